@@ -1,0 +1,200 @@
+"""The contract with ONTAP: every verb Cloneyard uses, for the volumes of one SVM.
+
+`rest.py` beside it keeps the contract with netapp_ontap. Every method may raise
+Unreachable (no answer in time; the effect may have happened), Busy (asked to come
+back) and AuthFailed; each lists what it raises beyond that.
+
+Writes return when ONTAP's own job has ended and a read shows the effect. They call
+`ontap_job_started(uuid)` as soon as ONTAP has accepted the request, so that the
+caller can remember the job before waiting for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from provisioner.gateways.ontap.types import (
+    Aggregate,
+    CloneSpec,
+    Cluster,
+    DataLif,
+    ExportPolicy,
+    ExportRule,
+    Volume,
+    VolumeSnapshot,
+    VolumeSpec,
+)
+
+OntapJobStarted = Callable[[str], None]
+
+
+def forget(ontap_job_uuid: str) -> None:
+    """Take note of nothing: for callers that do not record ONTAP jobs."""
+
+
+class OntapGateway(Protocol):
+    """One SVM of one ONTAP cluster."""
+
+    def get_cluster(self) -> Cluster:
+        """Return name and version; the cheapest proof of a working connection.
+
+        Source: GET /api/cluster.
+        """
+
+    def get_aggregate(self, name: str) -> Aggregate:
+        """Return size and free space in bytes.
+
+        Raises: NotFound.
+        Source: GET /api/storage/aggregates.
+        """
+
+    def list_data_lifs(self) -> list[DataLif]:
+        """Return the SVM's addresses that serve NFS.
+
+        Source: GET /api/network/ip/interfaces.
+        """
+
+    def find_volume(self, name: str) -> Volume | None:
+        """Return the SVM's volume of that name, or None.
+
+        Source: GET /api/storage/volumes?name=&svm.name=.
+        """
+
+    def get_volume(self, uuid: str) -> Volume:
+        """Return the volume.
+
+        Raises: NotFound.
+        Source: GET /api/storage/volumes/{uuid}.
+        """
+
+    def list_volumes(self, *, comment_prefix: str = "") -> list[Volume]:
+        """Return the SVM's volumes whose comment begins with the prefix."""
+
+    def create_volume(
+        self, spec: VolumeSpec, *, ontap_job_started: OntapJobStarted = forget
+    ) -> Volume:
+        """Create a thin read-write volume, unmounted.
+
+        Raises: AlreadyExists, NotFound (aggregate), Refused (name, space, limit).
+        Source: POST /api/storage/volumes.
+        """
+
+    def create_clone(
+        self, spec: CloneSpec, *, ontap_job_started: OntapJobStarted = forget
+    ) -> Volume:
+        """Create a FlexClone of a snapshot, unmounted, and wait until it is online.
+
+        Raises: AlreadyExists, NotFound (parent or snapshot), Refused (limit, space,
+        uid or gid 0).
+        Source: POST /api/storage/volumes with clone.is_flexclone.
+        """
+
+    def set_volume_policies(
+        self,
+        uuid: str,
+        *,
+        export_policy: str,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> Volume:
+        """Set the export policy, and snapshot policy none. Safe to repeat.
+
+        A clone POST does not take these (918247): they are a second call.
+
+        Raises: NotFound (volume or policy).
+        Source: PATCH /api/storage/volumes/{uuid}.
+        """
+
+    def mount_volume(
+        self,
+        uuid: str,
+        *,
+        junction_path: str,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> Volume:
+        """Give the volume its junction path. Safe to repeat.
+
+        Raises: NotFound, Refused (path taken, invalid, or without a parent).
+        Source: PATCH /api/storage/volumes/{uuid} nas.path.
+        """
+
+    def unmount_volume(
+        self, uuid: str, *, ontap_job_started: OntapJobStarted = forget
+    ) -> None:
+        """Take the junction path away. Unmounted or gone already is success.
+
+        Source: PATCH /api/storage/volumes/{uuid} nas.path "".
+        """
+
+    def delete_volume(
+        self, uuid: str, *, force: bool, ontap_job_started: OntapJobStarted = forget
+    ) -> None:
+        """Destroy the volume. Gone already is success.
+
+        `force` skips the recovery queue, where a deleted volume keeps its space and
+        pins its parent for hours.
+
+        Raises: InUse (it has clones, or SnapMirror holds it).
+        Source: DELETE /api/storage/volumes/{uuid}.
+        """
+
+    def find_snapshot(self, volume_uuid: str, *, name: str) -> VolumeSnapshot | None:
+        """Return the volume's snapshot of that name, or None.
+
+        Raises: NotFound (volume).
+        """
+
+    def list_snapshots(self, volume_uuid: str) -> list[VolumeSnapshot]:
+        """Return the volume's snapshots, oldest first.
+
+        Raises: NotFound (volume).
+        """
+
+    def create_snapshot(
+        self,
+        volume_uuid: str,
+        *,
+        name: str,
+        comment: str,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> VolumeSnapshot:
+        """Take a snapshot.
+
+        Raises: AlreadyExists, NotFound (volume), Refused (limit, space).
+        Source: POST /api/storage/volumes/{uuid}/snapshots.
+        """
+
+    def delete_snapshot(
+        self,
+        volume_uuid: str,
+        *,
+        snapshot_uuid: str,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> None:
+        """Delete a snapshot. Gone already is success.
+
+        Raises: InUse (a clone depends on it, 1638555).
+        Source: DELETE /api/storage/volumes/{uuid}/snapshots/{uuid}.
+        """
+
+    def find_export_policy(self, name: str) -> ExportPolicy | None:
+        """Return the SVM's export policy with its rules, or None.
+
+        Source: GET /api/protocols/nfs/export-policies.
+        """
+
+    def create_export_policy(
+        self, name: str, *, rules: tuple[ExportRule, ...]
+    ) -> ExportPolicy:
+        """Create an export policy.
+
+        Raises: AlreadyExists, Refused (name, client match).
+        Source: POST /api/protocols/nfs/export-policies.
+        """
+
+    def add_export_rule(self, policy_id: int, *, rule: ExportRule) -> None:
+        """Append a rule.
+
+        Raises: NotFound (policy), Refused (client match, duplicate).
+        Source: POST /api/protocols/nfs/export-policies/{id}/rules.
+        """

@@ -1,0 +1,149 @@
+"""What goes in and comes out of the ONTAP gateway: frozen, no raw dicts."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class OntapAccount:
+    """Where one SVM is managed and with whose account.
+
+    `ca_file` is a PEM file to verify TLS with; "" means the system's own
+    certificate authorities. TLS is always verified.
+    """
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    ca_file: str
+    svm: str
+    timeout_seconds: float = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """`version` is (generation, major, minor): 9.16.1 is (9, 16, 1)."""
+
+    name: str
+    version: tuple[int, int, int]
+    version_text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregate:
+    name: str
+    uuid: str
+    size_bytes: int
+    available_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloneParent:
+    """What a FlexClone was made from."""
+
+    volume_name: str
+    volume_uuid: str
+    snapshot_name: str
+    snapshot_uuid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Volume:
+    """A volume as ONTAP shows it now.
+
+    `junction_path` is "" while unmounted. `clone_parent` is None for a volume that
+    is not a FlexClone. `uid` and `gid` are those of the root directory only.
+    `guarantee` is "none" or "volume"; `snapshot_reserve_percent` is None where
+    ONTAP did not say (offline).
+    """
+
+    uuid: str
+    name: str
+    state: str
+    comment: str
+    size_bytes: int
+    junction_path: str
+    export_policy: str
+    snapshot_policy: str
+    clone_parent: CloneParent | None
+    uid: int | None
+    gid: int | None
+    guarantee: str
+    snapshot_reserve_percent: int | None
+    used_bytes: int | None
+    physical_used_bytes: int | None
+    aggregate: str
+    created_at: dt.datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeSpec:
+    """A thin volume without schedules: guarantee none, reserve 0, policy none.
+
+    `uid`, `gid` and `unix_permissions` (octal digits as text, "755") are those of
+    its root directory. It is created unmounted.
+    """
+
+    name: str
+    aggregate: str
+    size_bytes: int
+    comment: str
+    export_policy: str
+    uid: int
+    gid: int
+    unix_permissions: str = "755"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloneSpec:
+    """A FlexClone of one snapshot, created unmounted.
+
+    With `uid` and `gid` ONTAP is asked to re-own the whole clone; None leaves the
+    parent's owners (`nas.uid` 0 is refused by ONTAP, code 13565983).
+    """
+
+    name: str
+    parent_volume: str
+    parent_snapshot: str
+    comment: str
+    uid: int | None
+    gid: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeSnapshot:
+    uuid: str
+    name: str
+    comment: str
+    created_at: dt.datetime | None
+    owners: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportRule:
+    """`clients` are matches such as "10.0.0.0/24"; the rest are ONTAP's words."""
+
+    clients: tuple[str, ...]
+    ro_rule: tuple[str, ...] = ("sys",)
+    rw_rule: tuple[str, ...] = ("sys",)
+    superuser: tuple[str, ...] = ("sys",)
+    protocols: tuple[str, ...] = ("nfs",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportPolicy:
+    id: int
+    name: str
+    rules: tuple[ExportRule, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataLif:
+    """A network address that serves NFS."""
+
+    name: str
+    address: str
+    is_up: bool

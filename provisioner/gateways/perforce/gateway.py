@@ -1,0 +1,168 @@
+"""The contract with Perforce: every verb Cloneyard uses, as one user of one server.
+
+`p4.py` beside it keeps the contract with p4python. Every method may raise
+Unreachable, Busy (resource pressure, limits that a smaller request would meet) and
+AuthFailed; each lists what it raises beyond that.
+
+Verbs marked "local files" read or write the client's Root, so they run where the
+namespace is mounted and as the uid that owns the files: see hosts/client_files.py.
+All others touch the server only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from provisioner.gateways.perforce.types import (
+    ClientSpec,
+    HaveList,
+    OpenedFile,
+    PendingChange,
+    ReconcileFinding,
+    ServerInfo,
+    SyncProgress,
+    SyncReport,
+)
+
+
+class PerforceGateway(Protocol):
+    """One Perforce server, spoken to as one user."""
+
+    def get_info(self) -> ServerInfo:
+        """Return what the server is; the cheapest proof of a working connection.
+
+        Source: p4 info.
+        """
+
+    def check_login(self) -> None:
+        """Prove that our account may work.
+
+        Raises: AuthFailed.
+        Source: p4 login -s.
+        """
+
+    def user_exists(self, user: str) -> bool:
+        """Say whether the server knows this user (exactly this name).
+
+        Source: p4 users.
+        """
+
+    def find_client(self, name: str) -> ClientSpec | None:
+        """Return the client spec, or None where the server has none of that name.
+
+        Asks `p4 clients -e` first: `client -o` of an unknown name answers a default.
+        Neither bumps the client's Access date for a client that is not there.
+
+        Source: p4 clients -e, p4 client -o.
+        """
+
+    def list_clients(self, *, name_filter: str) -> list[ClientSpec]:
+        """Return clients by name pattern, without view, root host or submit options.
+
+        Source: p4 clients -e.
+        """
+
+    def save_client(self, spec: ClientSpec) -> None:
+        """Create or change a client spec. Safe to repeat.
+
+        Raises: Refused (locked by another owner, bad view, type change, limits).
+        Source: p4 client -i.
+        """
+
+    def delete_client(self, name: str) -> None:
+        """Delete a client spec. Gone already is success. Never forces.
+
+        Raises: InUse (opened files, pending or shelved changes), Refused (locked).
+        Source: p4 client -d.
+        """
+
+    def latest_change(self, paths: tuple[str, ...]) -> int:
+        """Return the newest submitted change under the depot paths, 0 for none.
+
+        Source: p4 changes -m1 -s submitted.
+        """
+
+    def is_submitted(self, change: int) -> bool:
+        """Say whether the change exists and is submitted.
+
+        Source: p4 describe -s.
+        """
+
+    def count_files(self, paths: tuple[str, ...], *, change: int) -> int:
+        """Return how many files exist (not deleted) under the paths at the change."""
+
+    def flush(self, client: str, *, change: int) -> None:
+        """Make the server believe the client has everything at the change.
+
+        No file moves. Safe to repeat. The client must be unlocked and host-free.
+
+        Raises: NotFound (client or change), Refused (limits, locked, host).
+        Source: p4 sync -k -q //client/...@change.
+        """
+
+    def have_list(self, client: str) -> HaveList:
+        """Return number and digest of the client's have list.
+
+        Source: p4 have.
+        """
+
+    def list_opened(self, client: str) -> list[OpenedFile]:
+        """Return files opened on the client, whoever opened them.
+
+        Source: p4 opened -a -C.
+        """
+
+    def list_pending_changes(self, client: str) -> list[PendingChange]:
+        """Return the client's numbered pending changes, with shelves marked.
+
+        Source: p4 changes -c client -s pending, -s shelved.
+        """
+
+    def revert_server_side(self, client: str) -> None:
+        """Revert everything opened on the client without touching its files.
+
+        Source: p4 revert -k -C client //...
+        """
+
+    def delete_pending_change(self, change: int, *, delete_shelf: bool) -> None:
+        """Delete a pending change; its shelf too where asked. Gone is success.
+
+        Raises: InUse (files still opened in it, or shelved and not asked).
+        Source: p4 shelve -d -f -c, p4 change -d -f.
+        """
+
+    # local files
+
+    def sync(
+        self,
+        client: str,
+        *,
+        change: int,
+        on_progress: Callable[[SyncProgress], None],
+    ) -> SyncReport:
+        """Bring the client's files to exactly this submitted change. Local files.
+
+        Safe to repeat after an interruption: what arrived is not sent again.
+
+        Raises: NotFound (change), Refused (file errors: each is named in the sentence
+        up to ten).
+        Source: p4 sync -q //client/...@change.
+        """
+
+    def count_out_of_sync(self, client: str, *, change: int) -> int:
+        """Return how many files a sync to the change would touch.
+
+        Source: p4 sync -n //client/...@change.
+        """
+
+    def reconcile_preview(
+        self, client: str, *, untracked: bool, ignore: tuple[str, ...] = ()
+    ) -> list[ReconcileFinding]:
+        """Compare files with the have list; open nothing. Local files.
+
+        Without `untracked` only versioned files are looked at (-e -d). `ignore` are
+        P4IGNORE patterns, used instead of any ignore file in the tree.
+
+        Source: p4 reconcile -n.
+        """
