@@ -87,7 +87,7 @@ class SyncReport:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedFile:
-    """`change` is a number as text or "default". `client_file` is local syntax or ""."""
+    """`change` is a number or "default". `client_file` is //client/... or ""."""
 
     depot_file: str
     client_file: str

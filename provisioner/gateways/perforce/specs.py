@@ -1,0 +1,325 @@
+"""Client specs as text, and the rules for what people may put into one.
+
+Pure: nothing here talks to a server. The form text is what a snapshot's pin stores
+and what `p4 client -i` reads.
+
+Source: p4 client, p4 help views,
+https://help.perforce.com/helix-core/server-apps/cmdref/current/Content/CmdRef/p4_client.html
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from provisioner.gateways.perforce.types import ClientSpec
+
+_ONE_LINE_FIELDS = (
+    ("Client", "name"),
+    ("Owner", "owner"),
+    ("Host", "host"),
+    ("Root", "root"),
+    ("Options", "options"),
+    ("SubmitOptions", "submit_options"),
+    ("LineEnd", "line_end"),
+    ("Stream", "stream"),
+    ("Type", "type"),
+)
+_LINE_ENDS = ("local", "unix", "mac", "win", "share")
+_OPTION_PAIRS = (
+    ("noallwrite", "allwrite"),
+    ("noclobber", "clobber"),
+    ("nocompress", "compress"),
+    ("unlocked", "locked"),
+    ("nomodtime", "modtime"),
+    ("normdir", "rmdir"),
+)
+_OPTIONS_REFUSED = {
+    "locked": "a locked client can only be used by its owner, so Cloneyard could not "
+    "tell the server which files it has; use unlocked.",
+    "altsync": "altsync hands the files to another program, which a cloned workspace "
+    "has not; use noaltsync.",
+}
+_WILDCARD = re.compile(r"\.\.\.|\*|%%[0-9]")
+_NOT_IN_ONE_LINE = re.compile(r'[\x00-\x1f\x7f#"]')  # a form takes # for a comment
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_WORD = re.compile(r'([-+&]?)"([^"]*)"(?=[ \t]|$)|([^ \t"]+)(?=[ \t]|$)')
+
+
+class SpecRefused(ValueError):
+    """Part of a client spec that a person typed cannot be used.
+
+    `code` is stable; `sentence` says the reason and what to do.
+    """
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+class ViewRefused(SpecRefused):
+    """A view that the server would refuse, or that would map too much."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewLine:
+    """One mapping, without quotes. `flag` is "", "-", "+" or "&"."""
+
+    flag: str
+    depot: str
+    client: str
+
+    def __str__(self) -> str:
+        return f"{_quoted(self.flag + self.depot)} {_quoted(self.client)}"
+
+
+def render_client_spec(spec: ClientSpec) -> str:
+    """Return the form. The times are left out: the server keeps them itself.
+
+    Raises: ValueError where a value would break out of its line of the form.
+    """
+    fields = []
+    for tag, attribute in _ONE_LINE_FIELDS:
+        value = getattr(spec, attribute)
+        if _NOT_IN_ONE_LINE.search(value):
+            raise ValueError(
+                f'{tag} of a client spec must be one printable line without # and ".'
+            )
+        if value or tag == "Host":  # a missing Host becomes the host of the caller
+            fields.append(f"{tag}:\t{value}")
+    if spec.description:
+        fields.append(_block("Description", spec.description.split("\n")))
+    if spec.view:
+        if any(_CONTROL.search(line.replace("\t", " ")) for line in spec.view):
+            raise ValueError("Each line of a view must be one printable line.")
+        fields.append(_block("View", spec.view))
+    return "\n\n".join(fields) + "\n"
+
+
+def parse_client_spec(text: str) -> ClientSpec:
+    """Return what a form says; the exact inverse of render_client_spec.
+
+    Fields that ClientSpec does not have are dropped, and so are Update and Access,
+    which a form gives in the server's local time. Trailing line breaks of the
+    description are dropped too.
+
+    Raises: ValueError for text that is not a client form.
+    """
+    values: dict[str, list[str]] = {}
+    tag = ""
+    for line in text.split("\n"):
+        if line.startswith("\t") and tag:
+            values[tag].append(line[1:])
+        elif line and not line.startswith("#"):
+            tag, colon, value = line.partition(":")
+            if not colon or not tag.isalnum():
+                raise ValueError(f"Not a line of a client form: {line!r}")
+            values[tag] = [value.strip()] if value.strip() else []
+    if not values.get("Client"):
+        raise ValueError("The form names no client.")
+    one_line = {
+        attribute: " ".join(values[tag])
+        for tag, attribute in _ONE_LINE_FIELDS
+        if tag in values
+    }
+    return replace(
+        ClientSpec(name="", owner="", root=""),
+        **one_line,  # type: ignore[arg-type]  # none of the tags is a time
+        description="\n".join(values.get("Description", [])).rstrip("\n"),
+        view=tuple(line for line in values.get("View", []) if line.strip()),
+    )
+
+
+def split_view_line(line: str) -> ViewLine:
+    """Take a mapping apart. A trailing ` ## comment` is dropped.
+
+    Raises: ViewRefused where it is not two words.
+    """
+    words = _view_words(line)
+    if len(words) > 2:
+        raise ViewRefused(
+            "view_unquoted_spaces",
+            f"This view line has more than two parts: {line.strip()} — put a path "
+            "with spaces in double quotes.",
+        )
+    if len(words) < 2:
+        raise ViewRefused(
+            "view_line_incomplete",
+            f"This view line needs a depot path and a client path: {line.strip()} — "
+            "write it like //depot/main/... //client/main/...",
+        )
+    depot, client = words
+    flag = depot[0] if depot[0] in "-+&" else ""
+    return ViewLine(flag=flag, depot=depot[len(flag) :], client=client)
+
+
+def rename_view(view: tuple[str, ...], *, old: str, new: str) -> tuple[str, ...]:
+    """Return the view with its right side moved from client `old` to client `new`.
+
+    Raises: ViewRefused where a line is not one of client `old`.
+    """
+    renamed = []
+    for text in view:
+        line = split_view_line(text)
+        prefix = f"//{old}/"
+        if not line.client.startswith(prefix):
+            raise ViewRefused(
+                "view_other_client",
+                f"The right side of this view line is not below {prefix}: {text}",
+            )
+        moved = f"//{new}/{line.client.removeprefix(prefix)}"
+        renamed.append(
+            str(ViewLine(flag=line.flag, depot=line.depot, client=moved)),
+        )
+    return tuple(renamed)
+
+
+def check_view(lines: tuple[str, ...]) -> None:
+    """Refuse a view that the server would refuse or that maps a whole server.
+
+    Raises: ViewRefused.
+    """
+    parsed = [split_view_line(line) for line in lines if line.strip()]
+    if all(line.flag == "-" for line in parsed):
+        raise ViewRefused(
+            "view_empty",
+            "The view maps no file; add a line like //depot/main/... //client/main/...",
+        )
+    for line in parsed:
+        _check_side(line.depot)
+        _check_side(line.client)
+        _check_wildcards(line)
+        _check_depot_name(line)
+    _check_one_client(parsed)
+
+
+def check_client_options(options: str) -> None:
+    """Refuse options that are unknown, incomplete, contradictory or unusable here.
+
+    Raises: SpecRefused.
+    """
+    words = options.split()
+    known = {word for pair in _OPTION_PAIRS for word in pair}
+    for word in words:
+        if word in _OPTIONS_REFUSED:
+            raise SpecRefused(
+                "client_option_unusable",
+                f"The client option {word} cannot be used: {_OPTIONS_REFUSED[word]}",
+            )
+        if word not in known | {"noaltsync"}:
+            raise SpecRefused(
+                "client_option_unknown",
+                f"{word} is not a client option; use "
+                + ", ".join(" or ".join(pair) for pair in _OPTION_PAIRS)
+                + ".",
+            )
+    for pair in _OPTION_PAIRS:
+        if sum(words.count(word) for word in pair) != 1:
+            raise SpecRefused(
+                "client_option_pair",
+                f"The client options must say either {pair[0]} or {pair[1]}, once.",
+            )
+
+
+def check_line_end(line_end: str) -> None:
+    """Refuse a line end that Perforce does not have.
+
+    Raises: SpecRefused.
+    """
+    if line_end not in _LINE_ENDS:
+        raise SpecRefused(
+            "line_end_unknown",
+            f"{line_end!r} is not a line end; use one of {', '.join(_LINE_ENDS)}.",
+        )
+
+
+def _block(tag: str, lines: tuple[str, ...] | list[str]) -> str:
+    return "\n".join([f"{tag}:", *(f"\t{line}" for line in lines)])
+
+
+def _quoted(path: str) -> str:
+    return f'"{path}"' if set(path) & set(" \t") else path
+
+
+def _view_words(line: str) -> list[str]:
+    words: list[str] = []
+    rest = line.strip(" \t")
+    while rest and not rest.startswith("##"):
+        match = _WORD.match(rest)
+        if match is None:
+            raise ViewRefused(
+                "view_quotes",
+                f"The double quotes of this view line do not match: {line.strip()} — "
+                "put each whole path in one pair.",
+            )
+        flag, quoted, bare = match.groups()
+        words.append(bare if bare is not None else flag + quoted)
+        rest = rest[match.end() :].lstrip(" \t")
+    return [word for word in words if word]
+
+
+def _check_side(path: str) -> None:
+    parts = path.removeprefix("//").split("/")
+    if not path.startswith("//") or len(parts) < 2 or "" in parts:
+        if path == "//...":
+            return  # the sentence about whole servers says more
+        raise ViewRefused(
+            "view_syntax",
+            f"{path} is not a path in depot syntax; write it like //depot/main/... "
+            "with no empty parts.",
+        )
+    if "." in parts or ".." in parts or _CONTROL.search(path):
+        raise ViewRefused(
+            "view_syntax",
+            f"{path!r} has a part that no depot path can have (., .. or a control "
+            "character); write the full path.",
+        )
+    if "@" in path or "#" in path:
+        raise ViewRefused(
+            "view_revision",
+            f"{path} has @ or #, which stand for revisions; leave the revision out, or "
+            "write %40 for @ and %23 for # where they belong to a name.",
+        )
+
+
+def _check_wildcards(line: ViewLine) -> None:
+    left = sorted(_WILDCARD.findall(line.depot))
+    if left != sorted(_WILDCARD.findall(line.client)):
+        raise ViewRefused(
+            "view_wildcards",
+            f"The wildcards (..., *, %%1 to %%9) differ between {line.depot} and "
+            f"{line.client}; use the same ones on both sides.",
+        )
+    numbered = [wildcard for wildcard in left if wildcard.startswith("%%")]
+    if len(set(numbered)) < len(numbered):
+        raise ViewRefused(
+            "view_wildcards",
+            f"A numbered wildcard appears twice in {line.depot}; use each once.",
+        )
+    for path in (line.depot, line.client):
+        if re.search(rf"(?:{_WILDCARD.pattern}){{2}}", path):
+            raise ViewRefused(
+                "view_wildcards",
+                f"{path} has two wildcards side by side; leave one of them out.",
+            )
+
+
+def _check_depot_name(line: ViewLine) -> None:
+    depot = line.depot.removeprefix("//").split("/")[0]
+    if line.flag != "-" and _WILDCARD.search(depot):
+        raise ViewRefused(
+            "view_whole_server",
+            f"{line.depot} maps every depot of the server, so a template would hold "
+            "all of it; name the depot and the path that the work needs.",
+        )
+
+
+def _check_one_client(lines: list[ViewLine]) -> None:
+    names = sorted({line.client.removeprefix("//").split("/")[0] for line in lines})
+    if len(names) > 1 or _WILDCARD.search(names[0]):
+        raise ViewRefused(
+            "view_other_client",
+            "Every line of a view must have the same client on its right side, "
+            f"not {' and '.join(names)}.",
+        )
