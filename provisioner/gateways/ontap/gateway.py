@@ -42,6 +42,13 @@ class OntapGateway(Protocol):
         Source: GET /api/cluster.
         """
 
+    def check_svm(self) -> None:
+        """Prove that the SVM is there, runs and serves NFS.
+
+        Raises: NotFound, Refused (stopped, or NFS off).
+        Source: GET /api/svm/svms.
+        """
+
     def get_aggregate(self, name: str) -> Aggregate:
         """Return size and free space in bytes.
 

@@ -1,0 +1,71 @@
+"""From our types to the JSON that ONTAP takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.gateways.ontap.errors import refusal
+from provisioner.gateways.ontap.types import CloneSpec, ExportRule, VolumeSpec
+
+NO_SNAPSHOT_POLICY = "none"
+
+
+def volume(spec: VolumeSpec, *, svm: str) -> dict[str, Any]:
+    """Return the body that creates the volume, thin and unmounted.
+
+    ONTAP's own defaults are guarantee volume, reserve 5 % and a schedule of
+    snapshots, and every clone would inherit the guarantee.
+    """
+    return {
+        "name": spec.name,
+        "svm": {"name": svm},
+        "comment": spec.comment,
+        "aggregates": [{"name": spec.aggregate}],
+        "size": spec.size_bytes,
+        "guarantee": {"type": "none"},
+        "snapshot_policy": {"name": NO_SNAPSHOT_POLICY},
+        "space": {"snapshot": {"reserve_percent": 0}},
+        "nas": {
+            "security_style": "unix",
+            # ONTAP reads this number's decimal digits as the octal mode.
+            "unix_permissions": int(spec.unix_permissions),
+            "uid": spec.uid,
+            "gid": spec.gid,
+            "export_policy": {"name": spec.export_policy},
+        },
+    }
+
+
+def clone(spec: CloneSpec, *, svm: str, operation: str) -> dict[str, Any]:
+    """Return the body that creates the clone, unmounted.
+
+    Raises: Refused (uid or gid 0), ValueError (one of uid and gid without the other).
+    """
+    body: dict[str, Any] = {
+        "name": spec.name,
+        "svm": {"name": svm},
+        "comment": spec.comment,
+        "clone": {
+            "is_flexclone": True,
+            "parent_volume": {"name": spec.parent_volume},
+            "parent_snapshot": {"name": spec.parent_snapshot},
+        },
+    }
+    owner = (spec.uid, spec.gid)
+    if owner == (None, None):
+        return body
+    if None in owner:
+        raise ValueError("a clone's uid and gid are given together")
+    if 0 in owner:
+        raise refusal(operation, code="13565983", message="")
+    return {**body, "nas": {"uid": spec.uid, "gid": spec.gid}}
+
+
+def export_rule(rule: ExportRule) -> dict[str, Any]:
+    return {
+        "clients": [{"match": match} for match in rule.clients],
+        "protocols": list(rule.protocols),
+        "ro_rule": list(rule.ro_rule),
+        "rw_rule": list(rule.rw_rule),
+        "superuser": list(rule.superuser),
+    }

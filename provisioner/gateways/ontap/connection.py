@@ -1,0 +1,302 @@
+"""One door to ONTAP's REST API: requests out, answers or our errors back.
+
+Nothing else imports netapp_ontap. Its HostConnection gives the session with account,
+TLS and connection pool. Its resource classes are not used: `post()` hides the ONTAP
+job's uuid and code when the job fails, polls every five seconds, and takes a volume
+of the same name in another SVM for the new one.
+
+Source: https://docs.netapp.com/us-en/ontap-automation/rest/rest_web_services_foundation.html
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import requests
+from netapp_ontap.host_connection import (
+    HostConnection,
+    LoggingAdapter,
+    LoggingRetry,
+)
+
+from provisioner.gateways.errors import (
+    AuthFailed,
+    Busy,
+    GatewayError,
+    NotFound,
+    Refused,
+    TransientGatewayError,
+    Unreachable,
+)
+from provisioner.gateways.ontap.errors import problem, refusal
+from provisioner.gateways.ontap.polling import look_until
+from provisioner.gateways.ontap.types import OntapAccount
+
+CONNECT_TIMEOUT_SECONDS = 6.0
+POOL_SIZE = 32
+MISSED_LOOKS_ALLOWED = 3
+
+_FORGOTTEN = "forgotten"
+_CUT_SHORT = ("cancelled", "expired")
+_END_STATES = ("success", "failure", *_CUT_SHORT, _FORGOTTEN)
+
+Query = Mapping[str, str | int]
+Body = Mapping[str, Any]
+
+
+class OntapConnection:
+    """Requests to one ONTAP with one account; may be shared by threads.
+
+    Cheap to make: nothing is opened before the first request.
+    """
+
+    def __init__(self, account: OntapAccount, *, job_limit_seconds: float) -> None:
+        self._account = account
+        self._job_limit_seconds = job_limit_seconds
+        self._origin = ""
+        self._session: requests.Session | None = None
+        self._lock = threading.Lock()
+
+    def get(self, path: str, *, operation: str, query: Query) -> dict[str, Any]:
+        """Return the answer to a GET of one object.
+
+        Raises: NotFound, Refused.
+        """
+        return self._request("GET", path, operation=operation, query=query)
+
+    def get_records(
+        self, path: str, *, operation: str, query: Query
+    ) -> list[dict[str, Any]]:
+        """Return all records of a collection, page after page.
+
+        Raises: NotFound, Refused.
+        """
+        records: list[dict[str, Any]] = []
+        page = self._request("GET", path, operation=operation, query=query)
+        seen: set[str] = set()
+        while True:
+            records.extend(page.get("records", ()))
+            next_page = page.get("_links", {}).get("next", {}).get("href", "")
+            if not next_page or next_page in seen:
+                return records
+            seen.add(next_page)
+            page = self._request(
+                "GET", next_page.removeprefix("/api"), operation=operation, query={}
+            )
+
+    def write(
+        self,
+        method: str,
+        path: str,
+        *,
+        operation: str,
+        query: Query | None = None,
+        body: Body | None = None,
+        ontap_job_started: Callable[[str], None],
+    ) -> None:
+        """Send a change and wait until the ONTAP job it started has ended.
+
+        An ended job is no proof of its effect: read afterwards.
+
+        Raises: what the change's refusal means, at once or from the job; Busy when
+        the job outlasts the limit (it goes on).
+        """
+        answer = self._request(
+            method,
+            path,
+            operation=operation,
+            query={**(query or {}), "return_timeout": 0},
+            body=body,
+        )
+        ontap_job_uuid = answer.get("job", {}).get("uuid", "")
+        if ontap_job_uuid:
+            ontap_job_started(ontap_job_uuid)
+            self._wait_for_job(ontap_job_uuid, operation=operation)
+
+    def write_at_once(
+        self, method: str, path: str, *, operation: str, body: Body
+    ) -> None:
+        """Send a change that ONTAP makes before it answers, without a job.
+
+        Raises: what the change's refusal means.
+        """
+        self._request(method, path, operation=operation, query={}, body=body)
+
+    def close(self) -> None:
+        """Close the pooled connections; a later request opens new ones."""
+        with self._lock:
+            session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def _wait_for_job(self, uuid: str, *, operation: str) -> None:
+        missed = 0
+
+        def ended_job() -> Mapping[str, Any] | None:
+            nonlocal missed
+            try:
+                job = self._get_job(uuid, operation=operation)
+            except TransientGatewayError:
+                missed += 1
+                if missed > MISSED_LOOKS_ALLOWED:
+                    raise
+                return None
+            return job if job.get("state") in _END_STATES else None
+
+        job = look_until(ended_job, limit_seconds=self._job_limit_seconds)
+        if job is None:
+            raise problem(
+                Busy,
+                f"ONTAP is still working on it (ONTAP job {uuid}).",
+                operation=operation,
+            )
+        _raise_if_failed(job, operation=operation)
+
+    def _get_job(self, uuid: str, *, operation: str) -> Mapping[str, Any]:
+        """Return ONTAP's job, or a forgotten one.
+
+        ONTAP forgets a job some minutes after its end, and after a takeover; what
+        it did then shows only in a read.
+
+        Source: GET /api/cluster/jobs/{uuid}.
+        """
+        try:
+            return self._request(
+                "GET",
+                f"/cluster/jobs/{uuid}",
+                operation=operation,
+                query={"fields": "state,message,code,error"},
+            )
+        except NotFound:
+            return {"state": _FORGOTTEN}
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        operation: str,
+        query: Query,
+        body: Body | None = None,
+    ) -> dict[str, Any]:
+        session = self._open()
+        try:
+            response = session.request(
+                method,
+                f"{self._origin}/api{path}",
+                params=dict(query),
+                json=body,
+                allow_redirects=False,
+            )
+        except OSError as error:  # every requests error is one; so is a lost CA file
+            raise self._no_answer(error, operation=operation) from error
+        return _answer(response, operation=operation)
+
+    def _open(self) -> requests.Session:
+        with self._lock:
+            if self._session is None:
+                self._session, self._origin = _open_session(self._account)
+            return self._session
+
+    def _no_answer(self, error: OSError, *, operation: str) -> GatewayError:
+        where = f"ONTAP at {self._account.host}:{self._account.port}"
+        kind: type[GatewayError] = Unreachable
+        if not isinstance(error, requests.RequestException):
+            kind = AuthFailed
+            sentence = f"The CA file for {where} cannot be used."
+        elif "CERTIFICATE_VERIFY_FAILED" in str(error):
+            kind = AuthFailed
+            sentence = f"The certificate of {where} could not be verified."
+        elif isinstance(error, requests.Timeout):
+            sentence = f"{where} did not answer in time."
+        else:
+            sentence = f"{where} could not be reached, or broke off."
+        return problem(kind, sentence, operation=operation)
+
+
+def _open_session(account: OntapAccount) -> tuple[requests.Session, str]:
+    connection = HostConnection(
+        account.host,
+        username=account.user,
+        password=account.password,
+        port=account.port,
+        verify=account.ca_file or _system_ca(),
+        protocol_timeouts=(CONNECT_TIMEOUT_SECONDS, account.timeout_seconds),
+    )
+    session: requests.Session = connection.session
+    # Otherwise REQUESTS_CA_BUNDLE would replace our CA file, and a proxy would
+    # see what is meant for ONTAP alone.
+    session.trust_env = False
+    session.mount(
+        connection.origin,
+        LoggingAdapter(
+            connection,
+            # A GET that broke off may be asked again; a write never is: it may have
+            # happened, and the caller's next look decides.
+            max_retries=LoggingRetry(
+                total=1, redirect=0, status=0, other=0, allowed_methods={"GET"}
+            ),
+            pool_maxsize=POOL_SIZE,
+        ),
+    )
+    return session, connection.origin
+
+
+def _system_ca() -> str | bool:
+    """Return the system's certificate authorities; True means requests' own list."""
+    paths = ssl.get_default_verify_paths()
+    return paths.cafile or paths.capath or True
+
+
+def _answer(response: requests.Response, *, operation: str) -> dict[str, Any]:
+    """Return the body of an accepted request.
+
+    Raises: what ONTAP's refusal means; Unreachable when this is not ONTAP talking.
+    """
+    body = _json(response)
+    if response.ok and not response.is_redirect:
+        if body is None:
+            raise problem(
+                Unreachable,
+                "The address answered, but not as ONTAP does.",
+                operation=operation,
+            )
+        return body
+    error = (body or {}).get("error") or {}
+    raise refusal(
+        operation,
+        code=str(error.get("code", "")),
+        message=str(error.get("message", "")),
+        http_status=response.status_code,
+    )
+
+
+def _json(response: requests.Response) -> dict[str, Any] | None:
+    """Return the body's object, {} for no body, or None for anything else."""
+    if not response.content:
+        return {}
+    try:
+        body = response.json()
+    except ValueError:
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _raise_if_failed(job: Mapping[str, Any], *, operation: str) -> None:
+    """Raise what a job's failure means; its state alone says that it failed."""
+    if job["state"] == "failure":
+        error = job.get("error") or {}
+        raise refusal(
+            operation,
+            code=str(error.get("code") or job.get("code") or ""),
+            message=str(error.get("message") or job.get("message") or ""),
+        )
+    if job["state"] in _CUT_SHORT:
+        raise problem(
+            Refused,
+            f"The ONTAP job was ended before its time ({job['state']}).",
+            operation=operation,
+        )

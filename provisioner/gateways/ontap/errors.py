@@ -1,0 +1,225 @@
+"""What ONTAP's error codes mean to us, as data, and the one reader of that data.
+
+A refusal is looked up from the most to the least telling: ONTAP's code, words in
+its message, a generic code that needs the message first, the HTTP status. Codes are
+text here, though a finished ONTAP job carries a number. Unknown is Refused: what
+nobody understands is not repeated.
+
+Source: the error tables of each operation in the ONTAP REST API reference,
+https://docs.netapp.com/us-en/ontap-restapi/.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, TypeVar
+
+from provisioner.gateways.errors import (
+    AlreadyExists,
+    AuthFailed,
+    Busy,
+    GatewayError,
+    InUse,
+    NotFound,
+    Refused,
+)
+
+SYSTEM = "ontap"
+
+_Error = TypeVar("_Error", bound=GatewayError)
+
+
+class Meaning(NamedTuple):
+    """Which of our errors it is, and what a person is told."""
+
+    error: type[GatewayError]
+    sentence: str
+
+
+_NO_RIGHT = Meaning(Refused, "Our ONTAP account may not do this.")
+_LOGIN_REFUSED = Meaning(AuthFailed, "ONTAP does not accept our user and password.")
+_NAME_TAKEN = Meaning(AlreadyExists, "A volume of that name exists already.")
+_BAD_VOLUME_NAME = Meaning(Refused, "ONTAP does not allow that volume name.")
+_BAD_SNAPSHOT_NAME = Meaning(Refused, "ONTAP does not allow that snapshot name.")
+_BAD_POLICY_NAME = Meaning(Refused, "ONTAP does not allow that export policy name.")
+_BAD_VALUE = Meaning(Refused, "ONTAP does not accept a value in the request.")
+_UNKNOWN_FIELD = Meaning(Refused, "This ONTAP release does not know a requested field.")
+_BAD_CLIENT = Meaning(Refused, "ONTAP does not accept an export rule's client.")
+_DUPLICATE_RULE = Meaning(Refused, "The export policy has such a rule already.")
+_NO_SNAPSHOT = Meaning(NotFound, "The snapshot does not exist.")
+_SNAPSHOT_IN_USE = Meaning(
+    InUse, "The snapshot is in use: a clone depends on it, or it is locked."
+)
+_NO_SVM = Meaning(NotFound, "The SVM does not exist.")
+_NO_AGGREGATE = Meaning(NotFound, "The aggregate does not exist.")
+_NO_EXPORT_POLICY = Meaning(NotFound, "The export policy does not exist.")
+_READ_ONLY_VOLUME = Meaning(
+    Refused, "The volume is read-only (a SnapMirror destination)."
+)
+_NOT_ONLINE = Meaning(Refused, "The volume is not online.")
+_SYSTEM_VOLUME = Meaning(Refused, "ONTAP itself needs this volume.")
+_MIRRORED = Meaning(InUse, "SnapMirror relationships depend on the volume.")
+_NO_SPACE = Meaning(Refused, "The aggregate has too little free space.")
+_LIMIT = Meaning(Refused, "An ONTAP limit is reached.")
+_CLONE_ENGINE = Meaning(Busy, "ONTAP could not make the clone now.")
+_UNAVAILABLE = Meaning(Busy, "ONTAP cannot answer now.")
+
+CODES: dict[str, Meaning] = {
+    # may pass by itself
+    "13107405": Meaning(Busy, "A volume of that name is just being created."),
+    "524486": Meaning(Busy, "The volume is busy."),
+    "524481": Meaning(Busy, "The volume is locked for a moment."),
+    "8454210": Meaning(Busy, "The volume's QoS workload is busy."),
+    "111415208": Meaning(
+        Busy, "The parent volume's file system analytics are still starting."
+    ),
+    # account
+    "6691623": _LOGIN_REFUSED,
+    # volumes: names and places
+    "917526": _NAME_TAKEN,
+    "917886": _BAD_VOLUME_NAME,
+    "917887": _BAD_VOLUME_NAME,
+    "917888": _BAD_VOLUME_NAME,
+    "917508": _NO_AGGREGATE,
+    "2621462": _NO_SVM,
+    "917505": _NO_SVM,
+    "917551": Meaning(NotFound, "The snapshot policy does not exist."),
+    "918271": _NO_EXPORT_POLICY,
+    "918252": Meaning(
+        Refused, "The junction path is taken, invalid, or its parent does not exist."
+    ),
+    "917534": Meaning(Refused, "The volume size is below ONTAP's minimum of 20 MB."),
+    "917775": _NOT_ONLINE,
+    "9437885": _NOT_ONLINE,
+    "917531": _SYSTEM_VOLUME,
+    "918667": _SYSTEM_VOLUME,
+    "918693": _SYSTEM_VOLUME,
+    "524615": Meaning(InUse, "The volume has clones (or deleted ones in recovery)."),
+    # clones
+    "524601": Meaning(NotFound, "The parent volume does not exist."),
+    "1638400": Meaning(NotFound, "The parent volume has no such snapshot."),
+    "918247": Meaning(Refused, "ONTAP does not take one of the values for a clone."),
+    "13565983": Meaning(Refused, "ONTAP cannot make uid or gid 0 own a clone."),
+    # snapshots
+    "525059": Meaning(AlreadyExists, "A snapshot of that name exists already."),
+    "525062": Meaning(Refused, "The volume has as many snapshots as ONTAP allows."),
+    "524479": Meaning(
+        Refused, "The volume is not online or has no space for a snapshot."
+    ),
+    "1638461": _READ_ONLY_VOLUME,
+    "1638521": _READ_ONLY_VOLUME,
+    "1638477": _BAD_SNAPSHOT_NAME,
+    "1638518": _BAD_SNAPSHOT_NAME,
+    "1638503": _NO_SNAPSHOT,
+    "1638600": _NO_SNAPSHOT,
+    "1638543": _SNAPSHOT_IN_USE,
+    "1638555": _SNAPSHOT_IN_USE,
+    # export policies
+    "1703954": _NO_EXPORT_POLICY,
+    "1703952": _BAD_POLICY_NAME,
+    "1704047": _BAD_POLICY_NAME,
+    **{str(code): _BAD_CLIENT for code in range(1704036, 1704046)},
+    "1704054": _BAD_CLIENT,
+    "1704064": _BAD_CLIENT,
+    "1704065": _BAD_CLIENT,
+    "1704050": _DUPLICATE_RULE,
+    "1704070": _DUPLICATE_RULE,
+    "1704071": _DUPLICATE_RULE,
+    # requests of the wrong form
+    "262179": _UNKNOWN_FIELD,
+    "262188": _BAD_VALUE,
+    "262194": _BAD_VALUE,
+    "262196": _BAD_VALUE,
+    "262197": _BAD_VALUE,
+    "262203": _BAD_VALUE,
+    "918701": Meaning(Refused, "This ONTAP platform cannot do this."),
+    "9241607": Meaning(Refused, "The ONTAP cluster is not set up yet."),
+}
+
+# Failures without a code of their own come inside a wrapper; only words tell.
+TEXTS: tuple[tuple[re.Pattern[str], Meaning], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), meaning)
+    for pattern, meaning in (
+        (
+            r"temporarily locked",
+            Meaning(Busy, "ONTAP has locked this for a moment."),
+        ),
+        (r"source endpoint of one or more SnapMirror relationships", _MIRRORED),
+        (r"must delete the SnapMirror relationships before", _MIRRORED),
+        (r"not enough (free )?space|insufficient space|no space left", _NO_SPACE),
+        (r"maximum number of|limit .*(reached|exceeded)|exceed.* limit", _LIMIT),
+        (r"licen[cs]e", Meaning(Refused, "ONTAP has no licence for FlexClone.")),
+        (
+            r"junction.*(already|in use)",
+            Meaning(Refused, "The junction path is taken."),
+        ),
+        (
+            r"(junction|parent (path|directory)).*(does not exist|not found)",
+            Meaning(Refused, "The junction path's parent does not exist."),
+        ),
+    )
+)
+
+GENERIC_CODES: dict[str, Meaning] = {
+    "1": Meaning(AlreadyExists, "The name is taken in ONTAP."),
+    "2": _BAD_VALUE,
+    "3": Meaning(Refused, "This ONTAP release does not offer what we asked for."),
+    "4": Meaning(NotFound, "What we asked for does not exist in ONTAP."),
+    "6": _NO_RIGHT,
+    "8": Meaning(InUse, "Something in ONTAP still depends on it."),
+    "524597": _CLONE_ENGINE,
+    "524819": _CLONE_ENGINE,
+    "460770": Meaning(Refused, "ONTAP's job failed."),
+    "917536": Meaning(Refused, "ONTAP's job failed."),
+}
+
+# A bare 404 is not here on purpose: without ONTAP's code it may come from anything
+# that listens on that address, and must never read as "gone already".
+STATUSES: dict[int, Meaning] = {
+    401: _LOGIN_REFUSED,
+    403: _NO_RIGHT,
+    429: Meaning(Busy, "ONTAP has too many requests at the moment."),
+    500: Meaning(Busy, "ONTAP failed within itself."),
+    502: _UNAVAILABLE,
+    503: _UNAVAILABLE,
+    504: _UNAVAILABLE,
+}
+
+_UNKNOWN = Meaning(Refused, "ONTAP refused the request.")
+
+
+def refusal(
+    operation: str, *, code: str, message: str, http_status: int | None = None
+) -> GatewayError:
+    """Return the error that a failed request or a failed ONTAP job means.
+
+    `code` is "" where ONTAP gave none; `http_status` is None for an ONTAP job.
+    """
+    meaning = (
+        CODES.get(code)
+        or _by_text(message)
+        or GENERIC_CODES.get(code)
+        or STATUSES.get(http_status or 0)
+        or _UNKNOWN
+    )
+    sentence = meaning.sentence
+    if message:
+        sentence = f"{sentence} ONTAP says: {message}"
+    remote_code = code or (f"HTTP {http_status}" if http_status else "")
+    return problem(
+        meaning.error, sentence, operation=operation, remote_code=remote_code
+    )
+
+
+def problem(
+    error: type[_Error], sentence: str, *, operation: str, remote_code: str = ""
+) -> _Error:
+    """Return one of our errors, about ONTAP."""
+    return error(sentence, system=SYSTEM, operation=operation, remote_code=remote_code)
+
+
+def _by_text(message: str) -> Meaning | None:
+    for pattern, meaning in TEXTS:
+        if pattern.search(message):
+            return meaning
+    return None

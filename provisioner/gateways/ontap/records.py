@@ -1,0 +1,139 @@
+"""From ONTAP's JSON to our types.
+
+Nothing is taken for granted but uuid and name: ONTAP leaves out what is unset, what
+is expensive and was not asked for, and most of an offline volume. An absent key
+never means false or 0.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from provisioner.gateways.ontap.types import (
+    Aggregate,
+    CloneParent,
+    Cluster,
+    DataLif,
+    ExportPolicy,
+    ExportRule,
+    Volume,
+    VolumeSnapshot,
+)
+
+Record = Mapping[str, Any]
+
+# The expensive ones (clone, nas, guarantee, parts of space) come only by name.
+VOLUME_FIELDS = (
+    "uuid,name,state,comment,size,create_time,aggregates,snapshot_policy.name,"
+    "clone.is_flexclone,clone.parent_volume,clone.parent_snapshot,"
+    "nas.path,nas.uid,nas.gid,nas.export_policy.name,guarantee.type,"
+    "space.used,space.physical_used,space.snapshot.reserve_percent"
+)
+SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
+AGGREGATE_FIELDS = "uuid,name,space.block_storage"
+LIF_FIELDS = "name,ip.address,state,enabled"
+EXPORT_POLICY_FIELDS = "id,name,rules"
+
+
+def cluster(record: Record) -> Cluster:
+    version = record["version"]
+    return Cluster(
+        name=record["name"],
+        version=(version["generation"], version["major"], version["minor"]),
+        version_text=version.get("full", ""),
+    )
+
+
+def aggregate(record: Record) -> Aggregate:
+    return Aggregate(
+        name=record["name"],
+        uuid=record["uuid"],
+        size_bytes=_at(record, "space.block_storage.size", 0),
+        available_bytes=_at(record, "space.block_storage.available", 0),
+    )
+
+
+def volume(record: Record) -> Volume:
+    aggregates = record.get("aggregates") or [{}]
+    return Volume(
+        uuid=record["uuid"],
+        name=record["name"],
+        state=record.get("state", ""),
+        comment=record.get("comment", ""),
+        size_bytes=record.get("size", 0),
+        junction_path=_at(record, "nas.path", ""),
+        export_policy=_at(record, "nas.export_policy.name", ""),
+        snapshot_policy=_at(record, "snapshot_policy.name", ""),
+        clone_parent=_clone_parent(record),
+        uid=_at(record, "nas.uid", None),
+        gid=_at(record, "nas.gid", None),
+        guarantee=_at(record, "guarantee.type", ""),
+        snapshot_reserve_percent=_at(record, "space.snapshot.reserve_percent", None),
+        used_bytes=_at(record, "space.used", None),
+        physical_used_bytes=_at(record, "space.physical_used", None),
+        aggregate=aggregates[0].get("name", ""),
+        created_at=_time(record.get("create_time")),
+    )
+
+
+def snapshot(record: Record) -> VolumeSnapshot:
+    return VolumeSnapshot(
+        uuid=record["uuid"],
+        name=record["name"],
+        comment=record.get("comment", ""),
+        created_at=_time(record.get("create_time")),
+        owners=tuple(record.get("owners", ())),
+    )
+
+
+def export_policy(record: Record) -> ExportPolicy:
+    return ExportPolicy(
+        id=record["id"],
+        name=record["name"],
+        rules=tuple(_export_rule(rule) for rule in record.get("rules", ())),
+    )
+
+
+def data_lif(record: Record) -> DataLif:
+    return DataLif(
+        name=record["name"],
+        address=_at(record, "ip.address", ""),
+        is_up=record.get("state") == "up" and record.get("enabled") is not False,
+    )
+
+
+def _clone_parent(record: Record) -> CloneParent | None:
+    if _at(record, "clone.is_flexclone", False) is not True:
+        return None
+    return CloneParent(
+        volume_name=_at(record, "clone.parent_volume.name", ""),
+        volume_uuid=_at(record, "clone.parent_volume.uuid", ""),
+        snapshot_name=_at(record, "clone.parent_snapshot.name", ""),
+        snapshot_uuid=_at(record, "clone.parent_snapshot.uuid", ""),
+    )
+
+
+def _export_rule(record: Record) -> ExportRule:
+    return ExportRule(
+        clients=tuple(client["match"] for client in record.get("clients", ())),
+        ro_rule=tuple(record.get("ro_rule", ())),
+        rw_rule=tuple(record.get("rw_rule", ())),
+        superuser=tuple(record.get("superuser", ())),
+        protocols=tuple(record.get("protocols", ())),
+    )
+
+
+def _at(record: Record, path: str, default: Any) -> Any:
+    """Return what is at a dotted path, or the default where any part is absent."""
+    value: Any = record
+    for key in path.split("."):
+        if not isinstance(value, Mapping) or key not in value:
+            return default
+        value = value[key]
+    return value
+
+
+def _time(text: str | None) -> dt.datetime | None:
+    return dt.datetime.fromisoformat(text) if text else None
