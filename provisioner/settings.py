@@ -1,0 +1,245 @@
+"""The only reader of the environment: docs/configuration.md lists every name.
+
+Each secret can also be given as a file: NAME_FILE holds its path. A missing or
+malformed value stops the process with a sentence.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import environ
+
+from provisioner.logging import logging_config
+
+env = environ.FileAwareEnv()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var"))).resolve()
+
+DEBUG = env.bool("DEBUG", default=False)
+
+
+def _secret(name: str, default: str = "") -> str:
+    """Return a secret; an editor's newline at the end of its file is not part of it."""
+    return str(env.str(name, default=default)).rstrip("\n")
+
+
+def _generated_secret_key() -> str:
+    """Return a key that survives restarts of an installation nobody configured."""
+    path = VAR_DIR / "secret_key"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(50))
+    return path.read_text()
+
+
+SECRET_KEY = _secret("SECRET_KEY") or _generated_secret_key()
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https")
+    if env.bool("BEHIND_TLS_PROXY", default=False)
+    else None
+)
+# Plain HTTP on loopback is how the demo is seen; a public address sets HTTPS=true.
+HTTPS = env.bool("HTTPS", default=False)
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SECURE = HTTPS
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = HTTPS
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.humanize",
+    "django.contrib.postgres",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "procrastinate.contrib.django",
+    "django_structlog",
+    "django_htmx",
+    "csp",
+    "rest_framework",
+    "knox",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "provisioner.accounts",
+    "provisioner.workspaces",
+    "provisioner.web",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "provisioner.urls"
+WSGI_APPLICATION = "provisioner.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- database
+
+DATABASE_URL = _secret("DATABASE_URL")
+_connection: dict[str, Any] = {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+if DATABASE_URL:
+    DATABASES = {"default": {**environ.Env.db_url_config(DATABASE_URL), **_connection}}
+else:
+    DATABASES = {
+        "default": {
+            "ENGINE": "provisioner.embedded_postgres",
+            "DATA_DIR": VAR_DIR / "postgres",
+            "NAME": "postgres",
+            **_connection,
+        }
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- accounts
+
+AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "workspace-list"
+LOGOUT_REDIRECT_URL = "login"
+
+# --- pages
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+        "base-uri": ["'none'"],
+    },
+}
+
+# --- API
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.CursorPagination",
+    "PAGE_SIZE": 50,
+    "EXCEPTION_HANDLER": "provisioner.api.errors.exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Cloneyard",
+    "DESCRIPTION": "Built Perforce workspaces in seconds, from NetApp FlexClones.",
+    "VERSION": "v1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90)
+REST_KNOX = {"TOKEN_TTL": None, "TOKEN_LIMIT_PER_USER": None}
+
+# --- remote systems: secrets by site and by Perforce server, rows hold the rest
+
+ONTAP_PASSWORD = _secret("ONTAP_PASSWORD")
+P4PASSWD = _secret("P4PASSWD")
+
+
+def site_secret(name: str, *, key: str) -> str:
+    """Return the secret of one site or server, else the one that all share.
+
+    Site "munich-1" looks for ONTAP_PASSWORD_MUNICH_1, then ONTAP_PASSWORD.
+    """
+    suffix = key.upper().replace("-", "_")
+    return _secret(f"{name}_{suffix}") or _secret(name)
+
+
+SITE_SECRET = site_secret
+
+# --- work
+
+# How often a worker says that it lives, and after how long a silence its jobs are
+# given to another. The second is also how long a kill -9 can delay a step.
+WORKER_HEARTBEAT_SECONDS = env.float("WORKER_HEARTBEAT_SECONDS", default=2.0)
+WORKER_STALLED_SECONDS = env.float("WORKER_STALLED_SECONDS", default=10.0)
+WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16)
+# How long a step is tried again after transient failures before it fails.
+STEP_GIVE_UP_SECONDS = env.float("STEP_GIVE_UP_SECONDS", default=1800.0)
+
+LOG_DIR = VAR_DIR / "logs"  # build logs, one file each; they outlive workspaces
+
+# --- logs
+
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+LOG_FORMAT = env.str("LOG_FORMAT", default="console" if DEBUG else "json")
+LOGGING = logging_config(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")
+LOGGING_CONFIG = "provisioner.logging.configure"

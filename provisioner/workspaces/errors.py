@@ -1,0 +1,123 @@
+"""Refusals: a person asked for something that is not possible now.
+
+Each class is one reason with a stable `code`; its docstring is the sentence they
+read, filled with the keyword arguments of the constructor.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import ClassVar
+
+
+class ActionRefused(Exception):
+    """This is not possible now."""
+
+    code: ClassVar[str] = "refused"
+
+    def __init__(self, sentence: str = "", /, **facts: object) -> None:
+        template = sentence or inspect.cleandoc(type(self).__doc__ or "")
+        self.facts = facts
+        self.sentence = template.format(**facts) if facts else template
+        super().__init__(self.sentence)
+
+
+class InvalidRequest(ActionRefused):
+    """What was asked for is not complete or not well formed."""
+
+    code = "invalid"
+
+
+class NotAllowed(ActionRefused):
+    """You may not do this: ask the owner or an administrator."""
+
+    code = "not_allowed"
+
+
+class NameTaken(ActionRefused):
+    """The name “{name}” is taken at this site. Choose another one."""
+
+    code = "name_taken"
+
+
+class RequestKeyReused(ActionRefused):
+    """This request key was used before for something else. Use a new key."""
+
+    code = "request_key_reused"
+
+
+class AccountIncomplete(ActionRefused):
+    """The account {username} has no uid and gid, so files cannot be made its own. An
+    administrator can add them."""
+
+    code = "account_incomplete"
+
+
+class NoSnapshot(ActionRefused):
+    """The template “{template}” has no published snapshot yet. Build it first, or wait
+    for its build to end."""
+
+    code = "no_snapshot"
+
+
+class SnapshotGone(ActionRefused):
+    """The snapshot “{snapshot}” of this template is not there any more. Choose a newer
+    one."""
+
+    code = "snapshot_gone"
+
+
+class WorkspaceNotReady(ActionRefused):
+    """The workspace “{name}” is {state}. This is possible once that has ended."""
+
+    code = "workspace_busy"
+
+
+class WorkspaceRetired(ActionRefused):
+    """The workspace “{name}” was retired."""
+
+    code = "workspace_retired"
+
+
+class NothingToRetry(ActionRefused):
+    """The workspace “{name}” has not failed, so there is nothing to try again."""
+
+    code = "nothing_to_retry"
+
+
+class TemplateBusy(ActionRefused):
+    """The template “{name}” is being built. Wait for that build to end."""
+
+    code = "template_busy"
+
+
+class TemplateInvalid(ActionRefused):
+    """This template cannot be used as it is."""
+
+    code = "template_invalid"
+
+
+class StateChanged(ActionRefused):
+    """Somebody else changed this at the same moment. Look again, then decide."""
+
+    code = "state_changed"
+
+
+class StepRefused(Exception):
+    """A step found a reason to stop that no second attempt will change.
+
+    `code` is stable, `sentence` is for people.
+    """
+
+    def __init__(self, sentence: str, *, code: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+class UnsavedWork(StepRefused):
+    """Retiring now would lose work; `findings` lists it by kind."""
+
+    def __init__(self, sentence: str, *, findings: dict[str, object]) -> None:
+        super().__init__(sentence, code="unsaved_work")
+        self.findings = findings

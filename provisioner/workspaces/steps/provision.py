@@ -1,0 +1,264 @@
+"""Making a workspace: a FlexClone that is its owner's, and a client that knows it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+from provisioner.gateways.errors import AlreadyExists
+from provisioner.gateways.hosts import client_files, files, mounts, ownership, sampling
+from provisioner.gateways.hosts.ownership import OwnershipProgress
+from provisioner.gateways.ontap.types import CloneSpec, Volume
+from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Site, Workspace
+from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.volumes import ensure_policies
+
+P4CONFIG_NAME = ".p4config"
+OWNER_SAMPLE_SIZE = 200
+VISIBLE_WITHIN_SECONDS = 30.0
+FINDINGS_SHOWN = 200
+
+
+def ensure_clone(run: StepRun) -> dict[str, Any]:
+    """Have a FlexClone of the pinned snapshot that carries our tag."""
+    workspace = run.workspace
+    volume = run.ontap.find_volume(workspace.volume_name)
+    if volume is None:
+        owned_by_ontap = run.site.reown == Site.Reown.ONTAP
+        spec = CloneSpec(
+            name=workspace.volume_name,
+            parent_volume=workspace.template.volume_name,
+            parent_snapshot=workspace.snapshot.name,
+            comment=workspace.volume_comment,
+            uid=workspace.uid if owned_by_ontap else None,
+            gid=workspace.gid if owned_by_ontap else None,
+        )
+        try:
+            volume = run.ontap.create_clone(
+                spec, ontap_job_started=run.remember_ontap_job
+            )
+        except AlreadyExists:
+            # Our own request before a lost reply, or a stranger: the tag decides.
+            volume = run.ontap.find_volume(workspace.volume_name)
+            if volume is None:
+                raise
+    _check_clone_is_ours(volume, workspace)
+    Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
+    return {"volume_uuid": volume.uuid}
+
+
+def _check_clone_is_ours(volume: Volume, workspace: Workspace) -> None:
+    parent = volume.clone_parent
+    if volume.comment != workspace.volume_comment:
+        raise StepRefused(
+            f"A volume named {volume.name} exists on this SVM and is not ours; it was "
+            "left alone.",
+            code="volume_name_taken",
+        )
+    if parent is None or parent.snapshot_name != workspace.snapshot.name:
+        raise StepRefused(
+            f"The volume {volume.name} carries our tag but is no clone of the "
+            f"snapshot {workspace.snapshot.name}; it was left alone.",
+            code="volume_is_not_the_clone",
+        )
+
+
+def ensure_exported(run: StepRun) -> dict[str, Any]:
+    """Have the clone under the site's export policy, without snapshots of its own."""
+    ensure_policies(run, volume_uuid=run.result_of("clone")["volume_uuid"])
+    return {}
+
+
+def ensure_mounted(run: StepRun) -> dict[str, Any]:
+    """Have the clone in the SVM's namespace at its junction path."""
+    uuid = run.result_of("clone")["volume_uuid"]
+    if run.ontap.get_volume(uuid).junction_path != run.workspace.junction_path:
+        run.ontap.mount_volume(
+            uuid,
+            junction_path=run.workspace.junction_path,
+            ontap_job_started=run.remember_ontap_job,
+        )
+    return {}
+
+
+def ensure_owner(run: StepRun) -> dict[str, Any]:
+    """Have every entry of the clone owned by the workspace's uid and gid.
+
+    A sample decides whether ONTAP did it; if not, the parallel chown does. Without
+    root nothing can be given to another uid: that is said, and the files stay as
+    they are.
+    """
+    workspace = run.workspace
+    root = mounts.path_below(
+        run.site.path_of("/"), junction_path=workspace.junction_path
+    )
+    mounts.wait_until_visible(root, timeout_seconds=VISIBLE_WITHIN_SECONDS)
+    if run.site.reown == Site.Reown.ONTAP or os.geteuid() != 0:
+        sample = sampling.sample_ownership(
+            root, uid=workspace.uid, gid=workspace.gid, sample_size=OWNER_SAMPLE_SIZE
+        )
+        if not sample.mismatches:
+            return _ownership_known(
+                run,
+                by="ontap",
+                sentence=f"ONTAP gave the clone to uid {workspace.uid}; {sample.checked} "
+                "sampled entries agree.",
+            )
+        if os.geteuid() != 0:
+            return _ownership_known(
+                run,
+                by="caller",
+                sentence=f"The files belong to uid {os.geteuid()}, not to uid "
+                f"{workspace.uid}: only root may give files to somebody else, and this "
+                "worker does not run as root.",
+            )
+
+    def show(progress: OwnershipProgress) -> None:
+        run.progress(
+            f"{progress.entries_per_second:,.0f} entries a second",
+            done=progress.entries,
+            unit="entries",
+        )
+
+    report = ownership.change_ownership(
+        root, uid=workspace.uid, gid=workspace.gid, progress=show
+    )
+    if report.failed_count:
+        shown = "; ".join(str(failure) for failure in report.failures[:10])
+        raise StepRefused(
+            f"{report.failed_count} entries could not be given to uid "
+            f"{workspace.uid}: {shown}",
+            code="ownership_incomplete",
+        )
+    return _ownership_known(
+        run,
+        by="chown",
+        sentence=f"{report.entries:,} entries seen, {report.changed:,} given to uid "
+        f"{workspace.uid} in {report.seconds:.1f} s.",
+    )
+
+
+def _ownership_known(run: StepRun, *, by: str, sentence: str) -> dict[str, Any]:
+    known = {"by": by, "sentence": sentence}
+    Workspace.objects.filter(pk=run.workspace.pk).update(ownership=known)
+    return known
+
+
+def client_spec_of(workspace: Workspace) -> ClientSpec:
+    """Return the client of a workspace: the pin's spec under its own name and root.
+
+    `client -t` would copy View and Options only, and put our host into Host; here
+    everything is said. (Source: p4 client.)
+    """
+    pinned = parse_client_spec(workspace.snapshot.client_spec)
+    return dataclasses.replace(
+        pinned,
+        name=workspace.client_name,
+        owner=workspace.p4_user,
+        host="",
+        root=str(workspace.path),
+        description=f"Cloneyard workspace {workspace.name} ({workspace.tag}), a clone of "
+        f"{workspace.snapshot.name}.\n",
+        options=pinned.options.replace(" locked", " unlocked"),
+        view=rename_view(pinned.view, old=pinned.name, new=workspace.client_name),
+        updated_at=None,
+        accessed_at=None,
+    )
+
+
+def ensure_client(run: StepRun) -> dict[str, Any]:
+    """Have the workspace's client on the Perforce server."""
+    workspace = run.workspace
+    if not run.perforce.user_exists(workspace.p4_user):
+        raise StepRefused(
+            f"Perforce does not know the user {workspace.p4_user}. Have it created, or "
+            "have the Perforce name of the account corrected; then try again.",
+            code="p4_user_unknown",
+        )
+    wanted = client_spec_of(workspace)
+    found = run.perforce.find_client(wanted.name)
+    if found is not None and str(workspace.tag) not in found.description:
+        raise StepRefused(
+            f"A client named {wanted.name} exists in Perforce and is not ours; it was "
+            "left alone.",
+            code="client_name_taken",
+        )
+    if found is None or not _same_client(found, wanted):
+        run.perforce.save_client(wanted)
+    return {"client": wanted.name}
+
+
+def _same_client(found: ClientSpec, wanted: ClientSpec) -> bool:
+    return (found.owner, found.root, found.host, found.view, found.line_end) == (
+        wanted.owner,
+        wanted.root,
+        wanted.host,
+        wanted.view,
+        wanted.line_end,
+    )
+
+
+def ensure_flushed(run: StepRun) -> dict[str, Any]:
+    """Have the server believe exactly what the snapshot contains: the pin."""
+    workspace, pin = run.workspace, run.workspace.snapshot
+    have = run.perforce.have_list(workspace.client_name)
+    if (have.count, have.digest) != (pin.have_count, pin.have_digest):
+        run.progress("flushing", done=0, total=pin.have_count, unit="files")
+        run.perforce.flush(workspace.client_name, change=pin.change)
+        have = run.perforce.have_list(workspace.client_name)
+    if (have.count, have.digest) != (pin.have_count, pin.have_digest):
+        raise StepRefused(
+            f"After the flush to change {pin.change} the have list has {have.count:,} "
+            f"files and is not the {pin.have_count:,} of the snapshot {pin.name}. The "
+            "depot or the view changed under the pin: build the template again.",
+            code="have_differs_from_pin",
+        )
+    return {"have_count": have.count, "have_digest": have.digest}
+
+
+def ensure_p4config(run: StepRun) -> dict[str, Any]:
+    """Have a .p4config in the root, so that p4 works there without settings."""
+    workspace, server = run.workspace, run.site.perforce_server
+    lines = [
+        f"P4PORT={server.p4port}",
+        f"P4USER={workspace.p4_user}",
+        f"P4CLIENT={workspace.client_name}",
+    ]
+    if server.p4charset != "none":
+        lines.append(f"P4CHARSET={server.p4charset}")
+    files.write_as_owner(
+        workspace.path,
+        P4CONFIG_NAME,
+        "\n".join(lines) + "\n",
+        uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),
+        gid=workspace.gid if os.geteuid() == 0 else os.getegid(),
+    )
+    return {}
+
+
+def ensure_reconciled(run: StepRun) -> dict[str, Any]:
+    """Compare the files with the have list, as asked for, and keep what differs."""
+    workspace = run.workspace
+    found = client_files.reconcile_as(
+        run.perforce_account,
+        client=workspace.client_name,
+        untracked=True,
+        ignore=ignored_in(workspace),
+        uid=workspace.uid,
+        gid=workspace.gid,
+    )
+    reconcile = {
+        "count": len(found),
+        "findings": [dataclasses.asdict(f) for f in found[:FINDINGS_SHOWN]],
+    }
+    Workspace.objects.filter(pk=workspace.pk).update(reconcile=reconcile)
+    return {"count": len(found)}
+
+
+def ignored_in(workspace: Workspace) -> tuple[str, ...]:
+    """Return the P4IGNORE patterns for what a build or we ourselves leave there."""
+    return (*workspace.template.ignore_lines, P4CONFIG_NAME)

@@ -1,0 +1,78 @@
+"""What a step is given: its rows, its gateways, and a way to say how far it is."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import Any
+
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.types import PerforceAccount
+from provisioner.workspaces import states
+from provisioner.workspaces.models import Operation, Site, Step, Template, Workspace
+
+PROGRESS_EVERY_SECONDS = 0.25
+
+
+class StepRun:
+    """One attempt at one step."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.operation: Operation = step.operation
+        self.site: Site = step.operation.site
+        self._began_at = time.monotonic()
+        self._progress_shown_at = 0.0
+
+    @property
+    def workspace(self) -> Workspace:
+        assert self.operation.workspace is not None
+        return self.operation.workspace
+
+    @property
+    def template(self) -> Template:
+        if self.operation.template is not None:
+            return self.operation.template
+        return self.workspace.template
+
+    @cached_property
+    def ontap(self) -> OntapGateway:
+        return registry.ontap(self.site)
+
+    @cached_property
+    def perforce(self) -> PerforceGateway:
+        return registry.perforce(self.site.perforce_server)
+
+    @cached_property
+    def perforce_account(self) -> PerforceAccount:
+        return registry.perforce_account(self.site.perforce_server)
+
+    @property
+    def seconds(self) -> float:
+        """How long this attempt has been running."""
+        return time.monotonic() - self._began_at
+
+    def progress(
+        self, text: str = "", *, done: int = 0, total: int = 0, unit: str = ""
+    ) -> None:
+        """Show progress, at most four times a second; 0 of 0 shows the text alone."""
+        now = time.monotonic()
+        if now - self._progress_shown_at < PROGRESS_EVERY_SECONDS:
+            return
+        self._progress_shown_at = now
+        shown: dict[str, Any] = {"text": text}
+        if total or done:
+            shown |= {"done": done, "total": total, "unit": unit}
+        states.record_progress(self.step, shown)
+
+    def remember_ontap_job(self, ontap_job_uuid: str) -> None:
+        """Keep the ONTAP job's id before waiting for the job."""
+        states.remember_remote(self.step, {"ontap_job_uuid": ontap_job_uuid})
+
+    def result_of(self, name: str) -> dict[str, Any]:
+        """Return what an earlier step of this operation left for later ones."""
+        return dict(
+            self.operation.steps.values_list("result", flat=True).get(name=name)
+        )

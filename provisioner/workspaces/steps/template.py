@@ -1,0 +1,276 @@
+"""Building a template: sync, build, verify, and a snapshot pinned to what it contains."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from provisioner.gateways.errors import AlreadyExists
+from provisioner.gateways.hosts import build, client_files, lint, mounts
+from provisioner.gateways.ontap.types import VolumeSpec
+from provisioner.gateways.perforce.specs import (
+    parse_client_spec,
+    rename_view,
+    render_client_spec,
+    split_view_line,
+)
+from provisioner.gateways.perforce.types import ClientSpec, SyncProgress
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Snapshot, Template
+from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.volumes import ensure_export_policy, ensure_policies
+
+VISIBLE_WITHIN_SECONDS = 30.0
+
+
+def ensure_volume(run: StepRun) -> dict[str, Any]:
+    """Have the template's volume: thin, no snapshot reserve, no snapshot schedule."""
+    template = run.template
+    volume = run.ontap.find_volume(template.volume_name)
+    if volume is None:
+        policy = ensure_export_policy(run)
+        try:
+            volume = run.ontap.create_volume(
+                VolumeSpec(
+                    name=template.volume_name,
+                    aggregate=run.site.aggregate,
+                    size_bytes=template.volume_size_bytes,
+                    comment=template.volume_comment,
+                    export_policy=policy,
+                    uid=run.site.template_uid,
+                    gid=run.site.template_gid,
+                ),
+                ontap_job_started=run.remember_ontap_job,
+            )
+        except AlreadyExists:
+            # Our own request before a lost reply, or a stranger: the tag decides.
+            volume = run.ontap.find_volume(template.volume_name)
+            if volume is None:
+                raise
+    if volume.comment != template.volume_comment:
+        raise StepRefused(
+            f"A volume named {volume.name} exists on this SVM and is not ours; it was "
+            "left alone.",
+            code="volume_name_taken",
+        )
+    Template.objects.filter(pk=template.pk).update(volume_uuid=volume.uuid)
+    return {"volume_uuid": volume.uuid}
+
+
+def ensure_exported(run: StepRun) -> dict[str, Any]:
+    """Have the volume under the site's export policy."""
+    ensure_policies(run, volume_uuid=run.result_of("volume")["volume_uuid"])
+    return {}
+
+
+def ensure_mounted(run: StepRun) -> dict[str, Any]:
+    """Have the volume in the SVM's namespace at its junction path."""
+    uuid = run.result_of("volume")["volume_uuid"]
+    if run.ontap.get_volume(uuid).junction_path != run.template.junction_path:
+        run.ontap.mount_volume(
+            uuid,
+            junction_path=run.template.junction_path,
+            ontap_job_started=run.remember_ontap_job,
+        )
+    return {}
+
+
+def ensure_visible(run: StepRun) -> dict[str, Any]:
+    """Have the junction on this host, mounted in a way that is safe for workspaces."""
+    root = mounts.path_below(
+        run.site.path_of("/"), junction_path=run.template.junction_path
+    )
+    mounts.wait_until_visible(root, timeout_seconds=VISIBLE_WITHIN_SECONDS)
+    mounts.check_mount_options(run.site.mount_options)
+    return {}
+
+
+def template_client_spec(template: Template) -> ClientSpec:
+    """Return the spec of the client that fills the template."""
+    view = template.view_lines
+    if view:
+        written_for = split_view_line(view[0]).client.split("/")[2]
+        view = rename_view(view, old=written_for, new=template.client_name)
+    return ClientSpec(
+        name=template.client_name,
+        owner=template.site.perforce_server.p4user,
+        root=str(template.path),
+        host="",
+        description=f"Cloneyard template {template.name} ({template.tag}).\n",
+        options=template.client_options,
+        submit_options=template.submit_options,
+        line_end=template.line_end,
+        stream=template.stream,
+        view=view,
+    )
+
+
+def ensure_client(run: StepRun) -> dict[str, Any]:
+    """Have the template's client, and settle which submitted change is built."""
+    template = run.template
+    found = run.perforce.find_client(template.client_name)
+    if found is not None and str(template.tag) not in found.description:
+        raise StepRefused(
+            f"A client named {found.name} exists in Perforce and is not ours; it was "
+            "left alone.",
+            code="client_name_taken",
+        )
+    run.perforce.save_client(template_client_spec(template))
+    spec = run.perforce.find_client(template.client_name)
+    assert spec is not None
+    return {
+        "change": _change_to_build(run, spec),
+        "client_spec": render_client_spec(spec),
+    }
+
+
+def _change_to_build(run: StepRun, spec: ClientSpec) -> int:
+    """Return the change asked for, else the newest under the view."""
+    # A build that is tried again keeps its change, whatever was submitted since.
+    asked = run.operation.parameters.get("change") or run.step.remote.get("change")
+    if asked:
+        if not run.perforce.is_submitted(int(asked)):
+            raise StepRefused(
+                f"Change {asked} is not a submitted change on this server.",
+                code="change_not_submitted",
+            )
+        return int(asked)
+    sides = [split_view_line(line) for line in spec.view]
+    paths = tuple(side.depot for side in sides if side.flag != "-")
+    change = run.perforce.latest_change(paths)
+    if not change:
+        raise StepRefused(
+            "Nothing was ever submitted under the view of this template.",
+            code="view_is_empty",
+        )
+    return change
+
+
+def ensure_synced(run: StepRun) -> dict[str, Any]:
+    """Have the files of exactly the chosen change in the volume."""
+    template, change = run.template, int(run.result_of("client")["change"])
+
+    def show(progress: SyncProgress) -> None:
+        seconds = max(run.seconds, 0.001)
+        run.progress(
+            f"{progress.files / seconds:,.0f} files and "
+            f"{progress.bytes / seconds / 2**20:,.1f} MiB a second",
+            done=progress.files,
+            total=progress.files_total,
+            unit="files",
+        )
+
+    report = client_files.sync_as(
+        run.perforce_account,
+        client=template.client_name,
+        change=change,
+        uid=run.site.template_uid,
+        gid=run.site.template_gid,
+        on_progress=show,
+    )
+    return {"files": report.files, "bytes": report.bytes, "seconds": report.seconds}
+
+
+def ensure_built(run: StepRun) -> dict[str, Any]:
+    """Have the build command succeed, as the template's uid; its log is kept."""
+    template = run.template
+    if not template.build_command.strip():
+        return {"seconds": 0.0}
+    run.step.log_path.parent.mkdir(parents=True, exist_ok=True)
+    result = build.run_build(
+        command=template.build_command,
+        cwd=template.path,
+        environment={
+            **template.build_environment,
+            "CLONEYARD_CHANGE": str(run.result_of("client")["change"]),
+        },
+        uid=run.site.template_uid if os.geteuid() == 0 else os.geteuid(),
+        gid=run.site.template_gid if os.geteuid() == 0 else os.getegid(),
+        timeout_seconds=template.build_timeout_seconds,
+        log_path=run.step.log_path,
+        progress=lambda seen: run.progress(f"{seen.log_bytes:,} bytes of log"),
+    )
+    if result.timed_out:
+        raise StepRefused(
+            f"The build did not end within {template.build_timeout_seconds:,} seconds "
+            "and was stopped. Nothing was published; the log is kept.",
+            code="build_timed_out",
+        )
+    if result.exit_code != 0:
+        raise StepRefused(
+            f"The build ended with exit code {result.exit_code}. Nothing was published; "
+            f"the log is kept. Its last lines: {result.last_lines}",
+            code="build_failed",
+        )
+    return {"seconds": result.seconds}
+
+
+def ensure_verified(run: StepRun) -> dict[str, Any]:
+    """Have proof that the tree is the change: nothing opened, missing or modified."""
+    template, change = run.template, int(run.result_of("client")["change"])
+    opened = run.perforce.list_opened(template.client_name)
+    if opened:
+        raise StepRefused(
+            f"{len(opened)} files are opened on the template's client, first "
+            f"{opened[0].depot_file}. Revert them, then build again.",
+            code="template_has_opened_files",
+        )
+    behind = run.perforce.count_out_of_sync(template.client_name, change=change)
+    if behind:
+        raise StepRefused(
+            f"{behind:,} files are not at change {change} after the sync.",
+            code="template_out_of_sync",
+        )
+    differing = client_files.reconcile_as(
+        run.perforce_account,
+        client=template.client_name,
+        untracked=False,
+        ignore=(),
+        uid=run.site.template_uid,
+        gid=run.site.template_gid,
+    )
+    if differing:
+        shown = ", ".join(finding.path for finding in differing[:10])
+        raise StepRefused(
+            f"{len(differing):,} versioned files differ from the depot after the build: "
+            f"{shown}. A build must not change or delete what Perforce manages.",
+            code="build_changed_versioned_files",
+        )
+    have = run.perforce.have_list(template.client_name)
+    return {
+        "have_count": have.count,
+        "have_digest": have.digest,
+        "lint": [str(finding) for finding in lint.lint_tree(template.path)],
+    }
+
+
+def ensure_snapshot(run: StepRun) -> dict[str, Any]:
+    """Have the snapshot, and its published row with the pin."""
+    template, operation = run.template, run.operation
+    uuid = run.result_of("volume")["volume_uuid"]
+    client, verified = run.result_of("client"), run.result_of("verify")
+    name = f"c{client['change']}.b{operation.pk}"
+    taken = run.ontap.find_snapshot(uuid, name=name)
+    if taken is None:
+        taken = run.ontap.create_snapshot(
+            uuid,
+            name=name,
+            comment=f"{template.volume_comment} change={client['change']}",
+            ontap_job_started=run.remember_ontap_job,
+        )
+    assert parse_client_spec(client["client_spec"]).name == template.client_name
+    snapshot, _ = Snapshot.objects.get_or_create(
+        template=template,
+        name=name,
+        defaults={
+            "ontap_uuid": taken.uuid,
+            "change": client["change"],
+            "client_spec": client["client_spec"],
+            "have_count": verified["have_count"],
+            "have_digest": verified["have_digest"],
+            "lint": verified["lint"],
+            "sync_seconds": run.result_of("sync")["seconds"],
+            "build_seconds": run.result_of("build")["seconds"],
+        },
+    )
+    return {"snapshot": snapshot.name, "snapshot_id": snapshot.pk}

@@ -1,0 +1,268 @@
+"""Procrastinate entry points: load by id, call the workflow, decide what a failure means.
+
+One job is one attempt chain of one step. A job is deferred in the transaction that
+marks its step as queued, so neither is ever without the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from procrastinate import BaseRetryStrategy, JobContext, RetryDecision
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.jobs import Job
+
+from provisioner.gateways.errors import GatewayError, TransientGatewayError
+from provisioner.workspaces import states, workflow
+from provisioner.workspaces.errors import StateChanged, StepRefused, UnsavedWork
+from provisioner.workspaces.models import Operation, Step, Template, Workspace
+
+log = structlog.get_logger(__name__)
+
+FIRST_RETRY_SECONDS = 0.5
+LONGEST_RETRY_SECONDS = 60.0
+
+PEOPLE_FIRST = 10
+MACHINES_LATER = 0
+
+
+def wait_before(attempts: int) -> float:
+    """Return the pause in seconds after this many earlier attempts: 0.5, 1, 2 … 60."""
+    return float(min(FIRST_RETRY_SECONDS * 2**attempts, LONGEST_RETRY_SECONDS))
+
+
+class TransientRetry(BaseRetryStrategy):
+    """Try again after a transient failure, until the pauses add up to the setting.
+
+    STEP_GIVE_UP_SECONDS 1800 means some 36 attempts.
+    """
+
+    def get_retry_decision(
+        self, *, exception: BaseException, job: Job
+    ) -> RetryDecision | None:
+        if not isinstance(exception, TransientGatewayError):
+            return None
+        waited = sum(wait_before(attempt) for attempt in range(job.attempts + 1))
+        if waited > settings.STEP_GIVE_UP_SECONDS:
+            return None
+        pause = dt.timedelta(seconds=wait_before(job.attempts))
+        return RetryDecision(retry_at=timezone.now() + pause)
+
+
+RETRY = TransientRetry()
+
+
+@app.task(name="run_step", pass_context=True, retry=RETRY)
+def run_step(context: JobContext, *, step_id: int) -> None:
+    """Run a step once; queue what comes after it, or settle its failure.
+
+    A step that is settled already, or whose operation has ended, is left alone: that
+    is what a job sees that was repeated after a killed worker.
+    """
+    step = (
+        Step.objects.select_related(
+            "operation__workspace__site__perforce_server",
+            "operation__workspace__template__site",
+            "operation__workspace__snapshot",
+            "operation__template__site__perforce_server",
+            "operation__requested_by",
+        )
+        .filter(pk=step_id)
+        .first()
+    )
+    if step is None:
+        return
+    if step.operation.state != Operation.State.RUNNING:
+        with contextlib.suppress(StateChanged):
+            states.skip_step(step)
+        return
+    structlog.contextvars.bind_contextvars(
+        operation_id=step.operation_id,
+        workspace_id=step.operation.workspace_id,
+        template_id=step.operation.template_id,
+        step=step.name,
+    )
+    try:
+        try:
+            states.start_step(step)
+        except StateChanged:
+            return
+        _attempt(context, step)
+    finally:
+        structlog.contextvars.unbind_contextvars(
+            "operation_id", "workspace_id", "template_id", "step"
+        )
+
+
+def _attempt(context: JobContext, step: Step) -> None:
+    try:
+        result = workflow.perform(step)
+    except StepRefused as refusal:
+        _settle_failure(step, code=refusal.code, message=refusal.sentence, why=refusal)
+    except GatewayError as error:
+        decision = RETRY.get_retry_decision(exception=error, job=context.job)
+        if decision is None or decision.retry_at is None:
+            log.error("step_failed", attempt=step.attempt, **error.log_context())
+            code = f"{error.system}_{type(error).__name__}".lower()
+            _settle_failure(step, code=code, message=error.sentence, why=error)
+            return
+        log.warning("step_will_be_retried", attempt=step.attempt, **error.log_context())
+        states.retry_step_later(
+            step,
+            code=type(error).__name__.lower(),
+            message=error.sentence,
+            retry_at=decision.retry_at,
+        )
+        raise
+    except Exception as bug:
+        # Ours to mend: settled, so that nobody waits for ever, and left to rise.
+        message = (
+            "Something went wrong in Cloneyard itself. It will not be retried by itself; "
+            "an administrator finds the details in the log."
+        )
+        _settle_failure(step, code="internal_error", message=message, why=bug)
+        raise
+    else:
+        _settle_success(step, result)
+
+
+def _settle_success(step: Step, result: dict[str, object]) -> None:
+    with transaction.atomic():
+        operation = Operation.objects.select_for_update().get(pk=step.operation_id)
+        try:
+            states.finish_step(step, result=result)
+        except StateChanged:
+            return
+        if operation.state == Operation.State.RUNNING:
+            advance(operation)
+
+
+def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) -> None:
+    """End the step and its operation, and say on its subject why."""
+    with transaction.atomic():
+        operation = (
+            Operation.objects.select_for_update(of=("self",))
+            .select_related("workspace", "template")
+            .get(pk=step.operation_id)
+        )
+        try:
+            states.fail_step(step, code=code, message=message)
+        except StateChanged:
+            return
+        findings = why.findings if isinstance(why, UnsavedWork) else None
+        to = Operation.State.REFUSED if findings else Operation.State.FAILED
+        if not states.end_operation(
+            operation, to, code=code, message=message, findings=findings
+        ):
+            return
+        states.skip_waiting_steps(operation)
+        if operation.workspace is not None:
+            states.set_workspace_state(
+                operation.workspace,
+                _state_after_failure(operation.workspace, findings is not None),
+                code=code[:60],
+                message=message,
+            )
+        if operation.template is not None:
+            states.set_template_state(
+                operation.template,
+                Template.State.FAILED,
+                code=code[:60],
+                message=message,
+            )
+
+
+def _state_after_failure(workspace: Workspace, is_refused: bool) -> Workspace.State:
+    """A retirement that was refused leaves a usable workspace usable."""
+    if is_refused and workspace.ready_at is not None:
+        return Workspace.State.READY
+    return Workspace.State.FAILED
+
+
+def advance(operation: Operation) -> None:
+    """Queue the steps that may start now, or end the operation where none is left.
+
+    Call it inside the transaction that settled a step, with the operation locked.
+    """
+    steps = list(operation.steps.select_related("operation"))
+    for step in workflow.ready_to_start(operation, steps):
+        defer_step(operation, step)
+    if all(step.state in (Step.State.DONE, Step.State.SKIPPED) for step in steps):
+        states.end_operation(operation, Operation.State.SUCCEEDED)
+        _reach_goal(operation)
+
+
+def _reach_goal(operation: Operation) -> None:
+    if operation.workspace is not None:
+        goal = (
+            Workspace.State.READY
+            if operation.kind == Operation.Kind.PROVISION
+            else Workspace.State.RETIRED
+        )
+        states.set_workspace_state(operation.workspace, goal)
+    if operation.template is not None:
+        states.set_template_state(operation.template, Template.State.READY)
+
+
+def defer_step(operation: Operation, step: Step) -> None:
+    """Queue a step's job in the current transaction."""
+    spec = workflow.spec_of(step)
+    site = operation.site
+    task = run_step.configure(
+        queue=spec.queue_at(site),
+        lock=_lock(step, spec=spec),
+        priority=MACHINES_LATER if operation.requested_by.is_service else PEOPLE_FIRST,
+    )
+    states.queue_step(step, job_id=task.defer(step_id=step.pk))
+
+
+def _lock(step: Step, *, spec: workflow.StepSpec) -> str | None:
+    """Return the lock that bounds how many flushes run on a server, None for others.
+
+    Jobs with one lock run one at a time, so `flush_limit` locks are as many slots.
+    """
+    if not spec.limited_by_flush:
+        return None
+    server = step.operation.site.perforce_server
+    return f"flush.{server.name}.{step.pk % server.flush_limit}"
+
+
+@app.periodic(cron="* * * * * */5")
+@app.task(
+    name="sweep_jobs", queue="sweeps", queueing_lock="sweep_jobs", pass_context=True
+)
+async def sweep_jobs(context: JobContext, timestamp: int) -> None:
+    """Give the jobs of workers that fell silent to others.
+
+    Source: procrastinate docs, how-to "retry stalled jobs".
+    """
+    stalled = await app.job_manager.get_stalled_jobs(
+        seconds_since_heartbeat=settings.WORKER_STALLED_SECONDS
+    )
+    for job in stalled:
+        log.warning("stalled_job_retried", job_id=job.id, task=job.task_name)
+        await app.job_manager.retry_job(job)
+
+
+@app.periodic(cron="* * * * * */30")
+@app.task(name="sweep_steps", queue="sweeps", queueing_lock="sweep_steps")
+def sweep_steps(timestamp: int) -> None:
+    """Queue again each unsettled step whose job is gone: nothing waits for ever."""
+    in_flight = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
+    alive = ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
+    for step in Step.objects.filter(
+        state__in=in_flight, operation__state=Operation.State.RUNNING
+    ).select_related("operation__workspace__site", "operation__template__site"):
+        with transaction.atomic():
+            operation = Operation.objects.select_for_update().get(pk=step.operation_id)
+            step.refresh_from_db(fields=["state", "job_id"])
+            if step.state not in in_flight or alive.filter(pk=step.job_id).exists():
+                continue
+            log.warning("step_without_job_queued_again", step_id=step.pk)
+            defer_step(operation, step)

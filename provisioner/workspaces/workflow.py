@@ -1,0 +1,202 @@
+"""The story as lists: what happens to a workspace or a template, and after what.
+
+A step starts when the steps it comes after are done. Each belongs to a queue, served
+by the workers of the hosts that can reach what the step needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from provisioner.workspaces.models import Operation, Site, Step
+from provisioner.workspaces.states import settled_names
+from provisioner.workspaces.steps import provision, retire, template
+from provisioner.workspaces.steps.run import StepRun
+
+STORAGE = "storage"
+PERFORCE = "perforce"
+HOST = "host"
+
+
+@dataclass(frozen=True)
+class StepSpec:
+    """One step of a workflow.
+
+    `ensure` looks, acts if needed, and returns what later steps use. `applies` says
+    whether an operation needs the step at all. `limited_by_flush` makes it count
+    against its Perforce server's limit.
+    """
+
+    name: str
+    title: str
+    ensure: Callable[[StepRun], dict[str, Any]]
+    queue: str
+    after: tuple[str, ...] = ()
+    applies: Callable[[Operation], bool] = lambda operation: True
+    limited_by_flush: bool = False
+
+    def queue_at(self, site: Site) -> str:
+        return site.host_queue if self.queue == HOST else self.queue
+
+
+def _has_client(operation: Operation) -> bool:
+    assert operation.workspace is not None
+    return bool(operation.workspace.client_name)
+
+
+def _wants_reconcile(operation: Operation) -> bool:
+    assert operation.workspace is not None
+    return _has_client(operation) and operation.workspace.wants_reconcile
+
+
+PROVISION = (
+    StepSpec("clone", "Clone the snapshot", provision.ensure_clone, STORAGE),
+    StepSpec("export", "Export it", provision.ensure_exported, STORAGE, ("clone",)),
+    StepSpec("mount", "Mount it", provision.ensure_mounted, STORAGE, ("export",)),
+    StepSpec("owner", "Make it yours", provision.ensure_owner, HOST, ("mount",)),
+    StepSpec(
+        "client",
+        "Define the client",
+        provision.ensure_client,
+        PERFORCE,
+        applies=_has_client,
+    ),
+    StepSpec(
+        "flush",
+        "Flush to the snapshot’s change",
+        provision.ensure_flushed,
+        PERFORCE,
+        ("client",),
+        applies=_has_client,
+        limited_by_flush=True,
+    ),
+    StepSpec(
+        "p4config",
+        "Write .p4config",
+        provision.ensure_p4config,
+        HOST,
+        ("owner",),
+        applies=_has_client,
+    ),
+    StepSpec(
+        "reconcile",
+        "Compare files with the depot",
+        provision.ensure_reconciled,
+        HOST,
+        ("p4config", "flush"),
+        applies=_wants_reconcile,
+    ),
+)
+
+RETIRE = (
+    StepSpec("quiet", "Wait for work in progress", retire.ensure_quiet, STORAGE),
+    StepSpec(
+        "unsaved",
+        "Look for unsaved work",
+        retire.ensure_nothing_unsaved,
+        HOST,
+        ("quiet",),
+    ),
+    StepSpec(
+        "client",
+        "Delete the client",
+        retire.ensure_client_deleted,
+        HOST,
+        ("unsaved",),
+    ),
+    StepSpec(
+        "contents",
+        "Remove the contents",
+        retire.ensure_contents_removed,
+        HOST,
+        ("client",),
+        applies=lambda operation: operation.site.remove_contents,
+    ),
+    StepSpec("unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("contents",)),
+    StepSpec(
+        "destroy",
+        "Destroy the clone",
+        retire.ensure_clone_deleted,
+        STORAGE,
+        ("unmount",),
+    ),
+    StepSpec(
+        "proof",
+        "Prove that nothing is left",
+        retire.ensure_nothing_left,
+        HOST,
+        ("destroy",),
+    ),
+)
+
+TEMPLATE_BUILD = (
+    StepSpec("volume", "Create the volume", template.ensure_volume, STORAGE),
+    StepSpec("export", "Export it", template.ensure_exported, STORAGE, ("volume",)),
+    StepSpec("mount", "Mount it", template.ensure_mounted, STORAGE, ("export",)),
+    StepSpec("visible", "Check the mount", template.ensure_visible, HOST, ("mount",)),
+    StepSpec("client", "Define the client", template.ensure_client, PERFORCE),
+    StepSpec(
+        "sync", "Sync the files", template.ensure_synced, HOST, ("visible", "client")
+    ),
+    StepSpec("build", "Build", template.ensure_built, HOST, ("sync",)),
+    StepSpec("verify", "Verify", template.ensure_verified, HOST, ("build",)),
+    StepSpec(
+        "snapshot",
+        "Take and publish the snapshot",
+        template.ensure_snapshot,
+        STORAGE,
+        ("verify",),
+    ),
+)
+
+WORKFLOWS: dict[str, tuple[StepSpec, ...]] = {
+    Operation.Kind.PROVISION: PROVISION,
+    Operation.Kind.RETIRE: RETIRE,
+    Operation.Kind.TEMPLATE_BUILD: TEMPLATE_BUILD,
+}
+
+
+def specs_of(operation: Operation) -> tuple[StepSpec, ...]:
+    """Return the steps that this operation needs, in reading order."""
+    return tuple(s for s in WORKFLOWS[operation.kind] if s.applies(operation))
+
+
+def spec_of(step: Step) -> StepSpec:
+    """Return the spec that a step's row was made from."""
+    return next(s for s in WORKFLOWS[step.operation.kind] if s.name == step.name)
+
+
+def ready_to_start(operation: Operation, steps: list[Step]) -> list[Step]:
+    """Return waiting steps whose predecessors are done. A step left out never blocks."""
+    present = {step.name for step in steps}
+    settled = settled_names(steps)
+    return [
+        step
+        for step in steps
+        if step.state == Step.State.WAITING
+        and all(
+            before in settled or before not in present
+            for before in _predecessors(operation, step.name, present)
+        )
+    ]
+
+
+def _predecessors(operation: Operation, name: str, present: set[str]) -> set[str]:
+    """Return the steps to wait for; one that does not apply hands on its own."""
+    specs = {spec.name: spec for spec in WORKFLOWS[operation.kind]}
+    wanted: set[str] = set()
+    look_at = list(specs[name].after)
+    while look_at:
+        before = look_at.pop()
+        if before in present:
+            wanted.add(before)
+        else:
+            look_at.extend(specs[before].after)
+    return wanted
+
+
+def perform(step: Step) -> dict[str, Any]:
+    """Run one attempt at a step; safe to repeat."""
+    return spec_of(step).ensure(StepRun(step))
