@@ -1,0 +1,188 @@
+"""ONTAP's JSON becomes our types, whatever it leaves out."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from provisioner.gateways.ontap import records
+from provisioner.gateways.ontap.types import (
+    Aggregate,
+    CloneParent,
+    Cluster,
+    DataLif,
+    ExportPolicy,
+    ExportRule,
+    Volume,
+    VolumeSnapshot,
+)
+
+CLONE = {
+    "uuid": "e3cb2bef-0f1c-11f0-8de9-0242ac120002",
+    "name": "ws_alice",
+    "state": "online",
+    "comment": "cloneyard:v1:ws=12",
+    "size": 107374182400,
+    "create_time": "2026-03-02T10:11:12+00:00",
+    "aggregates": [{"name": "aggr1", "uuid": "19425837-0f1c-11f0-8de9-0242ac120002"}],
+    "snapshot_policy": {"name": "none"},
+    "clone": {
+        "is_flexclone": True,
+        "parent_volume": {"name": "tmpl", "uuid": "9c1922a3"},
+        "parent_snapshot": {"name": "cl_7", "uuid": "6f0a2807"},
+    },
+    "nas": {
+        "path": "/ws/alice",
+        "uid": 1001,
+        "gid": 1002,
+        "export_policy": {"name": "developers"},
+    },
+    "guarantee": {"type": "none"},
+    "space": {
+        "used": 53687091200,
+        "physical_used": 12582912,
+        "snapshot": {"reserve_percent": 0},
+    },
+    "_links": {"self": {"href": "/api/storage/volumes/e3cb2bef"}},
+}
+
+
+def test_a_mounted_clone() -> None:
+    assert records.volume(CLONE) == Volume(
+        uuid="e3cb2bef-0f1c-11f0-8de9-0242ac120002",
+        name="ws_alice",
+        state="online",
+        comment="cloneyard:v1:ws=12",
+        size_bytes=107374182400,
+        junction_path="/ws/alice",
+        export_policy="developers",
+        snapshot_policy="none",
+        clone_parent=CloneParent(
+            volume_name="tmpl",
+            volume_uuid="9c1922a3",
+            snapshot_name="cl_7",
+            snapshot_uuid="6f0a2807",
+        ),
+        uid=1001,
+        gid=1002,
+        guarantee="none",
+        snapshot_reserve_percent=0,
+        used_bytes=53687091200,
+        physical_used_bytes=12582912,
+        aggregate="aggr1",
+        created_at=dt.datetime(2026, 3, 2, 10, 11, 12, tzinfo=dt.UTC),
+    )
+
+
+def test_an_offline_volume_leaves_most_things_unsaid() -> None:
+    volume = records.volume({"uuid": "9c1922a3", "name": "tmpl", "state": "offline"})
+    assert volume.junction_path == ""
+    assert volume.clone_parent is None
+    assert volume.uid is None
+    assert volume.gid is None
+    assert volume.snapshot_reserve_percent is None
+    assert volume.used_bytes is None
+    assert volume.physical_used_bytes is None
+    assert volume.created_at is None
+    assert volume.aggregate == ""
+
+
+def test_a_volume_that_says_it_is_no_clone() -> None:
+    volume = records.volume({**CLONE, "clone": {"is_flexclone": False}})
+    assert volume.clone_parent is None
+
+
+def test_a_clone_whose_parent_does_not_show_yet() -> None:
+    volume = records.volume({**CLONE, "clone": {"is_flexclone": True}})
+    assert volume.clone_parent == CloneParent(
+        volume_name="", volume_uuid="", snapshot_name="", snapshot_uuid=""
+    )
+
+
+def test_root_is_an_owner_and_not_an_unknown_one() -> None:
+    volume = records.volume({**CLONE, "nas": {"uid": 0, "gid": 0}})
+    assert (volume.uid, volume.gid) == (0, 0)
+
+
+def test_a_cluster() -> None:
+    record = {
+        "name": "sim1",
+        "version": {
+            "full": "NetApp Release 9.16.1: Fri Jan 24 09:12:10 UTC 2025",
+            "generation": 9,
+            "major": 16,
+            "minor": 1,
+        },
+    }
+    assert records.cluster(record) == Cluster(
+        name="sim1",
+        version=(9, 16, 1),
+        version_text="NetApp Release 9.16.1: Fri Jan 24 09:12:10 UTC 2025",
+    )
+
+
+def test_an_aggregate() -> None:
+    record = {
+        "uuid": "19425837",
+        "name": "aggr1",
+        "space": {"block_storage": {"size": 1000, "available": 400, "used": 600}},
+    }
+    assert records.aggregate(record) == Aggregate(
+        name="aggr1", uuid="19425837", size_bytes=1000, available_bytes=400
+    )
+
+
+def test_a_snapshot_with_an_owner() -> None:
+    record = {
+        "uuid": "6f0a2807",
+        "name": "cl_7",
+        "comment": "",
+        "create_time": "2026-03-02T10:10:59Z",
+        "owners": ["volume_clone"],
+    }
+    assert records.snapshot(record) == VolumeSnapshot(
+        uuid="6f0a2807",
+        name="cl_7",
+        comment="",
+        created_at=dt.datetime(2026, 3, 2, 10, 10, 59, tzinfo=dt.UTC),
+        owners=("volume_clone",),
+    )
+
+
+def test_a_snapshot_nobody_holds() -> None:
+    assert records.snapshot({"uuid": "6f0a2807", "name": "cl_7"}).owners == ()
+
+
+def test_an_export_policy() -> None:
+    record = {
+        "id": 8589934601,
+        "name": "developers",
+        "rules": [
+            {
+                "index": 1,
+                "clients": [{"match": "10.0.0.0/24"}, {"match": "10.0.1.5"}],
+                "protocols": ["nfs"],
+                "ro_rule": ["sys"],
+                "rw_rule": ["sys"],
+                "superuser": ["none"],
+            }
+        ],
+    }
+    assert records.export_policy(record) == ExportPolicy(
+        id=8589934601,
+        name="developers",
+        rules=(ExportRule(clients=("10.0.0.0/24", "10.0.1.5"), superuser=("none",)),),
+    )
+
+
+def test_an_export_policy_without_rules() -> None:
+    assert records.export_policy({"id": 3, "name": "closed"}).rules == ()
+
+
+def test_a_data_lif_is_up_when_it_says_so_and_is_not_disabled() -> None:
+    record = {"name": "nfs1", "ip": {"address": "10.1.2.31"}, "state": "up"}
+    assert records.data_lif(record) == DataLif(
+        name="nfs1", address="10.1.2.31", is_up=True
+    )
+    assert not records.data_lif({**record, "enabled": False}).is_up
+    assert not records.data_lif({**record, "state": "down"}).is_up
+    assert not records.data_lif({"name": "nfs1"}).is_up
