@@ -1,0 +1,116 @@
+"""People, rows, and the lab's servers: what most tests start from."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.db import connection
+from django.test import Client
+from procrastinate.contrib.django import app
+from pytest_django import DjangoDbBlocker
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.models import Snapshot, Template
+from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
+
+# Playwright keeps an event loop in the test's thread; the ORM there is still sync.
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(socket_disabled_beyond_loopback: None) -> None:
+    """No test reaches beyond this machine."""
+
+
+@pytest.fixture(scope="session")
+def socket_disabled_beyond_loopback() -> Iterator[None]:
+    import pytest_socket
+
+    pytest_socket.socket_allow_hosts(["127.0.0.1", "::1", "localhost"])
+    yield
+    pytest_socket._remove_restrictions()
+
+
+@pytest.fixture(autouse=True)
+def _fast_passwords(settings) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    """Who owns things."""
+    return UserFactory(username="alice")
+
+
+@pytest.fixture
+def carol(db: None) -> User:
+    """A stranger."""
+    return UserFactory(username="carol")
+
+
+@pytest.fixture
+def admin(db: None) -> User:
+    """Who runs the place."""
+    return UserFactory(username="admin", is_staff=True, is_superuser=True)
+
+
+@pytest.fixture
+def ci(db: None) -> User:
+    """A machine's account."""
+    return UserFactory(username="ci", is_service=True)
+
+
+@pytest.fixture
+def template(db: None) -> Template:
+    return TemplateFactory(name="main")
+
+
+@pytest.fixture
+def snapshot(template: Template) -> Snapshot:
+    return SnapshotFactory(template=template)
+
+
+@pytest.fixture
+def signed_in(client: Client) -> Callable[[User], Client]:
+    def sign_in(user: User) -> Client:
+        client.force_login(user)
+        return client
+
+    return sign_in
+
+
+@pytest.fixture
+def jobs_emptied(transactional_db: None, django_db_blocker: DjangoDbBlocker):
+    """Procrastinate's tables are not Django's to flush: empty them around the test."""
+
+    def empty() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "TRUNCATE procrastinate_jobs, procrastinate_events, "
+                "procrastinate_periodic_defers, procrastinate_workers CASCADE"
+            )
+
+    empty()
+    yield
+    empty()
+
+
+@pytest.fixture
+def run_jobs(jobs_emptied: None) -> Callable[[], None]:
+    """Run every job that is queued, and those they queue, then return."""
+
+    def run() -> None:
+        async def work() -> None:
+            connector = app.connector.get_worker_connector()
+            with app.replace_connector(connector) as worker_app:
+                async with worker_app.open_async():
+                    await worker_app.run_worker_async(
+                        wait=False, listen_notify=False, install_signal_handlers=False
+                    )
+
+        asyncio.run(work())
+
+    return run

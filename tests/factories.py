@@ -1,0 +1,82 @@
+"""The smallest valid rows. States are reached through actions, not by setting fields."""
+
+from __future__ import annotations
+
+import factory
+from factory.django import DjangoModelFactory
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.models import PerforceServer, Site, Snapshot, Template
+
+PASSWORD = "correct horse battery staple"
+
+
+class UserFactory(DjangoModelFactory[User]):
+    class Meta:
+        model = User
+        skip_postgeneration_save = True
+
+    username = factory.Sequence(lambda n: f"user{n}")
+    uid = factory.Sequence(lambda n: 20001 + n)
+    gid = 20000
+
+    @factory.post_generation
+    def password(self, create: bool, extracted: str | None, **kwargs: object) -> None:
+        assert isinstance(self, User)
+        self.set_password(extracted or PASSWORD)
+        if create:
+            self.save()
+
+
+class PerforceServerFactory(DjangoModelFactory[PerforceServer]):
+    class Meta:
+        model = PerforceServer
+
+    name = factory.Sequence(lambda n: f"perforce{n}")
+    p4port = "127.0.0.1:9"  # the discard port: nothing answers there
+    p4user = "cloneyard"
+
+
+class SiteFactory(DjangoModelFactory[Site]):
+    class Meta:
+        model = Site
+
+    name = factory.Sequence(lambda n: f"site{n}")
+    perforce_server = factory.SubFactory(PerforceServerFactory)
+    ontap_host = "127.0.0.1"
+    ontap_port = 9
+    ontap_user = "admin"
+    svm = "svm_dev"
+    aggregate = "aggr1"
+    mount_root = "/nonexistent/cloneyard"
+    export_clients = ["127.0.0.1"]
+    template_uid = 20000
+    template_gid = 20000
+
+
+class TemplateFactory(DjangoModelFactory[Template]):
+    class Meta:
+        model = Template
+
+    site = factory.SubFactory(SiteFactory)
+    name = factory.Sequence(lambda n: f"main{n}")
+    view = "//depot/main/... //template/..."
+    created_by = factory.SubFactory(UserFactory, is_staff=True)
+
+
+class SnapshotFactory(DjangoModelFactory[Snapshot]):
+    class Meta:
+        model = Snapshot
+
+    template = factory.SubFactory(TemplateFactory)
+    name = factory.Sequence(lambda n: f"c100.b{n}")
+    ontap_uuid = factory.Faker("uuid4")
+    change = 100
+    client_spec = (
+        "Client:\ttemplate\n\nOwner:\tcloneyard\n\nRoot:\t/t\n\n"
+        "Options:\tnoallwrite noclobber nocompress unlocked nomodtime normdir\n\n"
+        "SubmitOptions:\tsubmitunchanged\n\nLineEnd:\tlocal\n\n"
+        "View:\n\t//depot/main/... //template/...\n"
+    )
+    have_count = 1
+    have_digest = "0" * 64
