@@ -11,7 +11,7 @@ from provisioner.gateways.errors import Busy, NotFound, Refused
 from provisioner.gateways.ontap import bodies, records
 from provisioner.gateways.ontap.connection import OntapConnection
 from provisioner.gateways.ontap.errors import problem
-from provisioner.gateways.ontap.gateway import OntapJobStarted, forget
+from provisioner.gateways.ontap.gateway import OntapGateway, OntapJobStarted, forget
 from provisioner.gateways.ontap.names import check_junction_path, exact_name, path_uuid
 from provisioner.gateways.ontap.polling import look_until
 from provisioner.gateways.ontap.types import (
@@ -37,8 +37,8 @@ _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
 _Seen = TypeVar("_Seen")
 
 
-class RestOntapGateway:
-    """OntapGateway over REST; may be shared by threads, opens nothing when made.
+class RestOntapGateway(OntapGateway):
+    """The contract over REST; may be shared by threads, opens nothing when made.
 
     `job_limit_seconds` is how long a write waits for ONTAP's job, and
     `effect_limit_seconds` how long after that for a read to show the effect;
