@@ -88,8 +88,8 @@ def render_client_spec(spec: ClientSpec) -> str:
             )
         if value or tag == "Host":  # a missing Host becomes the host of the caller
             fields.append(f"{tag}:\t{value}")
-    if spec.description:
-        fields.append(_block("Description", spec.description.split("\n")))
+    if description := spec.description.rstrip("\n"):
+        fields.append(_block("Description", description.split("\n")))
     if spec.view:
         if any(_CONTROL.search(line.replace("\t", " ")) for line in spec.view):
             raise ValueError("Each line of a view must be one printable line.")

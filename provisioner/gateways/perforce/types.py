@@ -12,6 +12,9 @@ class PerforceAccount:
 
     `fingerprint` is the pinned fingerprint of an `ssl:` port, "" for others.
     `charset` is P4CHARSET, "none" for a server that is not in unicode mode.
+    `timeout_seconds` is how long connecting, and a command of a fixed size, may take;
+    `bulk_timeout_seconds` how long the server may be silent in one whose work grows
+    with the number of files (a big flush may say nothing for minutes).
     """
 
     port: str
@@ -20,6 +23,7 @@ class PerforceAccount:
     charset: str = "none"
     fingerprint: str = ""
     timeout_seconds: float = 60.0
+    bulk_timeout_seconds: float = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)

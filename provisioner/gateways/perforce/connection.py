@@ -1,0 +1,343 @@
+"""One connection to a Perforce server: the only module that imports the P4 library.
+
+What the host knows about Perforce stays out: no P4CONFIG, ticket, trust or enviro
+file, no P4HOST, no current client. Every command has a time limit, and every failure
+leaves here as one of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from P4 import P4, OutputHandler, P4Exception
+
+from provisioner.gateways.errors import AuthFailed, GatewayError, Unreachable
+from provisioner.gateways.perforce.errors import (
+    NEEDS_LOGIN,
+    SERVER_KEY_CHANGED,
+    SERVER_KEY_UNKNOWN,
+    ServerMessage,
+    failures,
+    translate,
+)
+from provisioner.gateways.perforce.types import PerforceAccount
+
+# A command that names a client bumps its Access date; this one nobody has.
+NEUTRAL_CLIENT = "cloneyard-neutral"
+
+# Below a file, so it can neither be read nor written.
+_NOWHERE = "/dev/null/perforce"
+
+_BULK_TOTAL_SECONDS = 24 * 3600.0
+_TICKET = re.compile(r"[0-9A-Fa-f]{32,}")
+
+Record = dict[str, Any]
+
+# The library offers no way to overrule these for one connection.
+for _name in ("P4CONFIG", "P4TRUST", "P4LOGINSSO", "P4CLIENTPATH", "P4LANGUAGE"):
+    os.environ.pop(_name, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What a command said: tagged records, lines of text, and all its messages."""
+
+    records: list[Record]
+    texts: list[str]
+    messages: list[ServerMessage]
+
+
+@dataclass(kw_only=True)
+class TicketHolder:
+    """The ticket of an account, kept in memory from one connection to the next."""
+
+    ticket: str = ""
+
+
+@dataclass(kw_only=True)
+class Patience:
+    """Ends a command that takes too long, or whose server is silent for too long.
+
+    The library asks before each wait for the network and then every half second. So
+    two questions shortly after each other mean that data came; a long time between
+    them means that the client itself was at work, and counts as one second of silence.
+    """
+
+    total_seconds: float
+    silent_seconds: float
+    is_over: bool = False
+    _began: float = field(default_factory=time.monotonic)
+    _asked: float = field(default_factory=time.monotonic)
+    _silent: float = 0.0
+
+    def __call__(self) -> bool:
+        """Return whether to go on waiting."""
+        now = time.monotonic()
+        pause, self._asked = now - self._asked, now
+        self._silent = 0.0 if pause < 0.4 else self._silent + min(pause, 1.0)
+        self.is_over = (
+            now - self._began > self.total_seconds or self._silent > self.silent_seconds
+        )
+        return not self.is_over
+
+
+class _EachRecord(OutputHandler):  # type: ignore[misc]  # the library has no types
+    """Hands records on one by one instead of collecting them."""
+
+    def __init__(self, take: Callable[[Record], None]) -> None:
+        super().__init__()
+        self._take = take
+        self.raised: BaseException | None = None
+
+    def outputStat(self, record: Record) -> int:
+        try:
+            self._take(record)
+        except BaseException as error:
+            self.raised = error  # the library would swallow it
+            return int(OutputHandler.CANCEL)
+        return int(OutputHandler.HANDLED)
+
+
+@contextmanager
+def connected(
+    account: PerforceAccount, *, holder: TicketHolder, client: str = NEUTRAL_CLIENT
+) -> Iterator[Connection]:
+    """Connect for the length of a with block, in the calling thread.
+
+    Raises: Unreachable, AuthFailed.
+    """
+    is_ssl = account.port.startswith("ssl")
+    with tempfile.TemporaryDirectory() if is_ssl else nullcontext(_NOWHERE) as private:
+        library = _library(account, client=client, private=Path(private))
+        _connect(library, account=account)
+        try:
+            yield Connection(library, account=account, holder=holder)
+        finally:
+            if library.connected():
+                library.disconnect()
+
+
+class Connection:
+    """Runs commands, one after the other, in one thread."""
+
+    def __init__(
+        self, library: Any, *, account: PerforceAccount, holder: TicketHolder
+    ) -> None:
+        self._library = library
+        self._account = account
+        self._holder = holder
+        if holder.ticket:
+            library.password = holder.ticket
+
+    def run(
+        self,
+        *command: str,
+        text: str = "",
+        each: Callable[[Record], None] | None = None,
+        is_bulk: bool = False,
+        accepted: Collection[int] = (),
+        also_failures: Collection[int] = (),
+    ) -> Reply:
+        """Run a command; log in first where the server wants that.
+
+        `text` is the form for `-i`. With `each`, records go there one by one and the
+        reply has none. Messages numbered in `accepted` are not failures.
+
+        Raises: any GatewayError, by the server's messages.
+        """
+        reply = self._attempt(command, text=text, each=each, is_bulk=is_bulk)
+        if self._wants_login(reply):
+            self._log_in()
+            reply = self._attempt(command, text=text, each=each, is_bulk=is_bulk)
+        failed = failures(reply.messages, accepted=accepted, also=also_failures)
+        if failed:
+            raise self._translate(failed, operation=_name_of(command))
+        return reply
+
+    def use_ignore_file(self, path: str) -> None:
+        """Let reconcile obey this P4IGNORE file and no other."""
+        self._library.ignore_file = path
+
+    def _attempt(
+        self,
+        command: tuple[str, ...],
+        *,
+        text: str,
+        each: Callable[[Record], None] | None,
+        is_bulk: bool,
+    ) -> Reply:
+        account, library = self._account, self._library
+        patience = Patience(
+            total_seconds=(_BULK_TOTAL_SECONDS if is_bulk else account.timeout_seconds),
+            silent_seconds=(
+                account.bulk_timeout_seconds if is_bulk else account.timeout_seconds
+            ),
+        )
+        handler = _EachRecord(each) if each else None
+        library.setbreak(patience)
+        library.handler = handler
+        library.input = text
+        if not library.connected():
+            raise self._lost(command)
+        try:
+            output = library.run(*command)
+        except P4Exception as error:
+            raise self._lost(command) from error
+        finally:
+            library.handler = None
+        if handler and handler.raised:
+            raise handler.raised
+        if patience.is_over:
+            raise Unreachable(
+                f"The Perforce server {account.port} gave no answer to "
+                f"{_name_of(command)} in time.",
+                system="perforce",
+                operation=_name_of(command),
+            )
+        return _reply(output or [], messages=library.messages)
+
+    def _lost(self, command: tuple[str, ...]) -> Unreachable:
+        return Unreachable(
+            f"The connection to the Perforce server {self._account.port} was lost.",
+            system="perforce",
+            operation=_name_of(command),
+        )
+
+    def _wants_login(self, reply: Reply) -> bool:
+        failed = {message.id for message in failures(reply.messages)}
+        password = self._account.password
+        is_ticket = _TICKET.fullmatch(password) is not None
+        return bool(failed & NEEDS_LOGIN) and bool(password) and not is_ticket
+
+    def _log_in(self) -> None:
+        """Trade the password for a ticket. `-p` keeps it out of any file."""
+        self._library.password = self._account.password
+        reply = self._attempt(
+            ("login", "-p"), text=self._account.password, each=None, is_bulk=False
+        )
+        failed = failures(reply.messages)
+        if failed:
+            raise self._translate(failed, operation="login")
+        tickets = [text.strip() for text in reply.texts if _TICKET.fullmatch(text)]
+        if tickets:
+            self._holder.ticket = self._library.password = tickets[-1]
+
+    def _translate(
+        self, failed: list[ServerMessage], *, operation: str
+    ) -> GatewayError:
+        keys = {SERVER_KEY_UNKNOWN, SERVER_KEY_CHANGED}
+        for message in self._library.messages:
+            if message.msgid in keys:
+                return _wrong_key(message.dict.get("key", ""), account=self._account)
+        return translate(failed, operation=operation, user=self._account.user)
+
+
+def _library(account: PerforceAccount, *, client: str, private: Path) -> Any:
+    """Return the library's object, told everything so that it asks the host nothing."""
+    library = P4()
+    library.p4enviro_file = str(private / "enviro")
+    library.cwd = "/"
+    library.ticket_file = _NOWHERE
+    library.ignore_file = _NOWHERE
+    library.host = socket.gethostname()
+    library.prog = "cloneyard"
+    library.port = account.port
+    library.user = account.user
+    library.client = client
+    library.charset = account.charset
+    library.password = account.password
+    if account.port.startswith("ssl"):
+        _trust(library, account=account, private=private)
+    return library
+
+
+def _trust(library: Any, *, account: PerforceAccount, private: Path) -> None:
+    """Pin the server's key, as `p4 trust -i` would, in a file of this connection.
+
+    The fingerprint is the SHA-1 of the public key, in hexadecimal with colons.
+    """
+    path = private / "trust"
+    address = account.port.partition(":")[2]
+    pinned = account.fingerprint
+    path.write_text(f"{address}=**++**:{pinned}\n" if pinned else "")
+    path.chmod(0o600)
+    library.set_env("P4TRUST", str(path))
+
+
+def _wrong_key(offered: str, *, account: PerforceAccount) -> AuthFailed:
+    pinned = account.fingerprint or "none"
+    return AuthFailed(
+        f"The Perforce server {account.port} showed the fingerprint {offered}, but "
+        f"{pinned} is expected. If its key was changed on purpose, set the new one.",
+        system="perforce",
+        operation="connect",
+    )
+
+
+def _connect(library: Any, *, account: PerforceAccount) -> None:
+    """Connect, and give up in time.
+
+    Connecting has no limit of its own in the library and does not ask Patience, so it
+    runs in a thread that is left to itself when it is late.
+    """
+    outcome: Future[None] = Future()
+
+    def attempt() -> None:
+        try:
+            library.connect()
+        except P4Exception as error:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(None)
+
+    threading.Thread(target=attempt, name="p4-connect", daemon=True).start()
+    try:
+        outcome.result(timeout=account.timeout_seconds)
+    except (TimeoutError, P4Exception) as error:
+        reason = _why_not_connected(error)
+        raise Unreachable(
+            f"The Perforce server {account.port} cannot be reached: {reason}",
+            system="perforce",
+            operation="connect",
+        ) from error
+    library.exception_level = 0  # from here on, its messages tell us what went wrong
+
+
+def _why_not_connected(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time."
+    lines = [line.strip() for line in str(getattr(error, "value", error)).splitlines()]
+    return [line for line in lines if line][-1]
+
+
+def _reply(output: list[Any], *, messages: list[Any]) -> Reply:
+    return Reply(
+        records=[dict(item) for item in output if isinstance(item, dict)],
+        texts=[item for item in output if isinstance(item, str)],
+        messages=[
+            ServerMessage(
+                id=message.msgid,
+                severity=message.severity,
+                generic=message.generic,
+                text=str(message),
+            )
+            for message in messages
+        ],
+    )
+
+
+def _name_of(command: tuple[str, ...]) -> str:
+    """Return the command with its flags, without its arguments."""
+    flags = [word for word in command[1:] if word.startswith("-")]
+    return " ".join([command[0], *flags])

@@ -1,0 +1,195 @@
+"""What the messages of a Perforce server mean for us.
+
+The number of a message is stable between releases and languages; its words are not.
+So the number decides first, then the generic code, and the words are only shown.
+
+Source: P4.Message in the P4Python guide,
+https://help.perforce.com/helix-core/apis/p4python/current/Content/P4Python/python.p4_message.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from provisioner.gateways.errors import (
+    AuthFailed,
+    Busy,
+    GatewayError,
+    InUse,
+    NotFound,
+    Refused,
+    Unreachable,
+)
+
+NO_SUCH_CHANGE = 6170
+NO_SUCH_CLIENT = 6178
+PASSWORD_INVALID = 7206
+CHANGE_NOT_SHELVED = 6931
+NO_FILES_TO_UNSHELVE = 6660
+SERVER_KEY_UNKNOWN = 3120
+SERVER_KEY_CHANGED = 3121
+
+# The session is over or never began, and `p4 login` may help.
+NEEDS_LOGIN = frozenset({7189, 7480, 7486, 7490})
+
+# Not errors in the eyes of the server, but the verb did not do what it was asked.
+_FAILED_ANYWAY = frozenset(
+    {
+        6346,  # change has open files and can't be deleted
+        6347,  # change has fixes and can't be deleted
+        6348,  # change has files and can't be deleted
+        6513,  # no permission for operation on file(s)
+        6514,  # protected namespace - access denied
+    }
+)
+
+# A sync that says one of these left a file at another revision than asked for.
+LEFT_BEHIND_BY_SYNC = frozenset(
+    {
+        6487,  # is opened and can't be deleted
+        6488,  # is opened and can't be replaced
+        6491,  # is opened and not being changed
+        6495,  # must resolve before submitting
+        6748,  # can't update modified file
+    }
+)
+
+_SEVERITY_FAILED = 3
+_GENERIC_COMMUNICATION = 38
+
+_BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
+    # -- accounts: the sentence is ours, because theirs speaks to a person at a shell
+    7189: (AuthFailed, "The password or ticket of {user} is not valid."),
+    7206: (AuthFailed, "The password of {user} is not valid."),
+    7480: (AuthFailed, "The ticket of {user} has expired; give Cloneyard a new one."),
+    7486: (
+        AuthFailed,
+        "The ticket of {user} was logged out; give Cloneyard a new one.",
+    ),
+    7490: (AuthFailed, "The server wants a ticket of {user}, and login did not help."),
+    7623: (AuthFailed, "The password of {user} has expired."),
+    7475: (AuthFailed, "A password must be set for {user} first."),
+    7489: (AuthFailed, "The server wants the password of {user} to be set again."),
+    7205: (AuthFailed, "The server knows no user {user}."),
+    6267: (AuthFailed, "The protections of the server do not let {user} in."),
+    6715: (AuthFailed, "{user} is a service user, which may not run commands."),
+    7190: (Refused, "The server is in Unicode mode; set a charset such as utf8."),
+    7191: (Refused, "The server is not in Unicode mode; set the charset to none."),
+    # -- what is named is not there
+    6170: (NotFound, ""),  # change
+    6176: (NotFound, ""),  # depot
+    6177: (NotFound, ""),
+    6178: (NotFound, ""),  # client, label
+    6179: (NotFound, ""),
+    6243: (NotFound, ""),  # must create client to access local files
+    6244: (NotFound, ""),  # path must refer to client or a depot
+    6245: (NotFound, ""),  # change, client, label of a revision specifier
+    6502: (NotFound, ""),  # user
+    # -- somebody has work there
+    6215: (InUse, ""),  # client has files opened
+    6346: (InUse, ""),
+    6347: (InUse, ""),
+    6348: (InUse, ""),
+    6591: (InUse, ""),  # client has pending changes
+    6661: (InUse, ""),  # change has shelved files
+    6668: (InUse, ""),  # client has files shelved
+    6887: (InUse, ""),  # client has files opened from a task stream
+    7102: (InUse, ""),  # client type cannot change when files are open
+    # -- come back later
+    4129: (Busy, ""),  # request too large for server memory (try later?)
+    4158: (Busy, ""),  # command cancelled
+    6597: (Busy, ""),  # MaxLockTime: mostly the wait for somebody else's lock
+    7500: (Busy, ""),  # command terminated by p4 monitor terminate
+    7805: (Busy, ""),  # server.maxcommands
+    7975: (Busy, ""),
+    8121: (Busy, ""),  # failover under way
+    # -- a rule, a limit, a missing right
+    4128: (Refused, "{text} Ask for a higher MaxResults of {user}'s group."),
+    4157: (Refused, "{text} Ask for a higher MaxScanRows of {user}'s group."),
+    6185: (Refused, "{user} has no permission for this operation."),
+    6513: (Refused, ""),
+    6514: (Refused, ""),
+}
+
+_BY_GENERIC: dict[int, type[GatewayError]] = {
+    2: NotFound,  # unknown entity
+    17: NotFound,  # empty
+    33: Busy,  # fault of the server, as with a full disk
+    _GENERIC_COMMUNICATION: Unreachable,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerMessage:
+    """One message of a command. `severity`: 1 info, 2 warning, 3 failed, 4 fatal."""
+
+    id: int
+    severity: int
+    generic: int
+    text: str
+
+
+def failures(
+    messages: Iterable[ServerMessage],
+    *,
+    accepted: Collection[int] = (),
+    also: Collection[int] = (),
+) -> list[ServerMessage]:
+    """Return the messages that mean the command failed, in their order.
+
+    `accepted` numbers are fine here; `also` are failures here besides the usual ones.
+    """
+    return [
+        message
+        for message in messages
+        if message.id not in accepted
+        and (
+            message.severity >= _SEVERITY_FAILED
+            or message.id in _FAILED_ANYWAY
+            or message.id in also
+        )
+    ]
+
+
+def translate(
+    failed: list[ServerMessage], *, operation: str, user: str
+) -> GatewayError:
+    """Return the error for the failures of a command, which are at least one.
+
+    A number that has an entry of its own speaks for all; then a lost connection; then
+    the first. Where several files failed, up to ten are named.
+    """
+    speaker = _speaker(failed)
+    error, sentence = _BY_MESSAGE.get(
+        speaker.id, (_BY_GENERIC.get(speaker.generic, Refused), "")
+    )
+    text = _one_line(speaker.text)
+    if not sentence and len(failed) > 1:
+        text = _several(failed)
+    return error(
+        (sentence or "{text}").format(text=text, user=user),
+        system="perforce",
+        operation=operation,
+        remote_code=str(speaker.id),
+    )
+
+
+def _speaker(failed: list[ServerMessage]) -> ServerMessage:
+    for message in failed:
+        if message.id in _BY_MESSAGE:
+            return message
+    for message in failed:
+        if message.generic == _GENERIC_COMMUNICATION:
+            return message
+    return failed[0]
+
+
+def _several(failed: list[ServerMessage]) -> str:
+    shown = "; ".join(_one_line(message.text) for message in failed[:10])
+    more = len(failed) - 10
+    return f"{shown}; and {more} more." if more > 0 else shown
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

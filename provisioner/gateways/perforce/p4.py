@@ -1,0 +1,335 @@
+"""Keeps the contract of gateway.py with Perforce's own client library."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from provisioner.gateways.errors import NotFound
+from provisioner.gateways.perforce.connection import (
+    NEUTRAL_CLIENT,
+    Connection,
+    Record,
+    TicketHolder,
+    connected,
+)
+from provisioner.gateways.perforce.errors import (
+    CHANGE_NOT_SHELVED,
+    LEFT_BEHIND_BY_SYNC,
+    NO_FILES_TO_UNSHELVE,
+    NO_SUCH_CHANGE,
+    NO_SUCH_CLIENT,
+)
+from provisioner.gateways.perforce.have import HaveDigest
+from provisioner.gateways.perforce.paths import (
+    client_path_to_local,
+    escape_path,
+    ignore_file_text,
+)
+from provisioner.gateways.perforce.progress import SyncCounter
+from provisioner.gateways.perforce.specs import render_client_spec
+from provisioner.gateways.perforce.types import (
+    ClientSpec,
+    HaveList,
+    OpenedFile,
+    PendingChange,
+    PerforceAccount,
+    ReconcileFinding,
+    ServerInfo,
+    SyncProgress,
+    SyncReport,
+)
+
+
+class P4PerforceGateway:
+    """One Perforce server as one user; may be used from any thread at any time.
+
+    Each call has its own connection, which costs less than a millisecond.
+    """
+
+    def __init__(self, account: PerforceAccount) -> None:
+        self._account = account
+        self._holder = TicketHolder()
+
+    def get_info(self) -> ServerInfo:
+        with self._connected() as connection:
+            [record] = connection.run("info").records
+        return ServerInfo(
+            version=record.get("serverVersion", ""),
+            is_case_sensitive=record.get("caseHandling", "sensitive") == "sensitive",
+            is_unicode="unicode" in record,
+            server_id=record.get("ServerID", ""),
+            services=record.get("serverServices", ""),
+        )
+
+    def check_login(self) -> None:
+        with self._connected() as connection:
+            connection.run("login", "-s")
+
+    def user_exists(self, user: str) -> bool:
+        with self._connected() as connection:
+            records = connection.run("users", user).records
+        return any(record["User"] == user for record in records)
+
+    def find_client(self, name: str) -> ClientSpec | None:
+        with self._connected() as connection:
+            listed = connection.run("clients", "-e", name).records
+            listed = [record for record in listed if record["client"] == name]
+            if not listed:
+                return None
+            [form] = connection.run("client", "-o", name).records
+        if "Update" not in form:
+            return None  # deleted meanwhile, so this is the default of a new one
+        return _spec(form, times=listed[0])
+
+    def list_clients(self, *, name_filter: str) -> list[ClientSpec]:
+        with self._connected() as connection:
+            records = connection.run("clients", "-e", name_filter, is_bulk=True).records
+        return [
+            _spec({**record, "Client": record["client"]}, times=record)
+            for record in records
+        ]
+
+    def save_client(self, spec: ClientSpec) -> None:
+        with self._connected() as connection:
+            connection.run("client", "-i", text=render_client_spec(spec))
+
+    def delete_client(self, name: str) -> None:
+        with self._connected() as connection:
+            connection.run(
+                "client", "-d", name, accepted={NO_SUCH_CLIENT}, is_bulk=True
+            )
+
+    def latest_change(self, paths: tuple[str, ...]) -> int:
+        with self._connected() as connection:
+            records = connection.run(
+                "changes", "-m", "1", "-s", "submitted", *paths, is_bulk=True
+            ).records
+        return int(records[0]["change"]) if records else 0
+
+    def is_submitted(self, change: int) -> bool:
+        with self._connected() as connection:
+            return _is_submitted(connection, change)
+
+    def count_files(self, paths: tuple[str, ...], *, change: int) -> int:
+        seen: set[int] = set()  # hashes: paths may overlap, and a million names are big
+        with self._connected() as connection:
+            connection.run(
+                "files",
+                "-e",
+                *(f"{path}@{change}" for path in paths),
+                each=lambda record: seen.add(hash(record["depotFile"])),
+                is_bulk=True,
+            )
+        return len(seen)
+
+    def flush(self, client: str, *, change: int) -> None:
+        with self._connected(client) as connection:
+            _require_submitted(connection, change)
+            connection.run("sync", "-k", "-q", _all_of(client, change), is_bulk=True)
+
+    def have_list(self, client: str) -> HaveList:
+        digest = HaveDigest()
+        with self._connected(client) as connection:
+            connection.run(
+                "have",
+                each=lambda record: digest.add(
+                    record["depotFile"], revision=record["haveRev"]
+                ),
+                is_bulk=True,
+            )
+        return digest.result()
+
+    def list_opened(self, client: str) -> list[OpenedFile]:
+        with self._connected() as connection:
+            records = connection.run("opened", "-a", "-C", client, is_bulk=True).records
+        return [
+            OpenedFile(
+                depot_file=record["depotFile"],
+                client_file=record.get("clientFile", ""),
+                action=record["action"],
+                change=record.get("change", "default"),
+                user=record.get("user", ""),
+                client=record.get("client", client),
+            )
+            for record in records
+        ]
+
+    def list_pending_changes(self, client: str) -> list[PendingChange]:
+        def of_status(status: str) -> list[Record]:
+            return connection.run("changes", "-L", "-c", client, "-s", status).records
+
+        with self._connected() as connection:
+            pending, shelved = of_status("pending"), of_status("shelved")
+        with_shelf = {record["change"] for record in shelved}
+        return [
+            PendingChange(
+                change=int(record["change"]),
+                user=record["user"],
+                client=record["client"],
+                description=record.get("desc", "").rstrip("\n"),
+                is_shelved=record["change"] in with_shelf,
+            )
+            for record in pending
+        ]
+
+    def revert_server_side(self, client: str) -> None:
+        with self._connected(client) as connection:
+            connection.run("revert", "-k", "-C", client, "//...", is_bulk=True)
+
+    def delete_pending_change(self, change: int, *, delete_shelf: bool) -> None:
+        with self._connected() as connection:
+            if delete_shelf:
+                connection.run(
+                    "shelve",
+                    "-d",
+                    "-f",
+                    "-c",
+                    str(change),
+                    accepted={CHANGE_NOT_SHELVED, NO_FILES_TO_UNSHELVE, NO_SUCH_CHANGE},
+                    is_bulk=True,
+                )
+            connection.run("change", "-d", "-f", str(change), accepted={NO_SUCH_CHANGE})
+
+    def sync(
+        self,
+        client: str,
+        *,
+        change: int,
+        on_progress: Callable[[SyncProgress], None],
+    ) -> SyncReport:
+        began = time.monotonic()
+        progress = SyncCounter(on_progress)
+        with self._connected(client) as connection:
+            _require_submitted(connection, change)
+            connection.run(
+                "sync",
+                _all_of(client, change),
+                each=progress.count,
+                is_bulk=True,
+                also_failures=LEFT_BEHIND_BY_SYNC,
+            )
+        progress.report()
+        return SyncReport(
+            files=progress.files,
+            bytes=progress.bytes,
+            seconds=time.monotonic() - began,
+        )
+
+    def count_out_of_sync(self, client: str, *, change: int) -> int:
+        found: list[None] = []
+        with self._connected(client) as connection:
+            _require_submitted(connection, change)
+            connection.run(
+                "sync",
+                "-n",
+                _all_of(client, change),
+                each=lambda record: found.append(None),
+                is_bulk=True,
+            )
+        return len(found)
+
+    def reconcile_preview(
+        self, client: str, *, untracked: bool, ignore: tuple[str, ...] = ()
+    ) -> list[ReconcileFinding]:
+        findings: list[ReconcileFinding] = []
+        flags = ["-n", "-e", "-d", *(["-a", "-f"] if untracked else [])]
+        with self._connected(client) as connection:
+            root = _root_of(connection, client)
+            with _ignore_file(ignore, root=root) as path:
+                connection.use_ignore_file(path)
+                connection.run(
+                    "reconcile",
+                    *flags,
+                    f"//{escape_path(client)}/...",
+                    each=lambda record: findings.append(
+                        _finding(record, client=client, root=root)
+                    ),
+                    is_bulk=True,
+                )
+        return findings
+
+    def _connected(
+        self, client: str = NEUTRAL_CLIENT
+    ) -> AbstractContextManager[Connection]:
+        return connected(self._account, holder=self._holder, client=client)
+
+
+def _all_of(client: str, change: int) -> str:
+    return f"//{escape_path(client)}/...@{change}"
+
+
+def _is_submitted(connection: Connection, change: int) -> bool:
+    """Ask for the changes of just this number: `describe` would list all its files."""
+    records = connection.run(
+        "changes", "-m", "1", "-s", "submitted", f"//...@{change},{change}"
+    ).records
+    return bool(records) and int(records[0]["change"]) == change
+
+
+def _require_submitted(connection: Connection, change: int) -> None:
+    """Refuse a change that is not there; a sync would take the one before it."""
+    if not _is_submitted(connection, change):
+        raise NotFound(
+            f"There is no submitted change {change} that this account may see.",
+            system="perforce",
+            operation="changes",
+            remote_code=str(NO_SUCH_CHANGE),
+        )
+
+
+def _root_of(connection: Connection, client: str) -> str:
+    [form] = connection.run("client", "-o", client).records
+    if "Update" not in form:
+        raise NotFound(
+            f"There is no client {client}.",
+            system="perforce",
+            operation="client -o",
+            remote_code=str(NO_SUCH_CLIENT),
+        )
+    return str(form["Root"])
+
+
+@contextmanager
+def _ignore_file(patterns: tuple[str, ...], *, root: str) -> Iterator[str]:
+    """Write the patterns to a file outside the tree; no patterns make an empty one."""
+    with tempfile.TemporaryDirectory(prefix="cloneyard-ignore-") as place:
+        path = Path(place) / "ignore"
+        path.write_text(ignore_file_text(patterns, root=root))
+        yield str(path)
+
+
+def _finding(record: Record, *, client: str, root: str) -> ReconcileFinding:
+    path = record.get("localFile") or record["clientFile"]
+    return ReconcileFinding(
+        action=record["action"].removeprefix("move/"),
+        depot_file=record["depotFile"],
+        path=client_path_to_local(path, client=client, root=root),
+    )
+
+
+def _spec(fields: Record, *, times: Record) -> ClientSpec:
+    """Read a form or a row of `p4 clients`. The times of a form have no zone."""
+    return ClientSpec(
+        name=fields["Client"],
+        owner=fields.get("Owner", ""),
+        root=fields.get("Root", ""),
+        host=fields.get("Host", ""),
+        description=fields.get("Description", "").rstrip("\n"),
+        options=fields.get("Options", ""),
+        submit_options=fields.get("SubmitOptions", ""),
+        line_end=fields.get("LineEnd", ""),
+        stream=fields.get("Stream", ""),
+        type=fields.get("Type", ""),
+        view=tuple(fields.get("View", ())),
+        updated_at=_moment(times.get("Update")),
+        accessed_at=_moment(times.get("Access")),
+    )
+
+
+def _moment(seconds: str | None) -> dt.datetime | None:
+    return dt.datetime.fromtimestamp(int(seconds), tz=dt.UTC) if seconds else None

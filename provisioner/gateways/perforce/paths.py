@@ -1,0 +1,55 @@
+"""Paths as Perforce writes them, and as a host writes them."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+# "%" first: the others bring in new ones.
+_ESCAPES = (("%", "%25"), ("@", "%40"), ("#", "%23"), ("*", "%2A"))
+
+
+def escape_path(name: str) -> str:
+    """Return the name with the characters that mean something in a file argument
+    written as %xx.
+
+    Source: p4 help filespec.
+    """
+    for character, code in _ESCAPES:
+        name = name.replace(character, code)
+    return name
+
+
+def unescape_path(path: str) -> str:
+    for character, code in reversed(_ESCAPES):
+        path = path.replace(code, character).replace(code.lower(), character)
+    return path
+
+
+def client_path_to_local(path: str, *, client: str, root: str) -> str:
+    """Return local syntax for a path that is in client syntax or local already.
+
+    Servers differ in which of the two `reconcile` answers with.
+    """
+    prefix = f"//{escape_path(client)}/"
+    if not path.startswith(prefix):
+        return path
+    return str(PurePosixPath(root) / unescape_path(path.removeprefix(prefix)))
+
+
+def ignore_file_text(patterns: tuple[str, ...], *, root: str) -> str:
+    """Return a P4IGNORE file outside the tree that means what one in the root would.
+
+    In a file that lies elsewhere, a pattern that begins with a slash matches nothing,
+    while one with a slash in the middle matches at any depth. So the root is written
+    in front of those, without its leading slash.
+
+    Source: p4 help ignore; tried with P4Python's is_ignored.
+    """
+    lines = []
+    for pattern in patterns:
+        negation = "!" if pattern.startswith("!") else ""
+        rest = pattern.removeprefix("!")
+        if rest.startswith("/"):
+            rest = f"{root.strip('/')}/{rest.lstrip('/')}"
+        lines.append(negation + rest)
+    return "".join(f"{line}\n" for line in lines)
