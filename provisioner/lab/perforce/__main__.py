@@ -1,0 +1,85 @@
+"""Run the lab's Perforce server.
+
+python -m provisioner.lab.perforce -r ROOT [-p HOST:PORT]   TCP until SIGTERM
+python -m provisioner.lab.perforce -r ROOT -i               one connection, fd 0
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from provisioner.lab.perforce.server import (
+    PerforceConfig,
+    PerforceLab,
+    serve_descriptor,
+)
+
+
+def main() -> int:
+    """Serve as the arguments say; return the exit status."""
+    parser = argparse.ArgumentParser(prog="provisioner.lab.perforce")
+    parser.add_argument("-r", dest="root", type=Path, required=True)
+    parser.add_argument("-p", dest="port", default="127.0.0.1:0")
+    parser.add_argument("-i", dest="inherited", action="store_true")
+    parser.add_argument("-L", dest="log", type=Path, help="log file")
+    parser.add_argument("-v", dest="verbose", action="append", default=[])
+    parser.add_argument("--admin-user", default="cloneyard")
+    parser.add_argument("--security", type=int, default=2, choices=range(4))
+    options = parser.parse_args()
+    host, _, port = options.port.rpartition(":")
+    config = PerforceConfig(
+        root=options.root.resolve(),
+        host=host.strip("[]") or "127.0.0.1",
+        port=int(port),
+        admin_user=options.admin_user,
+        admin_password=os.environ.get("LAB_P4PASSWD", PerforceConfig.admin_password),
+        security_level=options.security,
+    )
+    _configure_log(options.log, is_verbose=bool(options.verbose))
+    if options.inherited:
+        return _serve_inherited(config)
+    return _serve_tcp(config)
+
+
+def _configure_log(path: Path | None, *, is_verbose: bool) -> None:
+    logging.basicConfig(
+        format="%(asctime)s %(process)d %(name)s %(message)s",
+        level=logging.DEBUG if is_verbose else logging.INFO,
+        **({"filename": str(path)} if path else {"stream": sys.stderr}),
+    )
+
+
+def _serve_inherited(config: PerforceConfig) -> int:
+    # The client's terminal sends its signals to us too; and descriptor 1 is the
+    # client's socket, so nothing may be printed there.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)
+    serve_descriptor(config, descriptor=0)
+    return 0
+
+
+def _serve_tcp(config: PerforceConfig) -> int:
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with PerforceLab(config) as lab:
+        ready = {
+            "host": config.host,
+            "port": lab.port,
+            "user": config.admin_user,
+            "password": config.admin_password,
+        }
+        print(json.dumps(ready), flush=True)
+        stopped.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""Passwords, tickets and the challenges that prove one without sending it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+
+from provisioner.lab.perforce.database import Database
+
+
+def md5(text: str) -> str:
+    """Return the digest the protocol uses everywhere: upper-case hex."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest().upper()
+
+
+def new_token() -> str:
+    """Return 32 random upper-case hex digits: a challenge or a ticket."""
+    return secrets.token_hex(16).upper()
+
+
+def prompt_answer(password_hash: str, *, token: str, address: str) -> str:
+    """Return what a client that knows the password answers to a login prompt."""
+    return md5(md5(password_hash + token) + address)
+
+
+def challenge_answer(secret: str, *, token: str, address: str) -> str:
+    """Return what a client that holds a ticket or password hash answers."""
+    return md5(md5(token + secret) + address)
+
+
+def same(one: str, other: str) -> bool:
+    """Compare two answers without telling by time where they differ."""
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ticket:
+    """A login; `expires_at` is seconds since the epoch."""
+
+    ticket: str
+    expires_at: float
+
+    @property
+    def seconds_left(self) -> int:
+        return max(0, int(self.expires_at - time.time()))
+
+
+def find_password_hash(database: Database, *, user: str) -> str | None:
+    """Return the digest of a user's password; None when none is set."""
+    row = database.execute("SELECT hash FROM passwords WHERE user=?", user).fetchone()
+    return str(row[0]) if row else None
+
+
+def set_password_hash(database: Database, *, user: str, password_hash: str) -> None:
+    """Set a password by its digest ("" removes it); tickets of the old one end."""
+    with database.writing():
+        database.execute("DELETE FROM passwords WHERE user=?", user)
+        database.execute("DELETE FROM tickets WHERE user=?", user)
+        if password_hash:
+            database.execute("INSERT INTO passwords VALUES (?,?)", user, password_hash)
+
+
+def tickets_of(database: Database, *, user: str) -> list[Ticket]:
+    """Return a user's tickets, expired ones too."""
+    rows = database.execute("SELECT ticket, expires FROM tickets WHERE user=?", user)
+    return [Ticket(ticket=str(row[0]), expires_at=float(row[1])) for row in rows]
+
+
+def issue_ticket(database: Database, *, user: str, lifetime_seconds: float) -> Ticket:
+    """Return the user's ticket: the live one prolonged, or a new one."""
+    expires_at = time.time() + lifetime_seconds
+    with database.writing():
+        live = [t for t in tickets_of(database, user=user) if t.seconds_left]
+        ticket = Ticket(
+            ticket=live[0].ticket if live else new_token(), expires_at=expires_at
+        )
+        database.execute("DELETE FROM tickets WHERE user=?", user)
+        database.execute(
+            "INSERT INTO tickets VALUES (?,?,?)", ticket.ticket, user, expires_at
+        )
+    return ticket
+
+
+def end_tickets(database: Database, *, user: str) -> None:
+    """End every login of a user. Safe to repeat."""
+    with database.writing():
+        database.execute("DELETE FROM tickets WHERE user=?", user)

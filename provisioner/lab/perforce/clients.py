@@ -1,0 +1,164 @@
+"""Client specs as the rest of the server uses them."""
+
+from __future__ import annotations
+
+import os.path
+from dataclasses import dataclass
+from functools import lru_cache
+
+from provisioner.lab.perforce import paths
+from provisioner.lab.perforce.database import Database
+from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.specs import Fields
+from provisioner.lab.perforce.specstore import StoredSpec, all_specs, find_spec
+from provisioner.lab.perforce.views import (
+    View,
+    ViewLine,
+    format_view_line,
+    parse_view_line,
+)
+
+DEFAULT_OPTIONS = "noallwrite noclobber nocompress unlocked nomodtime normdir"
+DEFAULT_SUBMIT_OPTIONS = "submitunchanged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """A saved client. Paths in client syntax and in the view keep their escapes."""
+
+    name: str
+    owner: str
+    host: str
+    root: str
+    alt_roots: tuple[str, ...]
+    options: frozenset[str]
+    submit_options: str
+    line_end: str
+    type: str
+    stream: str
+    view: View
+
+    @property
+    def everything(self) -> str:
+        """Return the pattern of all its files in client syntax."""
+        return f"//{self.name}/..."
+
+    def local_path(self, client_path: str) -> str:
+        """Return where a file lies on the client's machine."""
+        relative = client_path[len(self.name) + 3 :]
+        if self.root == "null":
+            return paths.unescape(relative)
+        return f"{self.root.rstrip('/')}/{paths.unescape(relative)}"
+
+    def local_pattern(self, client_pattern: str) -> str:
+        """Return a client pattern over local names, escapes removed."""
+        return self.local_path(client_pattern)
+
+    def from_local(self, local: str) -> str:
+        """Return an absolute local name (escaped) in client syntax.
+
+        Raises: CommandError when it is not under a root.
+        """
+        if self.root == "null":
+            return f"//{self.name}{local}"
+        for root in (self.root, *self.alt_roots):
+            base = paths.escape(root.rstrip("/"))
+            if local == base:
+                return f"//{self.name}"
+            if local.startswith(base + "/"):
+                return f"//{self.name}{local[len(base) :]}"
+        raise CommandError(4135, path=paths.unescape(local), root=self.root)
+
+    def perms(self, file_type: str) -> str:
+        """Return how a synced file is left on disk."""
+        writable = "allwrite" in self.options or "w" in file_type.partition("+")[2]
+        return "rw" if writable else "ro"
+
+
+def find_client(database: Database, *, name: str) -> Client | None:
+    spec = find_spec(database, kind="client", name=name)
+    return None if spec is None else client_of(spec)
+
+
+def client_of(spec: StoredSpec) -> Client:
+    """Return the client a spec describes."""
+    return Client(
+        name=spec.name,
+        owner=spec.text("Owner"),
+        host=spec.text("Host"),
+        root=_normal_root(spec.text("Root")),
+        alt_roots=tuple(spec.lines("AltRoots")),
+        options=frozenset(spec.text("Options").split()),
+        submit_options=spec.text("SubmitOptions") or DEFAULT_SUBMIT_OPTIONS,
+        line_end=spec.text("LineEnd") or "local",
+        type=spec.text("Type") or "writeable",
+        stream=spec.text("Stream"),
+        view=compiled_view(tuple(spec.lines("View"))),
+    )
+
+
+def _normal_root(root: str) -> str:
+    return root if root == "null" else os.path.normpath(root)
+
+
+@lru_cache(maxsize=256)
+def compiled_view(lines: tuple[str, ...]) -> View:
+    """Return the view of a form's lines; lines that are none are left out."""
+    parsed = (parse_view_line(line) for line in lines)
+    return View([line for line in parsed if line is not None])
+
+
+def default_view(database: Database, *, client: str) -> list[str]:
+    """Return the view a new client gets: all local depots."""
+    depots = [
+        spec.name
+        for spec in all_specs(database, kind="depot")
+        if spec.text("Type") in ("local", "stream")
+    ]
+    if len(depots) == 1:
+        return [f"//{depots[0]}/... //{client}/..."]
+    return [f"//{depot}/... //{client}/{depot}/..." for depot in depots]
+
+
+def renamed_view(lines: list[str], *, old: str, new: str) -> list[str]:
+    """Return view lines with the client's name replaced on the right side."""
+    renamed = []
+    for text in lines:
+        line = parse_view_line(text)
+        if line is None:
+            continue
+        right = line.right
+        if right == f"//{old}" or right.startswith(f"//{old}/"):
+            right = f"//{new}{right[len(old) + 2 :]}"
+        renamed.append(
+            format_view_line(ViewLine(flag=line.flag, left=line.left, right=right))
+        )
+    return renamed
+
+
+def default_fields(
+    database: Database, *, name: str, user: str, host: str, cwd: str
+) -> Fields:
+    """Return the form of a client that does not exist yet."""
+    return {
+        "Client": name,
+        "Owner": user,
+        "Host": host,
+        "Description": f"Created by {user}.\n",
+        "Root": cwd,
+        "Options": DEFAULT_OPTIONS,
+        "SubmitOptions": DEFAULT_SUBMIT_OPTIONS,
+        "LineEnd": "local",
+        "View": default_view(database, client=name),
+    }
+
+
+def check_usable(client: Client, *, user: str, host: str) -> None:
+    """Refuse a client that is bound to another host or locked by another user.
+
+    Raises: CommandError.
+    """
+    if client.host and client.host.lower() != host.lower():
+        raise CommandError(6239, client=client.name, host=client.host)
+    if "locked" in client.options and client.owner != user:
+        raise CommandError(6238, client=client.name, user=client.owner)

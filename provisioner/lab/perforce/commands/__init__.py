@@ -1,0 +1,42 @@
+"""The commands, one module per family; this module lists and describes them."""
+
+from __future__ import annotations
+
+from provisioner.lab.perforce.commands import (
+    changes,
+    clients,
+    files,
+    info,
+    opening,
+    reconcile,
+    server,
+    submit,
+    sync,
+    users,
+)
+from provisioner.lab.perforce.commands.registry import Command, parse_options
+
+COMMANDS: dict[str, Command] = {
+    name: command
+    for module in (
+        info,
+        users,
+        clients,
+        server,
+        files,
+        changes,
+        sync,
+        opening,
+        submit,
+        reconcile,
+    )
+    for command in module.COMMANDS
+    for name in command.names
+}
+
+# Commands of Perforce that the lab refuses by name.
+KNOWN_ELSEWHERE = frozenset(
+    ["admin", "annotate", "archive", "attribute", "bgtask", "branch", "branches", "cachepurge", "check-permission", "checkpoint", "clone", "cluster", "configure", "copy", "cstat", "dbschema", "dbstat", "dbverify", "diff", "diff2", "export", "extension", "failback", "failover", "fetch", "fix", "fixes", "grep", "group", "groups", "heartbeat", "help", "ignores", "init", "integ", "integrate", "integrated", "interchanges", "istat", "job", "jobs", "jobspec", "journalcopy", "journaldbchecksums", "journals", "key", "keys", "label", "labels", "labelsync", "ldap", "ldaps", "ldapsync", "license", "list", "lock", "lockstat", "login2", "logappend", "logparse", "logrotate", "logschema", "logstat", "logtail", "merge", "monitor", "move", "obliterate", "ping", "populate", "property", "protect", "protects", "proxy", "prune", "pull", "purge", "push", "reload", "remote", "remotes", "rename", "renameclient", "renameuser", "replicate", "repo", "repos", "reshelve", "resolve", "resolved", "restore", "resubmit", "retype", "review", "reviews", "serverid", "servers", "shelve", "sizes", "spec", "storage", "stream", "streamlog", "streams", "streamspec", "switch", "tag", "topology", "trait", "triggers", "trust", "typemap", "undo", "unload", "unlock", "unshelve", "unsubmit", "unzip", "upgrades", "verify", "zip"]
+)
+
+__all__ = ["COMMANDS", "KNOWN_ELSEWHERE", "Command", "parse_options"]

@@ -1,0 +1,451 @@
+"""Reports on files: files, have, where, fstat, print, dirs, filelog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from provisioner.lab.perforce import filetypes, paths
+from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.forms import day
+from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.filespec import (
+    FileSet,
+    Have,
+    Opened,
+    Revision,
+    file_sets,
+    find_head,
+    have_in,
+    opened_by,
+    revisions_at,
+    revisions_in,
+)
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.wire import Value
+
+
+def files(request: Request) -> None:
+    """Answer `p4 files`."""
+    limit = request.number("m", default=0)
+    for wanted in file_sets(request):
+        found = 0
+        for revision in revisions_at(request.state.database, wanted):
+            if request.has("e") and revision.is_deleted:
+                continue
+            request.report(
+                {
+                    "depotFile": revision.path,
+                    "rev": revision.revision,
+                    "change": revision.change,
+                    "action": revision.action,
+                    "type": revision.type,
+                    "time": revision.time,
+                },
+                6379,
+                depotFile=revision.path,
+                depotRev=f"#{revision.revision}",
+                action=revision.action,
+                change=f"change {revision.change}",
+                type=revision.type,
+            )
+            found += 1
+            if found == limit:
+                break
+        if not found:
+            request.say(wanted.nothing_found, argc=wanted.typed)
+
+
+def have(request: Request) -> None:
+    """Answer `p4 have`."""
+    client = request.get_client()
+    for wanted in file_sets(request, default=""):
+        found = False
+        for item in have_in(request.state.database, wanted, client=client.name):
+            found = True
+            local = client.local_path(item.client_path)
+            request.report(
+                {
+                    "depotFile": item.path,
+                    "clientFile": item.client_path,
+                    "path": local,
+                    "haveRev": item.revision,
+                    "syncTime": item.synced,
+                },
+                6391,
+                depotFile=item.path,
+                haveRev=f"#{item.revision}",
+                lp=local,
+            )
+        if not found:
+            request.say(6520, argc=wanted.typed)
+
+
+def where(request: Request) -> None:
+    """Answer `p4 where`: one record for a file, one per view line for a pattern."""
+    client = request.get_client()
+    for wanted in file_sets(request, default=""):
+        mappings = list(_mappings(client, wanted))
+        if not mappings:
+            request.say(6511, argc=wanted.typed)
+        for flag, depot_path, client_path in mappings:
+            local = client.local_path(client_path)
+            record: dict[str, Value] = {
+                "depotFile": depot_path,
+                "clientFile": client_path,
+                "path": local,
+            }
+            if flag == "-":
+                record = {"unmap": "", **record}
+            request.report(
+                record,
+                6508,
+                mapFlag=flag,
+                depotFile=depot_path,
+                clientFile=client_path,
+                localPath=local,
+            )
+
+
+def _mappings(client: Client, wanted: FileSet) -> Iterable[tuple[str, str, str]]:
+    pattern = wanted.pattern
+    if not paths.has_wildcard(pattern):
+        if wanted.in_client_syntax:
+            depot_path = client.view.to_depot(pattern)
+            return [("", depot_path, pattern)] if depot_path else []
+        return [("", pattern, place) for place in client.view.all_to_client(pattern)]
+    return _joined_lines(client, wanted)
+
+
+def _joined_lines(client: Client, wanted: FileSet) -> Iterable[tuple[str, str, str]]:
+    """Yield each view line cut down to a pattern.
+
+    Exact where pattern and line end in `...`; for other wildcards the narrower of
+    the two literal parts decides.
+    """
+    prefix = paths.literal_prefix(wanted.pattern)
+    rest = wanted.pattern[len(prefix) :]
+    for line in client.view.lines:
+        near, far = line.left, line.right
+        if wanted.in_client_syntax:
+            near, far = far, near
+        near_prefix, far_prefix = paths.literal_prefix(near), paths.literal_prefix(far)
+        if prefix.startswith(near_prefix) and near == near_prefix + "...":
+            tail = prefix[len(near_prefix) :] + rest
+            near, far = near_prefix + tail, far_prefix + tail
+        elif not near_prefix.startswith(prefix):
+            continue
+        depot, place = (far, near) if wanted.in_client_syntax else (near, far)
+        yield line.flag, depot, place
+
+
+def fstat(request: Request) -> None:
+    """Answer `p4 fstat`."""
+    database = request.state.database
+    client = request.find_client()
+    opened = opened_by(database, client=client.name) if client else {}
+    fields = request.options.get("T", "").replace(",", " ").split()
+    for wanted in file_sets(request):
+        haves = (
+            {h.path: h for h in have_in(database, wanted, client=client.name)}
+            if client
+            else {}
+        )
+        found = False
+        for path, revision in _fstat_files(request, wanted, opened):
+            item = opened.get(path)
+            if not _passes(request, path, client, haves, item):
+                continue
+            found = True
+            record = _fstat_record(request, path, revision, client, haves, item)
+            if fields:
+                record = {k: v for k, v in record.items() if k in fields}
+            if request.is_tagged:
+                request.record(record)
+            else:
+                for name, value in record.items():
+                    request.send(
+                        "client-OutputInfo",
+                        {"data": f"{name} {value}".rstrip(), "level": 1},
+                    )
+                request.info("")
+        if not found:
+            request.say(wanted.nothing_found, argc=wanted.typed)
+
+
+def _fstat_files(
+    request: Request, wanted: FileSet, opened: dict[str, Opened]
+) -> Iterable[tuple[str, Revision | None]]:
+    found: dict[str, Revision | None] = {
+        r.path: r for r in revisions_at(request.state.database, wanted)
+    }
+    for path, item in opened.items():
+        if wanted.has_file(path=path, client_path=item.client_path):
+            found.setdefault(path, None)
+    return sorted(found.items())
+
+
+def _passes(
+    request: Request,
+    path: str,
+    client: Client | None,
+    haves: dict[str, Have],
+    item: Opened | None,
+) -> bool:
+    restrict = request.options.get("R", "")
+    if "c" in restrict and (client is None or client.view.to_client(path) is None):
+        return False
+    if "h" in restrict and path not in haves:
+        return False
+    return not ("o" in restrict and item is None)
+
+
+def _fstat_record(
+    request: Request,
+    path: str,
+    revision: Revision | None,
+    client: Client | None,
+    haves: dict[str, Have],
+    item: Opened | None,
+) -> dict[str, Value]:
+    record: dict[str, Value] = {"depotFile": path}
+    place = client.view.to_client(path) if client else None
+    if client is not None and place is not None:
+        record |= {"clientFile": client.local_path(place), "isMapped": ""}
+    if revision is not None:
+        record |= {
+            "headAction": revision.action,
+            "headType": revision.type,
+            "headTime": revision.time,
+            "headRev": revision.revision,
+            "headChange": revision.change,
+            "headModTime": revision.modified,
+        }
+    if path in haves:
+        record["haveRev"] = haves[path].revision
+    if item is not None:
+        record |= {
+            "action": item.action,
+            "change": item.change or "default",
+            "type": item.type,
+            "actionOwner": item.user,
+            "workRev": item.revision or 1,
+        }
+    wants_digest = "l" in request.options.get("O", "")
+    if wants_digest and revision is not None and not revision.is_deleted:
+        record |= {"fileSize": revision.size, "digest": revision.digest}
+    record |= _others(request, path)
+    return record
+
+
+def _others(request: Request, path: str) -> dict[str, Value]:
+    rows = request.state.database.rows(
+        "SELECT user, client, action, change FROM opened WHERE path=? AND client<>?",
+        path,
+        request.client_name,
+    )
+    record: dict[str, Value] = {}
+    for index, (user, client, action, change) in enumerate(rows):
+        record[f"otherOpen{index}"] = f"{user}@{client}"
+        record[f"otherAction{index}"] = str(action)
+        record[f"otherChange{index}"] = str(change or "default")
+    if rows:
+        record["otherOpen"] = len(rows)
+    return record
+
+
+def print_files(request: Request) -> None:
+    """Answer `p4 print`."""
+    for wanted in file_sets(request):
+        found = False
+        for revision in revisions_at(request.state.database, wanted):
+            if revision.is_deleted:
+                continue
+            if request.has("o"):
+                if not found:
+                    _print_to_file(request, revision)
+            else:
+                _print_one(request, revision)
+            found = True
+        if not found:
+            request.say(wanted.nothing_found, argc=wanted.typed)
+
+
+def _print_one(request: Request, revision: Revision) -> None:
+    if not request.has("q"):
+        _print_header(request, revision)
+    func = (
+        "client-OutputText"
+        if filetypes.is_text(revision.type)
+        else "client-OutputBinary"
+    )
+    for data in request.state.content.chunks(revision.digest):
+        request.send(func, {"data": data})
+
+
+def _print_header(request: Request, revision: Revision) -> None:
+    request.report(
+        {
+            "depotFile": revision.path,
+            "rev": revision.revision,
+            "change": revision.change,
+            "action": revision.action,
+            "type": revision.type,
+            "time": revision.time,
+            "fileSize": revision.size,
+        },
+        6379,
+        depotFile=revision.path,
+        depotRev=f"#{revision.revision}",
+        action=revision.action,
+        change=f"change {revision.change}",
+        type=revision.type,
+    )
+
+
+def _print_to_file(request: Request, revision: Revision) -> None:
+    if not request.has("q"):
+        _print_header(request, revision)
+    request.send(
+        "client-OpenFile",
+        {
+            "path": paths.unescape(request.options["o"])
+            if request.options["o"].startswith("/")
+            else f"{request.cwd}/{request.options['o']}",
+            "type": filetypes.wire_code(revision.type, line_end="local"),
+            "handle": "print",
+            "perms": "rw",
+        },
+    )
+    for data in request.state.content.chunks(revision.digest):
+        request.send("client-WriteFile", {"handle": "print", "data": data})
+    request.send("client-CloseFile", {"handle": "print", "commit": ""})
+    request.settle()
+
+
+def dirs(request: Request) -> None:
+    """Answer `p4 dirs`: the directories that match, if they hold a file."""
+    for wanted in file_sets(request):
+        depth = wanted.pattern.count("/")
+        names = set()
+        prefix = paths.literal_prefix(wanted.pattern)
+        for (path,) in request.state.database.rows(
+            "SELECT DISTINCT path FROM revisions WHERE path>=? AND path<?",
+            prefix,
+            prefix + paths.AFTER_ALL,
+        ):
+            parts = str(path).split("/")
+            if len(parts) > depth + 1:
+                names.add(("/".join(parts[: depth + 1]), str(path)))
+        shown = {
+            name
+            for name, path in names
+            if paths.pattern_matches(wanted.pattern, name)
+            and (request.has("D") or not _is_gone(request, path))
+        }
+        for name in sorted(shown):
+            if request.is_tagged:
+                request.record({"dir": name})
+            else:
+                request.info(name)
+        if not shown:
+            request.say(wanted.nothing_found, argc=wanted.typed)
+
+
+def _is_gone(request: Request, path: str) -> bool:
+    head = find_head(request.state.database, path=path)
+    return head is None or head.is_deleted
+
+
+def filelog(request: Request) -> None:
+    """Answer `p4 filelog`."""
+    limit = request.number("m", default=0)
+    for wanted in file_sets(request):
+        by_path: dict[str, list[Revision]] = {}
+        for revision in revisions_in(request.state.database, wanted):
+            by_path.setdefault(revision.path, []).append(revision)
+        for path, revisions in by_path.items():
+            _filelog_one(request, path, revisions[:limit] if limit else revisions)
+        if not by_path:
+            request.say(wanted.nothing_found, argc=wanted.typed)
+
+
+def _filelog_one(request: Request, path: str, revisions: list[Revision]) -> None:
+    record: dict[str, Value] = {"depotFile": path}
+    lines = []
+    for index, revision in enumerate(revisions):
+        user, client, description = request.state.database.execute(
+            "SELECT user, client, description FROM changes WHERE change=?",
+            revision.change,
+        ).fetchone()
+        record |= {
+            f"rev{index}": revision.revision,
+            f"change{index}": revision.change,
+            f"action{index}": revision.action,
+            f"type{index}": revision.type,
+            f"time{index}": revision.time,
+            f"user{index}": user,
+            f"client{index}": client,
+            f"desc{index}": description if request.has("l") else description[:31],
+        }
+        if not revision.is_deleted:
+            record[f"fileSize{index}"] = revision.size
+            record[f"digest{index}"] = revision.digest
+        lines.append(
+            f"#{revision.revision} change {revision.change} {revision.action} on"
+            f" {day(revision.time)} by {user}@{client} ({revision.type})"
+            f" '{description[:31].strip()}'"
+        )
+    if request.is_tagged:
+        request.record(record)
+        return
+    request.info(path)
+    for line in lines:
+        request.send("client-OutputInfo", {"data": line, "level": 1})
+
+
+COMMANDS = (
+    Command(
+        names=("files",),
+        run=files,
+        usage="files [-e] [-m max] file...",
+        flags="e",
+        valued="m",
+        absent="aAUi",
+    ),
+    Command(
+        names=("have",), run=have, usage="have [file...]", uses_client=True, absent="h"
+    ),
+    Command(
+        names=("where",),
+        run=where,
+        usage="where [file...]",
+        uses_client=True,
+        absent="T",
+    ),
+    Command(
+        names=("fstat",),
+        run=fstat,
+        usage="fstat [-Ol] [-T fields] [-R limits] file...",
+        valued="OTR",
+        absent="FLmcesA",
+    ),
+    Command(
+        names=("print",),
+        run=print_files,
+        usage="print [-q] [-o path] file...",
+        flags="qk",
+        valued="o",
+        absent="aAmTK",
+    ),
+    Command(
+        names=("dirs",), run=dirs, usage="dirs [-D] dir...", flags="D", absent="CHSi"
+    ),
+    Command(
+        names=("filelog",),
+        run=filelog,
+        usage="filelog [-l] [-m max] file...",
+        flags="lti",
+        valued="m",
+        absent="chLpsn1",
+    ),
+)

@@ -1,0 +1,70 @@
+"""p4 info."""
+
+from __future__ import annotations
+
+import time
+
+from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.state import SERVER_VERSION
+
+_LABELS = {
+    "userName": "User name",
+    "clientName": "Client name",
+    "clientRoot": "Client root",
+    "clientLock": "Client locked to",
+    "clientStream": "Client stream",
+    "clientCwd": "Current directory",
+    "clientHost": "Client host",
+    "peerAddress": "Peer address",
+    "clientAddress": "Client address",
+    "serverAddress": "Server address",
+    "serverRoot": "Server root",
+    "serverDate": "Server date",
+    "serverUptime": "Server uptime",
+    "serverVersion": "Server version",
+    "serverServices": "Server services",
+    "serverLicense": "Server license",
+    "caseHandling": "Case Handling",
+}
+
+
+def info(request: Request) -> None:
+    """Answer `p4 info`."""
+    state = request.state
+    client = request.find_client()
+    uptime = int(time.time() - state.started_at)
+    record = {
+        "userName": request.user,
+        "clientName": client.name if client else "*unknown*",
+        **({"clientRoot": client.root} if client else {}),
+        **({"clientStream": client.stream} if client and client.stream else {}),
+        "clientCwd": request.cwd,
+        "clientHost": request.host,
+        "clientCase": "sensitive",
+        "peerAddress": request.peer_address,
+        "clientAddress": request.peer_address,
+        "serverAddress": request.server_address,
+        "serverRoot": str(state.config.root),
+        "serverDate": time.strftime("%Y/%m/%d %H:%M:%S %z %Z"),
+        "tzoffset": str(time.localtime().tm_gmtoff),
+        "serverUptime": (f"{uptime // 3600}:{uptime // 60 % 60:02}:{uptime % 60:02}"),
+        "serverVersion": SERVER_VERSION,
+        "serverServices": "standard",
+        "serverLicense": "none",
+        "caseHandling": "sensitive",
+        "monitor": "disabled",
+        "security": str(state.config.security_level),
+        "externalAuth": "disabled",
+    }
+    if request.is_tagged:
+        request.record(record)
+        return
+    for name, label in _LABELS.items():
+        if name in record:
+            request.info(f"{label}: {record[name]}")
+
+
+COMMANDS = (
+    Command(names=("info",), run=info, usage="info [-s]", flags="s", is_open=True),
+)

@@ -1,0 +1,239 @@
+"""p4 reconcile and status: compare the files on disk with the have list.
+
+Deletes and adds are not paired into moves.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from provisioner.lab.perforce import filetypes, paths
+from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.opening import (
+    check_writeable,
+    detected_types,
+    insert_opened,
+    report_opened,
+    target_change,
+)
+from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.filespec import (
+    FileSet,
+    Have,
+    Opened,
+    file_sets,
+    find_head,
+    find_revision,
+    have_in,
+    opened_by,
+)
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.wire import Value
+
+
+def reconcile(request: Request) -> None:
+    """Answer `p4 reconcile`."""
+    _reconcile(request, is_preview=request.has("n"), default="")
+
+
+def status(request: Request) -> None:
+    """Answer `p4 status`: a preview, unless `-A` says to open the files."""
+    _reconcile(request, is_preview=not request.has("A"), default="...")
+
+
+def _reconcile(request: Request, *, is_preview: bool, default: str) -> None:
+    client = request.get_client()
+    if not is_preview:
+        check_writeable(client)
+    change = target_change(request)
+    limited = any(request.has(option) for option in "aed")
+    for wanted in file_sets(request, default=default):
+        found = []
+        if not limited or request.has("e") or request.has("d"):
+            found += _edits_and_deletes(request, client, wanted, change)
+        if not limited or request.has("a"):
+            found += _adds(request, client, wanted, change)
+        request.send("client-ReconcileFlush", {})
+        found = [
+            item for item in found if not limited or item.action[0] in _chosen(request)
+        ]
+        if not found:
+            request.say(6827, argc=wanted.typed)
+        if not is_preview:
+            insert_opened(request, found)
+        for item in found:
+            _report(request, client, item, is_preview=is_preview)
+
+
+def _chosen(request: Request) -> str:
+    return "".join(option for option in "aed" if request.has(option))
+
+
+def _report(
+    request: Request, client: Client, item: Opened, *, is_preview: bool
+) -> None:
+    if not is_preview:
+        report_opened(request, client, item)
+        return
+    local = client.local_path(item.client_path)
+    number = item.revision or 1
+    record: dict[str, Value] = {"depotFile": item.path, "clientFile": local}
+    if request.has("l") or request.command == "status":
+        record["localFile"] = _relative(local, request.cwd)
+    record |= {"workRev": number, "action": item.action, "type": item.type}
+    if request.is_tagged:
+        request.record(record)
+    elif request.command == "status" or request.has("l"):
+        request.say(
+            6828,
+            localfile=_relative(local, request.cwd),
+            action=item.action,
+            depotFile=item.path,
+            workRev=f"#{number}",
+        )
+    else:
+        request.say(6440, depotFile=item.path, workRev=f"#{number}", action=item.action)
+
+
+def _relative(local: str, cwd: str) -> str:
+    return posixpath.relpath(local, cwd) if local.startswith("/") else local
+
+
+def _edits_and_deletes(
+    request: Request, client: Client, wanted: FileSet, change: int
+) -> list[Opened]:
+    """Return the files whose content differs or that are gone."""
+    database = request.state.database
+    busy = opened_by(database, client=client.name)
+    candidates: list[tuple[Have, str]] = []
+    for have in have_in(database, wanted, client=client.name):
+        revision = find_revision(database, path=have.path, number=have.revision)
+        if have.path in busy or revision is None:
+            continue
+        variables: dict[str, Value] = {
+            "path": client.local_path(have.client_path),
+            "type": filetypes.wire_code(revision.type, line_end=client.line_end),
+            "digest": revision.digest,
+            "confirm": "compared",
+            "item": len(candidates),
+        }
+        if filetypes.base_of(revision.type) == "binary":
+            variables["fileSize"] = revision.size
+        if request.has("m"):
+            variables["time"] = _comparable_time(client, have, revision.modified)
+        request.send("client-ReconcileEdit", variables)
+        candidates.append((have, revision.type))
+    actions = {"missing": "delete", "exists": "edit"}
+    found = []
+    for answer in request.answers():
+        action = actions.get(answer.text("status"))
+        if answer.func != "compared" or action is None:
+            continue
+        have, kind = candidates[answer.integer("item")]
+        found.append(
+            Opened(
+                client.name,
+                have.path,
+                have.client_path,
+                have.revision,
+                action,
+                kind,
+                request.user,
+                change,
+            )
+        )
+    return found
+
+
+def _comparable_time(client: Client, have: Have, modified: int) -> int:
+    """Return the time an untouched file has on disk."""
+    return modified if "modtime" in client.options else have.synced
+
+
+def _adds(
+    request: Request, client: Client, wanted: FileSet, change: int
+) -> list[Opened]:
+    """Return the files on disk that the client does not know."""
+    database = request.state.database
+    busy = opened_by(database, client=client.name)
+    known = {have.client_path for have in have_in(database, wanted, client=client.name)}
+    known |= {item.client_path for item in busy.values()}
+    candidates: dict[str, str] = {}
+    for local in _walk(request, client, wanted):
+        place = client.from_local(paths.escape(local))
+        path = client.view.to_depot(place)
+        if place in known or path is None:
+            continue
+        if not wanted.has_file(path=path, client_path=place):
+            continue
+        head = find_head(database, path=path)
+        if head is not None and not head.is_deleted:
+            request.info(f"{path} - can't add existing file")
+            continue
+        candidates[place] = path
+    types = detected_types(
+        request, client, sorted(candidates), honours_ignore=not request.has("I")
+    )
+    return [
+        Opened(
+            client.name, candidates[place], place, 0, "add", kind, request.user, change
+        )
+        for place, kind in types.items()
+    ]
+
+
+def _walk(request: Request, client: Client, wanted: FileSet) -> list[str]:
+    """Return the local names the client finds below the set's directory."""
+    directory, is_deep = _directory(client, wanted)
+    variables: dict[str, Value] = {"dir": directory, "confirm": "walked"}
+    if is_deep:
+        variables["traverse"] = "1"
+    if request.has("I"):
+        variables["skipIgnore"] = "1"
+    for index, line in enumerate(client.view.lines):
+        pattern = client.local_pattern(line.right)
+        variables[f"mapTable{index}"] = line.flag + pattern
+    request.send("client-ReconcileAdd", variables)
+    found = []
+    for answer in request.answers():
+        if answer.func == "walked":
+            index = 0
+            while f"file{index}" in answer:
+                found.append(answer.text(f"file{index}"))
+                index += 1
+    return found
+
+
+def _directory(client: Client, wanted: FileSet) -> tuple[str, bool]:
+    """Return where to look, and if below it too."""
+    if not wanted.in_client_syntax:
+        return client.root, True
+    prefix = paths.literal_prefix(wanted.pattern)
+    directory = client.local_path(prefix.rpartition("/")[0] + "/").rstrip("/")
+    return directory or "/", "..." in wanted.pattern or wanted.pattern.count(
+        "/"
+    ) > prefix.count("/")
+
+
+_FLAGS = "naedfIlm"
+
+COMMANDS = (
+    Command(
+        names=("reconcile", "rec"),
+        run=reconcile,
+        usage="reconcile [-n -a -e -d -f -I -l -m] [-c change] [file...]",
+        flags=_FLAGS,
+        valued="c",
+        absent="kwtKM",
+        uses_client=True,
+    ),
+    Command(
+        names=("status",),
+        run=status,
+        usage="status [-A -a -e -d -f -I -m] [-c change] [file...]",
+        flags=_FLAGS + "A",
+        valued="c",
+        absent="ksw",
+        uses_client=True,
+    ),
+)

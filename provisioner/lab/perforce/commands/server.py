@@ -1,0 +1,142 @@
+"""p4 depot, depots, counter, counters."""
+
+from __future__ import annotations
+
+from provisioner.lab.perforce.commands.forms import day, read_form, refused
+from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.specs import DEPOT
+from provisioner.lab.perforce.specstore import (
+    all_specs,
+    delete_spec,
+    find_spec,
+    save_spec,
+)
+from provisioner.lab.perforce.state import new_depot_fields
+
+
+def depots(request: Request) -> None:
+    """Answer `p4 depots`."""
+    for spec in all_specs(request.state.database, kind="depot"):
+        record = {
+            "name": spec.name,
+            "time": spec.updated,
+            "type": spec.text("Type"),
+            "map": spec.text("Map"),
+            "desc": spec.text("Description"),
+        }
+        request.report(
+            record,
+            6357,
+            type="Depot",
+            depotName=spec.name,
+            updateDate=day(spec.updated),
+            location=spec.text("Type"),
+            map=spec.text("Map"),
+            description=spec.text("Description").rstrip("\n"),
+        )
+
+
+def depot(request: Request) -> None:
+    """Answer `p4 depot -o`, `-i` and `-d`."""
+    database = request.state.database
+    if request.has("i"):
+        _save_depot(request)
+        return
+    if not request.args:
+        raise CommandError(7198, usage=_DEPOT_USAGE)
+    name = request.args[0]
+    spec = find_spec(database, kind="depot", name=name)
+    if request.has("o"):
+        request.show_form(
+            spec.fields if spec else new_depot_fields(name, owner=request.user),
+            definition=DEPOT,
+        )
+    elif request.has("d"):
+        _check_admin(request)
+        if spec is None:
+            raise CommandError(6176, depot=name)
+        in_use = "SELECT 1 FROM revisions WHERE path>=? AND path<? LIMIT 1"
+        if database.execute(in_use, f"//{name}/", f"//{name}0").fetchone():
+            raise refused("depot", f"Depot '{name}' has files and can't be deleted.")
+        with database.writing():
+            delete_spec(database, kind="depot", name=name)
+        request.say(6356, depotName=name)
+    else:
+        raise CommandError(7198, usage=_DEPOT_USAGE)
+
+
+def _save_depot(request: Request) -> None:
+    _check_admin(request)
+    fields = read_form(request, DEPOT)
+    name = fields.get("Depot", "")
+    assert isinstance(name, str)
+    if not name:
+        raise refused("depot", "Missing required field 'Depot'.")
+    if fields.get("Type", "local") not in ("local", "stream"):
+        raise refused("depot", "Only local and stream depots are part of the lab.")
+    for kind in ("client", "label"):
+        if find_spec(request.state.database, kind=kind, name=name):
+            raise refused("depot", f"{name} is already the name of a {kind}.")
+    old = find_spec(request.state.database, kind="depot", name=name)
+    fresh = new_depot_fields(name, owner=request.user)
+    fields = {**fresh, **fields, "Date": old.text("Date") if old else fresh["Date"]}
+    save_spec(request.state.database, kind="depot", name=name, fields=fields)
+    request.say(6354, depotName=name)
+
+
+def _check_admin(request: Request) -> None:
+    if not request.state.is_super(request.user):
+        raise CommandError(6185)
+
+
+def counter(request: Request) -> None:
+    """Answer `p4 counter`: read, set, increment, delete."""
+    database = request.state.database
+    if not request.args:
+        raise CommandError(7198, usage=_COUNTER_USAGE)
+    name = request.args[0]
+    if request.has("d") or request.has("i") or len(request.args) > 1:
+        if name == "change":
+            raise CommandError(6185)
+        with database.writing():
+            if request.has("d"):
+                database.execute("DELETE FROM counters WHERE name=?", name)
+                request.info(f"Counter {name} deleted.")
+                return
+            if request.has("i"):
+                value = str(int(database.counter(name)) + 1)
+            else:
+                value = request.args[1]
+            database.set_counter(name, value)
+        if not request.has("i"):
+            request.say(7269, counterName=name)
+            return
+    value = database.counter(name)
+    request.report({"counter": name, "value": value}, 7270, counterValue=value)
+
+
+def counters(request: Request) -> None:
+    """Answer `p4 counters`."""
+    for name, value in request.state.database.rows(
+        "SELECT name, value FROM counters ORDER BY name"
+    ):
+        request.report(
+            {"counter": str(name), "value": str(value)},
+            7270,
+            counterValue=f"{name} = {value}",
+        )
+
+
+_DEPOT_USAGE = "depot -o | -d name, depot -i"
+_COUNTER_USAGE = "counter [-d] [-i] name [value]"
+
+COMMANDS = (
+    Command(names=("depots",), run=depots, usage="depots", absent="te"),
+    Command(names=("depot",), run=depot, usage=_DEPOT_USAGE, flags="oidf", absent="t"),
+    Command(
+        names=("counter",), run=counter, usage=_COUNTER_USAGE, flags="dif", absent="um"
+    ),
+    Command(names=("counters",), run=counters, usage="counters", absent="uem"),
+)

@@ -1,0 +1,461 @@
+"""p4 submit: number the change, take the content in, then commit in one write."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.changes import (
+    common_path,
+    form_files,
+    insert_pending,
+    opened_in,
+)
+from provisioner.lab.perforce.commands.forms import read_form
+from provisioner.lab.perforce.commands.opening import check_writeable
+from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.content import NewContent
+from provisioner.lab.perforce.filespec import (
+    Opened,
+    Revision,
+    file_sets,
+    find_head,
+    opened_by,
+)
+from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.specs import CHANGE
+from provisioner.lab.perforce.wire import Message, Value
+
+_OPTIONS = ("submitunchanged", "revertunchanged", "leaveunchanged")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """What the client sent for one file."""
+
+    digest: str
+    size: int
+    modified: int
+
+
+class OutOfDate(Exception):
+    """Somebody else was faster; the messages are in the argument."""
+
+
+def submit(request: Request) -> None:
+    """Answer `p4 submit -d`, `-c` and `-i`."""
+    client = request.get_client()
+    check_writeable(client)
+    number, files = _prepare(request, client)
+    _refuse_outdated(request, number, _outdated(request, files))
+    if request.is_tagged:
+        request.record({"change": number, "locked": len(files)})
+    else:
+        request.say(7296, change=number)
+        request.say(7293, unlockedCount=len(files))
+    sent = _take_content(request, client, number, files)
+    files, unchanged = _split_unchanged(request, client, files, sent)
+    if not files:
+        _settle_unchanged(request, client, unchanged)
+        raise CommandError(7214)
+    try:
+        final, revisions = _commit(request, client, number, files, sent)
+    except OutOfDate as conflict:
+        _refuse_outdated(request, number, conflict.args[0])
+        raise
+    _settle_unchanged(request, client, unchanged)
+    _report(request, client, number, final, revisions, files)
+
+
+# --- which files, in which change
+
+
+def _prepare(request: Request, client: Client) -> tuple[int, list[Opened]]:
+    """Return the numbered change to submit and its files.
+
+    Raises: CommandError.
+    """
+    if request.has("c"):
+        return _numbered(request, request.options["c"])
+    if request.has("i"):
+        fields = read_form(request, CHANGE)
+        description = str(fields.get("Description", ""))
+        if str(fields.get("Change", "new")) != "new":
+            return _numbered(request, str(fields["Change"]), description=description)
+        wanted = set(form_files(fields))
+        files = [f for f in _default_files(request, client) if f.path in wanted]
+    elif request.has("d"):
+        description = request.options["d"]
+        if not description.endswith("\n"):
+            description += "\n"
+        files = _default_files(request, client)
+        if request.args:
+            sets = file_sets(request)
+            files = [
+                f
+                for f in files
+                if any(s.has_file(path=f.path, client_path=f.client_path) for s in sets)
+            ]
+    else:
+        raise CommandError(7198, usage=_USAGE)
+    if not files:
+        raise CommandError(7218)
+    return _number(request, description, files), files
+
+
+def _default_files(request: Request, client: Client) -> list[Opened]:
+    opened = opened_by(request.state.database, client=client.name)
+    return [item for item in opened.values() if item.change == 0]
+
+
+def _number(request: Request, description: str, files: list[Opened]) -> int:
+    database = request.state.database
+    with database.writing():
+        number = database.next_change()
+        insert_pending(request, number, description=description)
+        database.execute_many(
+            "UPDATE opened SET change=? WHERE client=? AND path=?",
+            ((number, item.client, item.path) for item in files),
+        )
+    return number
+
+
+def _numbered(
+    request: Request, text: str, *, description: str = ""
+) -> tuple[int, list[Opened]]:
+    row = None
+    database = request.state.database
+    if text.isdecimal():
+        row = database.execute(
+            "SELECT status, client, user FROM changes WHERE change=?", int(text)
+        ).fetchone()
+    if row is None:
+        raise CommandError(6170, change=f"Change {text}")
+    status, client, user = row
+    if status != "pending":
+        raise CommandError(6208, change=text)
+    if client != request.client_name or user != request.user:
+        raise CommandError(6185)
+    number = int(text)
+    if description:
+        with database.writing():
+            database.execute(
+                "UPDATE changes SET description=? WHERE change=?", description, number
+            )
+    files = opened_in(request, number)
+    if not files:
+        raise CommandError(7214)
+    return number, files
+
+
+# --- conflicts
+
+
+def _outdated(request: Request, files: list[Opened]) -> list[dict[str, Value]]:
+    """Return a message for each file that somebody changed in the meantime."""
+    problems = []
+    for item in files:
+        head = find_head(request.state.database, path=item.path)
+        problem = _conflict(item, head)
+        if problem:
+            problems.append(problem)
+    return problems
+
+
+def _conflict(item: Opened, head: Revision | None) -> dict[str, Value] | None:
+    exists = head is not None and not head.is_deleted
+    if item.is_add:
+        if not exists:
+            return None
+        return {"id": 6476, "depotFile": item.path, "action": item.action}
+    if not exists:
+        return {"id": 6477, "depotFile": item.path, "action": item.action}
+    assert head is not None
+    if head.revision == item.revision:
+        return None
+    return {"id": 6495, "depotFile": item.path, "revRange": f"#{head.revision}"}
+
+
+def _refuse_outdated(
+    request: Request, number: int, problems: list[dict[str, Value]]
+) -> None:
+    """Raise if there are problems; the files stay in their numbered change."""
+    for problem in problems:
+        variables = {name: value for name, value in problem.items() if name != "id"}
+        request.say(int(problem["id"]), **variables)
+    if problems:
+        raise CommandError(7210, change=number)
+
+
+# --- content
+
+
+def _take_content(
+    request: Request, client: Client, number: int, files: list[Opened]
+) -> dict[str, Sent]:
+    """Return what the client sent for each added or edited file.
+
+    Raises: CommandError when it could not send them all.
+    """
+    expected = [item for item in files if item.action != "delete"]
+    for index, item in enumerate(expected):
+        request.send(
+            "client-SendFile",
+            {
+                "path": client.local_path(item.client_path),
+                "type": filetypes.wire_code(item.type, line_end=client.line_end),
+                "perms": "rw",
+                "handle": "submit",
+                "open": "open",
+                "write": "write",
+                "confirm": "done",
+                "decline": "declined",
+                "item": index,
+            },
+        )
+    intake = Intake(request)
+    for answer in request.answers():
+        intake.take(answer, expected)
+    if len(intake.sent) < len(expected):
+        request.say(7219)
+        raise CommandError(7217, change=number)
+    return intake.sent
+
+
+class Intake:
+    """Collects file content from the client's messages, one file at a time."""
+
+    def __init__(self, request: Request) -> None:
+        self._content = request.state.content
+        self._current: NewContent | None = None
+        self.sent: dict[str, Sent] = {}
+
+    def take(self, answer: Message, expected: list[Opened]) -> None:
+        """Take one message in."""
+        if answer.func == "open":
+            self._drop()
+            self._current = self._content.new()
+        elif answer.func == "write":
+            if self._current is not None:
+                self._current.write(answer.data("data"))
+        elif answer.func == "done":
+            index = answer.integer("item")
+            if index < len(expected):
+                self._keep(answer, expected[index].path)
+        elif answer.func == "declined":
+            self._drop()
+
+    def _keep(self, answer: Message, path: str) -> None:
+        content = self._current or self._content.new()
+        self._current = None
+        claimed = answer.text("digest")
+        if claimed and claimed != content.digest:
+            content.discard()
+            return
+        digest, size = content.keep()
+        self.sent[path] = Sent(
+            digest=digest, size=size, modified=answer.integer("time")
+        )
+
+    def _drop(self) -> None:
+        if self._current is not None:
+            self._current.discard()
+            self._current = None
+
+
+# --- unchanged files
+
+
+def _split_unchanged(
+    request: Request, client: Client, files: list[Opened], sent: dict[str, Sent]
+) -> tuple[list[Opened], list[Opened]]:
+    """Return the files to submit, and the unchanged ones that are left out."""
+    if _policy(request, client) == "submitunchanged":
+        return files, []
+    kept, unchanged = [], []
+    for item in files:
+        head = find_head(request.state.database, path=item.path)
+        is_same = (
+            item.action == "edit"
+            and head is not None
+            and head.digest == sent[item.path].digest
+            and head.type == item.type
+        )
+        (unchanged if is_same else kept).append(item)
+    return kept, unchanged
+
+
+def _policy(request: Request, client: Client) -> str:
+    option = request.options.get("f", client.submit_options)
+    policy = option.partition("+")[0]
+    if policy not in _OPTIONS:
+        raise CommandError(7198, usage=_USAGE)
+    return policy
+
+
+def _settle_unchanged(
+    request: Request, client: Client, unchanged: list[Opened]
+) -> None:
+    """Revert unchanged files, or leave them in the default change."""
+    if not unchanged:
+        return
+    database = request.state.database
+    if _policy(request, client) == "leaveunchanged":
+        sql = "UPDATE opened SET change=0 WHERE client=? AND path=?"
+    else:
+        sql = "DELETE FROM opened WHERE client=? AND path=?"
+        for item in unchanged:
+            _make_read_only(request, client, item)
+    with database.writing():
+        database.execute_many(sql, ((i.client, i.path) for i in unchanged))
+
+
+# --- the commit
+
+
+def _commit(
+    request: Request,
+    client: Client,
+    number: int,
+    files: list[Opened],
+    sent: dict[str, Sent],
+) -> tuple[int, list[Revision]]:
+    """Make the new revisions; return the final change number and them.
+
+    Raises: OutOfDate when somebody else submitted one of the files first; then
+    nothing is changed.
+    """
+    database = request.state.database
+    now = int(time.time())
+    with database.writing():
+        problems = _outdated(request, files)
+        if problems:
+            raise OutOfDate(problems)
+        # Submitted changes are in the order of their numbers.
+        is_newest = int(database.counter("change")) == number
+        final = number if is_newest else database.next_change()
+        revisions = [
+            _new_revision(request, item, final, sent.get(item.path), now)
+            for item in files
+        ]
+        database.execute_many(
+            "INSERT INTO revisions VALUES (?,?,?,?,?,?,?,?,?)", iter(revisions)
+        )
+        _update_client(request, client, files, revisions, now)
+        database.execute(
+            "UPDATE changes SET change=?, status='submitted', time=?, path=?"
+            " WHERE change=?",
+            final,
+            now,
+            common_path([item.path for item in files]),
+            number,
+        )
+        database.execute("UPDATE opened SET change=? WHERE change=?", final, number)
+    return final, revisions
+
+
+def _new_revision(
+    request: Request, item: Opened, change: int, sent: Sent | None, now: int
+) -> Revision:
+    head = find_head(request.state.database, path=item.path)
+    return Revision(
+        path=item.path,
+        revision=head.revision + 1 if head else 1,
+        change=change,
+        action=item.action,
+        type=item.type,
+        time=now,
+        modified=sent.modified if sent else 0,
+        digest=sent.digest if sent else "",
+        size=sent.size if sent else 0,
+    )
+
+
+def _update_client(
+    request: Request,
+    client: Client,
+    files: list[Opened],
+    revisions: list[Revision],
+    now: int,
+) -> None:
+    database = request.state.database
+    pairs = list(zip(files, revisions, strict=True))
+    database.execute_many(
+        "DELETE FROM opened WHERE client=? AND path=?",
+        ((client.name, item.path) for item in files),
+    )
+    database.execute_many(
+        "DELETE FROM have WHERE client=? AND path=?",
+        ((client.name, item.path) for item in files if item.action == "delete"),
+    )
+    database.execute_many(
+        "INSERT INTO have VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET"
+        " client_path=excluded.client_path, revision=excluded.revision,"
+        " synced=excluded.synced",
+        (
+            (client.name, item.path, item.client_path, revision.revision, now)
+            for item, revision in pairs
+            if item.action != "delete"
+        ),
+    )
+
+
+def _report(
+    request: Request,
+    client: Client,
+    number: int,
+    final: int,
+    revisions: list[Revision],
+    files: list[Opened],
+) -> None:
+    for item, revision in zip(files, revisions, strict=True):
+        request.report(
+            {
+                "depotFile": item.path,
+                "rev": revision.revision,
+                "action": item.action,
+            },
+            6479,
+            action=item.action,
+            depotFile=item.path,
+            depotRev=f"#{revision.revision}",
+        )
+        if item.action != "delete":
+            _make_read_only(request, client, item)
+    if request.is_tagged:
+        request.record({"submittedChange": final})
+    elif final == number:
+        request.say(7294, change=f"Change {final}")
+    else:
+        request.say(7295, change=f"Change {number}", newChange=f"change {final}")
+
+
+def _make_read_only(request: Request, client: Client, item: Opened) -> None:
+    if client.perms(item.type) == "ro" and item.type != "symlink":
+        request.send(
+            "client-ChmodFile",
+            {
+                "path": client.local_path(item.client_path),
+                "type": filetypes.wire_code(item.type, line_end=client.line_end),
+                "perms": "ro",
+            },
+        )
+
+
+_USAGE = "submit -d description [file...] | -c change | -i [-f option]"
+
+COMMANDS = (
+    Command(
+        names=("submit",),
+        run=submit,
+        usage=_USAGE,
+        flags="i",
+        valued="dcf",
+        absent="resb",
+        long=("parallel",),
+        uses_client=True,
+    ),
+)

@@ -1,0 +1,414 @@
+"""p4 sync and flush: plan first, then stream, then one mark, then one write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.filespec import (
+    FileSet,
+    Have,
+    Opened,
+    Revision,
+    file_sets,
+    find_have,
+    find_revision,
+    have_in,
+    opened_by,
+    revisions_at,
+)
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.wire import Value
+
+
+class Step(NamedTuple):
+    """What happens to one file. `revision` is the new one, None for a deletion."""
+
+    action: str
+    path: str
+    client_path: str
+    number: int
+    revision: Revision | None
+
+
+# Tagged action -> message of the untagged line.
+_LINES = {
+    "added": 6484,
+    "updated": 6489,
+    "refreshed": 6490,
+    "replaced": 6486,
+    "deleted": 6485,
+}
+
+
+def sync(request: Request) -> None:
+    """Answer `p4 sync`."""
+    _sync(request, keeps_files=request.has("k"))
+
+
+def flush(request: Request) -> None:
+    """Answer `p4 flush`: a sync that moves no files."""
+    _sync(request, keeps_files=True)
+
+
+def _sync(request: Request, *, keeps_files: bool) -> None:
+    client = request.get_client()
+    limit = request.number("m", default=0)
+    for wanted in file_sets(request, default=""):
+        with request.state.database.reading():
+            plan = Plan(request, client, wanted)
+        steps = plan.steps[:limit] if limit else plan.steps
+        for opened in plan.opened:
+            request.say(6491, depotFile=opened.path, workRev=f"#{opened.revision}")
+        if not steps:
+            if not plan.opened:
+                _say_why_nothing(request, plan, wanted)
+            continue
+        if request.has("n"):
+            _announce(request, client, steps)
+        elif keeps_files:
+            _announce(request, client, steps)
+            _write_have(request, client, steps)
+        else:
+            _transfer(request, client, steps)
+
+
+def _say_why_nothing(request: Request, plan: Plan, wanted: FileSet) -> None:
+    if plan.found or plan.has_any:
+        request.say(6532, argc=wanted.typed)
+    elif plan.outside_view:
+        request.say(6511, argc=wanted.typed)
+    else:
+        request.say(wanted.nothing_found, argc=wanted.typed)
+
+
+class Plan:
+    """What a sync of one file argument has to do; nothing is done yet."""
+
+    def __init__(self, request: Request, client: Client, wanted: FileSet) -> None:
+        self._client = client
+        self._wanted = wanted
+        database = request.state.database
+        self.opened: list[Opened] = []
+        self.outside_view = False
+        revisions = revisions_at(database, wanted)
+        self.found = any(not revision.is_deleted for revision in revisions)
+        targets = self._targets(revisions)
+        haves = {
+            have.path: have for have in have_in(database, wanted, client=client.name)
+        }
+        if not wanted.is_whole_client:
+            # What a depot path maps to may be had from elsewhere in the set's eyes.
+            for path in targets.keys() - haves.keys():
+                have = find_have(database, client=client.name, path=path)
+                if have is not None:
+                    haves[path] = have
+        self.has_any = bool(haves)
+        busy = opened_by(database, client=client.name)
+        deleted: list[Step] = []
+        changed: list[Step] = []
+        gone = self._gone(revisions, targets, haves)
+        force, populate = request.has("f"), request.has("p")
+        for path in gone:
+            have = haves[path]
+            if path in busy:
+                self.opened.append(busy[path])
+            elif not populate:
+                deleted.append(
+                    Step("deleted", path, have.client_path, have.revision, None)
+                )
+        for path, (revision, place) in targets.items():
+            have = haves.get(path)
+            if path in busy:
+                if have is not None and have.revision != revision.revision:
+                    self.opened.append(busy[path])
+                continue
+            if have is None:
+                action = "added"
+            elif have.client_path != place:
+                deleted.append(
+                    Step("deleted", path, have.client_path, have.revision, None)
+                )
+                action = "added"
+            elif have.revision != revision.revision:
+                action = "updated"
+            elif force:
+                action = "refreshed"
+            else:
+                continue
+            changed.append(Step(action, path, place, revision.revision, revision))
+        self.steps = deleted + changed
+
+    def _targets(self, revisions: list[Revision]) -> dict[str, tuple[Revision, str]]:
+        """Return the files the client shall have, each with its place."""
+        targets: dict[str, tuple[Revision, str]] = {}
+        to_client = self._client.view.to_client
+        for revision in revisions:
+            place = to_client(revision.path)
+            if place is None:
+                self.outside_view = True
+            elif not revision.is_deleted:
+                targets[revision.path] = (revision, place)
+        if self._client.view.has_overlays:
+            targets = self._without_overlaid(targets)
+        return targets
+
+    def _without_overlaid(
+        self, targets: dict[str, tuple[Revision, str]]
+    ) -> dict[str, tuple[Revision, str]]:
+        """Return targets with one file for each place: that of the later line."""
+        precedence = self._client.view.precedence
+        winners: dict[str, str] = {}
+        for path, (_, place) in targets.items():
+            rival = winners.get(place)
+            if rival is None or precedence(path) > precedence(rival):
+                winners[place] = path
+        kept = set(winners.values())
+        return {path: target for path, target in targets.items() if path in kept}
+
+    def _gone(
+        self,
+        revisions: list[Revision],
+        targets: dict[str, tuple[Revision, str]],
+        haves: dict[str, Have],
+    ) -> Iterable[str]:
+        """Return the files had that the client shall not have any more."""
+        if self._wanted.lower is None:
+            return [path for path in haves if path not in targets]
+        # Of a range only the files that changed in it are looked at.
+        return [
+            revision.path
+            for revision in revisions
+            if revision.is_deleted and revision.path in haves
+        ]
+
+
+def _record(client: Client, step: Step) -> dict[str, Value]:
+    record: dict[str, Value] = {
+        "depotFile": step.path,
+        "clientFile": client.local_path(step.client_path),
+        "rev": step.number,
+        "action": step.action,
+    }
+    if step.revision is not None:
+        record["fileSize"] = step.revision.size
+    return record
+
+
+def _totals(steps: list[Step]) -> dict[str, Value]:
+    """Return what the first record says about all of them."""
+    revisions = [step.revision for step in steps if step.revision is not None]
+    return {
+        "totalFileSize": sum(revision.size for revision in revisions),
+        "totalFileCount": len(steps),
+        "change": max((revision.change for revision in revisions), default=0),
+    }
+
+
+def _reports(
+    request: Request, client: Client, steps: list[Step]
+) -> Iterator[tuple[Step, dict[str, Value] | None]]:
+    """Yield each step with its record; None for one that is not reported."""
+    totals = _totals(steps)
+    if request.has("q"):
+        if request.is_tagged:
+            request.record(totals)
+        for step in steps:
+            yield step, None
+        return
+    first = True
+    for step in steps:
+        record = _record(client, step)
+        if first:
+            record |= totals
+            first = False
+        yield step, record
+
+
+def _announce(request: Request, client: Client, steps: list[Step]) -> None:
+    """Report steps without doing anything on the client."""
+    for step, record in _reports(request, client, steps):
+        if record is not None:
+            _report(request, step, record)
+
+
+def _report(request: Request, step: Step, record: dict[str, Value]) -> None:
+    if request.is_tagged:
+        request.send("client-FstatInfo", record)
+        return
+    request.say(
+        _LINES[step.action],
+        depotFile=step.path,
+        depotRev=f"#{step.number}",
+        haveRev=f"#{step.number}",
+        localPath=record["clientFile"],
+    )
+
+
+def _write_have(request: Request, client: Client, steps: Iterable[Step]) -> None:
+    """Record steps as done, all or none."""
+    now = int(time.time())
+    steps = list(steps)
+    # A file that only moved within the client is deleted and added: keep the order.
+    with request.state.database.writing():
+        request.state.database.execute_many(
+            "DELETE FROM have WHERE client=? AND path=?",
+            ((client.name, step.path) for step in steps if step.revision is None),
+        )
+        request.state.database.execute_many(
+            "INSERT INTO have VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET"
+            " client_path=excluded.client_path, revision=excluded.revision,"
+            " synced=excluded.synced",
+            (
+                (client.name, step.path, step.client_path, step.number, now)
+                for step in steps
+                if step.revision is not None
+            ),
+        )
+
+
+def _transfer(request: Request, client: Client, steps: list[Step]) -> None:
+    """Do steps on the client and record the ones it confirms."""
+    if request.has("s"):
+        steps = _unmodified(request, client, steps)
+    for index, (step, record) in enumerate(_reports(request, client, steps)):
+        if record is not None:
+            _report(request, step, record)
+        if step.revision is None:
+            _delete_file(request, client, step, index)
+        else:
+            send_file(
+                request,
+                client,
+                step.revision,
+                local=client.local_path(step.client_path),
+                confirm={"step": index},
+                clobber=request.has("f"),
+            )
+    done = [
+        steps[answer.integer("step")]
+        for answer in request.answers()
+        if answer.func == "done"
+    ]
+    if not request.has("p"):
+        _write_have(request, client, done)
+
+
+def _delete_file(request: Request, client: Client, step: Step, index: int) -> None:
+    previous = find_revision(request.state.database, path=step.path, number=step.number)
+    kind = previous.type if previous else "binary"
+    variables: dict[str, Value] = {
+        "path": client.local_path(step.client_path),
+        "type": filetypes.wire_code(kind, line_end=client.line_end),
+        "handle": "sync",
+        "confirm": "done",
+        "decline": "declined",
+        "step": index,
+    }
+    if "clobber" not in client.options and not request.has("f"):
+        variables["noclobber"] = ""
+    if "rmdir" in client.options:
+        variables["rmdir"] = "preserveCWD"
+    request.send("client-DeleteFile", variables)
+
+
+def send_file(
+    request: Request,
+    client: Client,
+    revision: Revision,
+    *,
+    local: str,
+    confirm: dict[str, Value],
+    clobber: bool = False,
+    writable: bool = False,
+) -> None:
+    """Send one file's content; the client answers `done` or `declined`."""
+    variables: dict[str, Value] = {
+        "path": local,
+        "type": filetypes.wire_code(revision.type, line_end=client.line_end),
+        "handle": "sync",
+    }
+    if writable or client.perms(revision.type) == "rw":
+        variables["perms"] = "rw"
+    if "modtime" in client.options or "m" in filetypes.modifiers_of(revision.type):
+        variables["time"] = revision.modified
+    if "clobber" not in client.options and not clobber:
+        variables["noclobber"] = ""
+    if filetypes.base_of(revision.type) != "symlink":
+        variables["digest"] = revision.digest
+        variables["fileSize"] = revision.size
+    request.send("client-OpenFile", variables)
+    for data in request.state.content.chunks(revision.digest):
+        request.send("client-WriteFile", {"handle": "sync", "data": data})
+    request.send("client-CloseFile", {"handle": "sync", "commit": ""})
+    request.send(
+        "client-Ack",
+        {"handle": "sync", "confirm": "done", "decline": "declined", **confirm},
+    )
+
+
+def _unmodified(request: Request, client: Client, steps: list[Step]) -> list[Step]:
+    """Return the steps that overwrite nothing a person changed (sync -s)."""
+    database = request.state.database
+    for index, step in enumerate(steps):
+        if step.action == "added":
+            known = step.revision
+        else:
+            have = find_have(database, client=client.name, path=step.path)
+            number = have.revision if have else 0
+            known = find_revision(database, path=step.path, number=number)
+        if known is None:
+            continue
+        request.send(
+            "client-CheckFile",
+            {
+                "path": client.local_path(step.client_path),
+                "type": filetypes.wire_code(known.type, line_end=client.line_end),
+                "digest": known.digest,
+                "confirm": "checked",
+                "step": index,
+            },
+        )
+    modified = set()
+    for answer in request.answers():
+        if answer.text("status") == "exists":
+            modified.add(answer.integer("step"))
+    kept = []
+    for index, step in enumerate(steps):
+        if index not in modified:
+            kept.append(step)
+            continue
+        request.say(
+            6748,
+            depotFile=step.path,
+            depotRev=f"#{step.number}",
+            localPath=client.local_path(step.client_path),
+        )
+    return kept
+
+
+COMMANDS = (
+    Command(
+        names=("sync", "update"),
+        run=sync,
+        usage="sync [-f -k -n -p -q -s] [-m max] [file[revision]...]",
+        flags="fknpqs",
+        valued="m",
+        absent="LErN",
+        long=("parallel",),
+        uses_client=True,
+    ),
+    Command(
+        names=("flush",),
+        run=flush,
+        usage="flush [-f -n -q] [-m max] [file[revision]...]",
+        flags="fnqk",
+        valued="m",
+        absent="LE",
+        uses_client=True,
+    ),
+)

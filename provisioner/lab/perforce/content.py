@@ -1,0 +1,105 @@
+"""File content by digest, below the root. Nothing here knows depot paths.
+
+Content is kept in the form it travels in (line ends normalised), named by its MD5, so
+equal files are stored once and a digest is checked by construction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+CHUNK = 128 * 1024
+
+
+class Content:
+    """The content files of one server; safe to share by threads and processes."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root / "content"
+        self._incoming = root / "incoming"
+        self._root.mkdir(parents=True, exist_ok=True)
+        self._incoming.mkdir(exist_ok=True)
+
+    def path(self, digest: str) -> Path:
+        return self._root / digest[:2] / digest
+
+    def chunks(self, digest: str) -> Iterator[bytes]:
+        """Yield the content in pieces; nothing for an empty file."""
+        with open(self.path(digest), "rb", buffering=0) as file:
+            while data := file.read(CHUNK):
+                yield data
+
+    def read(self, digest: str) -> bytes:
+        return self.path(digest).read_bytes()
+
+    def new(self) -> NewContent:
+        """Return a place to write content to as it arrives."""
+        return NewContent(self._incoming, store=self)
+
+    def add(self, data: bytes) -> tuple[str, int]:
+        """Store bytes; return their digest and size."""
+        new = self.new()
+        new.write(data)
+        return new.keep()
+
+
+class NewContent:
+    """Content on its way in. Small content stays in memory until it is kept."""
+
+    def __init__(self, directory: Path, *, store: Content) -> None:
+        self._store = store
+        self._hash = hashlib.md5(usedforsecurity=False)
+        self._size = 0
+        self._memory: list[bytes] = []
+        self._file: BinaryIO | None = None
+        self._directory = directory
+        self._name = ""
+
+    def write(self, data: bytes) -> None:
+        self._hash.update(data)
+        self._size += len(data)
+        if self._file is None and self._size > 4 * CHUNK:
+            self._spill()
+        if self._file is None:
+            self._memory.append(data)
+        else:
+            self._file.write(data)
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest().upper()
+
+    def keep(self) -> tuple[str, int]:
+        """Move the content into the store; return its digest and size in bytes."""
+        target = self._store.path(self.digest)
+        if target.exists():
+            self.discard()
+        else:
+            target.parent.mkdir(exist_ok=True)
+            if self._file is None:
+                self._spill()
+            assert self._file is not None
+            self._file.close()
+            os.replace(self._name, target)
+        return self.digest, self._size
+
+    def discard(self) -> None:
+        """Forget the content. Safe to repeat."""
+        self._memory.clear()
+        if self._file is not None:
+            self._file.close()
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._name)
+            self._file = None
+
+    def _spill(self) -> None:
+        handle, self._name = tempfile.mkstemp(dir=self._directory)
+        self._file = os.fdopen(handle, "wb")
+        self._file.write(b"".join(self._memory))
+        self._memory.clear()

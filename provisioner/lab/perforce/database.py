@@ -1,0 +1,135 @@
+"""The server's state: one SQLite file below the root, shared by threads and processes.
+
+Writes are short `BEGIN IMMEDIATE` blocks that never span a round trip to the client.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+-- Specs of every kind; `fields` is JSON of tag -> text or list of texts.
+CREATE TABLE IF NOT EXISTS specs (
+  kind TEXT NOT NULL, name TEXT NOT NULL, fields TEXT NOT NULL,
+  updated INTEGER NOT NULL, accessed INTEGER NOT NULL,
+  PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+-- md5(password) in upper-case hex: the protocol needs no more, and no less.
+CREATE TABLE IF NOT EXISTS passwords (user TEXT PRIMARY KEY, hash TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS tickets (
+  ticket TEXT PRIMARY KEY, user TEXT NOT NULL, expires REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS changes (
+  change INTEGER PRIMARY KEY, status TEXT NOT NULL, user TEXT NOT NULL,
+  client TEXT NOT NULL, time INTEGER NOT NULL, type TEXT NOT NULL,
+  description TEXT NOT NULL, path TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX IF NOT EXISTS changes_by_client ON changes (client, status);
+CREATE TABLE IF NOT EXISTS revisions (
+  path TEXT NOT NULL, revision INTEGER NOT NULL, change INTEGER NOT NULL,
+  action TEXT NOT NULL, type TEXT NOT NULL, time INTEGER NOT NULL,
+  modified INTEGER NOT NULL, digest TEXT NOT NULL, size INTEGER NOT NULL,
+  PRIMARY KEY (path, revision)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS revisions_by_change ON revisions (change);
+CREATE TABLE IF NOT EXISTS have (
+  client TEXT NOT NULL, path TEXT NOT NULL, client_path TEXT NOT NULL,
+  revision INTEGER NOT NULL, synced INTEGER NOT NULL,
+  PRIMARY KEY (client, path)
+) WITHOUT ROWID;
+-- Opened files. `revision` is the have revision, 0 for adds; change 0 is the default.
+CREATE TABLE IF NOT EXISTS opened (
+  client TEXT NOT NULL, path TEXT NOT NULL, client_path TEXT NOT NULL,
+  revision INTEGER NOT NULL, action TEXT NOT NULL, type TEXT NOT NULL,
+  user TEXT NOT NULL, change INTEGER NOT NULL,
+  PRIMARY KEY (client, path)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS opened_by_path ON opened (path);
+CREATE TABLE IF NOT EXISTS shelved (
+  change INTEGER NOT NULL, path TEXT NOT NULL, revision INTEGER NOT NULL,
+  action TEXT NOT NULL, type TEXT NOT NULL, modified INTEGER NOT NULL,
+  digest TEXT NOT NULL, size INTEGER NOT NULL,
+  PRIMARY KEY (change, path)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS label_files (
+  label TEXT NOT NULL, path TEXT NOT NULL, revision INTEGER NOT NULL,
+  PRIMARY KEY (label, path)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fault_hits (
+  rule TEXT PRIMARY KEY, hits INTEGER NOT NULL
+);
+"""
+_BUSY_SECONDS = 60
+
+
+class Database:
+    """One handle on the state; each thread opens its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(
+            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        # A killed process loses nothing; only a power failure could, and then no file
+        # is damaged.
+        self._connection.execute("PRAGMA synchronous=NORMAL")
+        self._connection.execute("PRAGMA cache_size=-65536")
+
+    def create_tables(self) -> None:
+        """Create what is missing. Safe to repeat and to race."""
+        self._connection.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def execute(self, sql: str, *parameters: object) -> sqlite3.Cursor:
+        return self._connection.execute(sql, parameters)
+
+    def execute_many(self, sql: str, rows: Iterator[tuple[object, ...]]) -> None:
+        self._connection.executemany(sql, rows)
+
+    def rows(self, sql: str, *parameters: object) -> list[tuple[object, ...]]:
+        return self._connection.execute(sql, parameters).fetchall()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Run a block as one transaction that holds the write lock from its start."""
+        yield from self._transaction("BEGIN IMMEDIATE")
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Run a block of queries on one consistent state; it must not write."""
+        yield from self._transaction("BEGIN")
+
+    def _transaction(self, begin: str) -> Iterator[None]:
+        self._connection.execute(begin)
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def next_change(self) -> int:
+        """Return a new change number; only inside `writing`."""
+        number = int(self.counter("change")) + 1
+        self.set_counter("change", str(number))
+        return number
+
+    def counter(self, name: str) -> str:
+        """Return a counter; "0" when it was never set."""
+        row = self.execute("SELECT value FROM counters WHERE name=?", name).fetchone()
+        return str(row[0]) if row else "0"
+
+    def set_counter(self, name: str, value: str) -> None:
+        self.execute(
+            "INSERT INTO counters VALUES (?,?)"
+            " ON CONFLICT DO UPDATE SET value=excluded.value",
+            name,
+            value,
+        )

@@ -1,0 +1,114 @@
+"""Faults as settings: `<root>/faults.json`, read again whenever it changes.
+
+    {"rules": [{"command": "sync", "latency_seconds": 0.5},
+               {"command": "client", "drop": "after", "times": 1},
+               {"command": "*", "error": "server is paused", "times": 3}]}
+
+Every process that serves the root obeys; `times` counts across all of them and starts
+again when the file is written again. The first rule that names the command and is not
+used up applies.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.state import ServerState
+
+log = logging.getLogger("provisioner.lab.perforce")
+
+
+class DropConnection(Exception):
+    """A fault setting ends the connection here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What goes wrong with a command; the empty rule is "nothing"."""
+
+    command: str = "*"
+    latency_seconds: float = 0.0
+    drop: str = ""
+    error: str = ""
+    times: int | None = None
+
+    def before(self) -> None:
+        """Apply what comes before the command has any effect.
+
+        Raises: DropConnection.
+        """
+        if self.latency_seconds:
+            time.sleep(self.latency_seconds)
+        if self.drop == "before":
+            raise DropConnection
+
+    def refuse(self) -> None:
+        """Refuse the command if the rule says so.
+
+        Raises: CommandError.
+        """
+        if self.error:
+            raise CommandError(7192, command=self.error)
+
+    def after(self) -> None:
+        """Apply what comes after the effect: the lost reply.
+
+        Raises: DropConnection.
+        """
+        if self.drop == "after":
+            raise DropConnection
+
+
+_NOTHING = Rule()
+
+
+def faults_path(root: Path) -> Path:
+    return root / "faults.json"
+
+
+def matching_rule(state: ServerState, *, command: str) -> Rule:
+    """Return the rule for a command and count its use."""
+    path = faults_path(state.config.root)
+    try:
+        written = path.stat().st_mtime_ns
+        rules = [_rule(entry) for entry in json.loads(path.read_text())["rules"]]
+    except FileNotFoundError:
+        return _NOTHING
+    except (ValueError, KeyError, TypeError) as error:
+        log.error("faults.json is ignored: %s", error)
+        return _NOTHING
+    for index, rule in enumerate(rules):
+        if rule.command in ("*", command) and _take(
+            state, rule, key=f"{written}:{index}"
+        ):
+            return rule
+    return _NOTHING
+
+
+def _rule(entry: dict[str, Any]) -> Rule:
+    return Rule(**entry)
+
+
+def _take(state: ServerState, rule: Rule, *, key: str) -> bool:
+    """Count one use of a rule; return False when it is used up."""
+    if rule.times is None:
+        return True
+    database = state.database
+    with database.writing():
+        row = database.execute(
+            "SELECT hits FROM fault_hits WHERE rule=?", key
+        ).fetchone()
+        hits = int(row[0]) if row else 0
+        if hits >= rule.times:
+            return False
+        database.execute(
+            "INSERT INTO fault_hits VALUES (?,1) ON CONFLICT DO UPDATE SET hits=hits+1",
+            key,
+        )
+    return True

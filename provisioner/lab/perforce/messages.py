@@ -1,0 +1,178 @@
+"""The message table: what the server says, by number.
+
+`code` packs severity, argument count, generic class and the number itself; `%name%`
+in a format is replaced by the client. Source: the catalogue of messages in Perforce's
+published client library.
+"""
+
+# ruff: noqa: E501 - one message, one line
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from provisioner.lab.perforce.wire import Value
+
+INFO, WARNING, FAILED = 1, 2, 3
+
+# fmt: off
+MESSAGES: dict[int, tuple[int, str]] = {
+    4128: (824381472, "Request too large (over %maxResults%); see 'p4 help maxresults'."),
+    4135: (839061543, "Path '%path%' is not under client's root '%root%'."),
+    4136: (839061544, "Path '%path%' is not under client '%client%'."),
+    6161: (822155281, "Invalid revision number '%rev%'."),
+    6170: (822220826, '%change% unknown.'),
+    6176: (822220832, "Depot '%depot%' doesn't exist."),
+    6178: (838998050, "%type% '%name%' doesn't exist."),
+    6179: (855775267, "%type% '%name%' unknown - use '%command%' command to create it."),
+    6185: (805705769, "You don't have permission for this operation."),
+    6188: (839063596, "Mapping '%depotFile%' is not under '%prefix%'."),
+    6208: (822286400, "Can't update committed change %change%."),
+    6212: (856037444, "Locked %type% '%name%' owned by '%user%'; use -f to force update."),
+    6214: (839260230, "%type% '%name%' is locked and can't be deleted."),
+    6215: (822417479, "Client '%client%' has files opened. To delete the client, revert any opened files and delete any pending changes first."),
+    6228: (822155348, "User name can't be changed from '%user%'."),
+    6238: (839260254, "Locked client '%client%' can only be used by owner '%user%'."),
+    6239: (839260255, "Client '%client%' can only be used from host '%host%'."),
+    6242: (805378146, 'A revision range cannot be used here.'),
+    6243: (841226339, "%arg% - must create client '%client%' to access local files."),
+    6244: (838998116, "%path% - must refer to client '%client%' or a depot."),
+    6245: (822351973, "Invalid changelist/client/label/date '@%arg%'."),
+    6246: (822155366, "Unintelligible revision specification '%arg%'."),
+    6267: (822483067, "Access for user '%user%' has not been enabled by 'p4 protect'."),
+    6344: (318773448, '%change% created[ with %workCount% open file(s)][ fixing %jobCount% job(s)].'),
+    6345: (352327881, '%change% updated[, adding %workCount% file(s)][, removing %workCount2% file(s)][, adding %jobCount% fix(es)][, removing %jobCount2% fix(es)].'),
+    6346: (301996234, "%change% has %count% open file(s) associated with it and can't be deleted."),
+    6348: (301996236, "%change% has %count% files associated with it and can't be deleted."),
+    6349: (285219021, '%change% deleted.'),
+    6350: (352327886, '%change% on %date% by %user%@%client%%description%'),
+    6351: (352327887, '%change% on %date% by %user%@%client% *pending*%description%'),
+    6354: (285219026, 'Depot %depotName% saved.'),
+    6356: (285219028, 'Depot %depotName% deleted.'),
+    6357: (369105109, "%type% %depotName% %updateDate% %location% %map% '%description%'"),
+    6359: (352327895, '%change% by %user%@%client% on %date%%description%'),
+    6360: (352327896, '%change% by %user%@%client% on %date% *pending*%description%'),
+    6361: (318839001, '%depotFile%%depotRev% %action%'),
+    6370: (301996258, '%domainType% %domainName% saved.'),
+    6371: (301996259, '%domainType% %domainName% not changed.'),
+    6372: (301996260, '%domainType% %domainName% deleted.'),
+    6373: (352327909, "%domainType% %domainName% %updateDate% root %domainMount% '%description%'"),
+    6379: (352327915, '%depotFile%%depotRev% - %action% %change% (%type%)'),
+    6391: (318773495, '%depotFile%%haveRev% - %lp%'),
+    6431: (318773535, "%depotFile% - can't %action% (already opened for %badAction%)"),
+    6436: (318773540, '%depotFile%%workRev% - reopened for %action%'),
+    6438: (301996326, "%depotFile% - can't %action% existing file"),
+    6440: (318773544, '%depotFile%%workRev% - opened for %action%'),
+    6443: (318839083, '%depotFile% - also opened by %user%@%client%'),
+    6446: (352327982, '%depotFile%%workRev% - %action% %change% (%type%)'),
+    6447: (385882415, '%depotFile%%workRev% - %action% %change% (%type%) by %user%@%client%'),
+    6458: (318773562, '%depotFile%%haveRev% - was %action%, abandoned'),
+    6459: (318773563, '%depotFile%%haveRev% - was %action%, cleared'),
+    6460: (318773564, '%depotFile%%haveRev% - was %action%, deleted'),
+    6461: (318773565, '%depotFile%%haveRev% - was %action%, reverted'),
+    6476: (301996364, '%depotFile% - %action% of added file; must revert'),
+    6477: (301996365, '%depotFile% - %action% of deleted file; must revert'),
+    6479: (318773583, '%action% %depotFile%%depotRev%'),
+    6484: (318773588, '%depotFile%%depotRev% - added as %localPath%'),
+    6485: (318773589, '%depotFile%%haveRev% - deleted as %localPath%'),
+    6486: (318773590, '%depotFile%%depotRev% - replacing %localPath%'),
+    6487: (318773591, "%depotFile%%workRev% - is opened for %action% and can't be deleted"),
+    6488: (318773592, "%depotFile%%workRev% - is opened for %action% and can't be replaced"),
+    6489: (318773593, '%depotFile%%depotRev% - updating %localPath%'),
+    6490: (318773594, '%depotFile%%depotRev% - refreshing %localPath%'),
+    6491: (301996379, '%depotFile%%workRev% - is opened and not being changed'),
+    6495: (302061919, '%depotFile% - must resolve %revRange% before submitting'),
+    6500: (285219172, 'User %user% saved.'),
+    6501: (285219173, 'User %user% not changed.'),
+    6502: (822221158, "User %user% doesn't exist."),
+    6504: (285219176, 'User %user% deleted.'),
+    6505: (335550825, '%user% <%email%> (%fullName%) accessed %accessDate%'),
+    6508: (335550828, '%mapFlag%%depotFile% %clientFile% %localPath%'),
+    6510: (554768750, '[%argc% - no|No] such user(s).'),
+    6511: (554768751, '[%argc% - file(s)|File(s)] not in client view.'),
+    6513: (554768753, '[%argc% - no|No] permission for operation on file(s).'),
+    6514: (554768754, '[%argc% - protected|Protected] namespace - access denied.'),
+    6519: (554768759, '[%argc% - no|No] such file(s).'),
+    6520: (554768760, '[%argc% - file(s)|File(s)] not on client.'),
+    6524: (554768764, '[%argc% - file(s)|File(s)] not opened anywhere.'),
+    6525: (554768765, '[%argc% - file(s)|File(s)] not opened in that changelist.'),
+    6526: (554768766, '[%argc% - file(s)|File(s)] not opened on this client.'),
+    6528: (554768768, '[%argc% - file(s)|File(s)] not opened in default changelist.'),
+    6532: (554768772, '[%argc% - file(s)|File(s)] up-to-date.'),
+    6538: (554768778, '[%argc% - no|No] file(s) at that changelist number.'),
+    6539: (554768779, '[%argc% - no|No] file(s) as of that date.'),
+    6540: (554768780, '[%argc% - file(s)|File(s)] not on client.'),
+    6541: (554768781, '[%argc% - file(s)|File(s)] not in label.'),
+    6542: (554768782, '[%argc% - no|No] file(s) at that revision.'),
+    6748: (318773852, "%depotFile%%depotRev% - can't update modified file %localPath%"),
+    6827: (554769067, '[%argc% - no|No] file(s) to reconcile.'),
+    6828: (335551148, '%localfile% - reconcile to %action% %depotFile%%workRev%'),
+    7189: (807672853, 'Perforce password (P4PASSWD) invalid or unset.'),
+    7192: (824253464, 'Operation: %command%'),
+    7194: (805379098, "Unknown command.  Try 'p4 help' for info."),
+    7197: (807541789, 'Client side operation(s) failed.  Command aborted.'),
+    7198: (822156318, 'Usage: %usage%'),
+    7205: (822221861, "User %user% doesn't exist."),
+    7206: (805575718, 'Password invalid.'),
+    7207: (805575719, "Passwords don't match."),
+    7210: (822418474, "Submit failed -- fix problems above then use 'p4 submit -c %change%'."),
+    7214: (806427694, 'No files to submit.'),
+    7217: (822418481, "Submit aborted -- fix problems then use 'p4 submit -c %change%'."),
+    7218: (806427698, 'No files to submit from the default changelist.'),
+    7219: (807541811, 'Some file(s) could not be transferred from client.'),
+    7269: (285219941, 'Counter %counterName% set.'),
+    7270: (285219942, '%counterValue%'),
+    7272: (268442728, 'Affected files ...'),
+    7289: (268442745, 'Password updated.'),
+    7290: (268442746, 'Password deleted.'),
+    7293: (285219965, 'Locking %unlockedCount% files ...'),
+    7294: (285219966, '%change% submitted.'),
+    7295: (301997183, '%change% renamed %newChange% and submitted.'),
+    7296: (285219968, 'Submitting change %change%.'),
+    7305: (807607433, 'Monitor not currently enabled.'),
+    7475: (805379379, 'Password must be set before access can be granted.'),
+    7480: (805575992, 'Your session has expired, please login again.'),
+    7481: (285220153, "'login' not necessary, no password set for [user %user%|this user]."),
+    7490: (805379394, "Password not allowed at this server security level, use 'p4 login'."),
+    7493: (285220165, 'User %user% logged in.'),
+    7494: (318774598, 'User %user% ticket expires in %hours% hours %minutes% minutes.'),
+    7495: (285220167, 'User %user% was authenticated by password not ticket.'),
+    7623: (805576135, 'Your password has expired, please change your password.'),
+    # Texts as known from use; their numbers are not verified.
+    6166: (838932502, "Error in %type% specification.\n%reason%"),
+    6159: (822155279, "Wildcards, revision characters and slashes not allowed in '%id%'."),
+    6160: (822155280, "Purely numeric name not allowed - '%id%'."),
+    6216: (822417480, "Client '%client%' has pending changes. To delete the client, delete any pending changes first."),
+    6934: (822418198, "Client '%client%' has files shelved; use 'shelve -df' to remove shelved files, or 'client -df -Fs' to delete the client and keep them."),
+    6162: (822155282, "Invalid file type '%type%'."),
+    6163: (822155283, "%arg% - names with wildcards or revision characters need -f."),
+    6935: (822352663, "Client '%client%' is readonly; files can't be opened in it."),
+}
+# fmt: on
+
+
+class CommandError(Exception):
+    """A command ends with this message of the table."""
+
+    def __init__(self, message_id: int, **variables: Value) -> None:
+        super().__init__(message_id, variables)
+        self.message_id = message_id
+        self.variables = variables
+
+
+class NotInLab(Exception):
+    """A command or option exists in Perforce and is not part of the lab."""
+
+
+def message_variables(
+    message_id: int, variables: Mapping[str, Value]
+) -> dict[str, Value]:
+    """Return the variables of a `client-Message` for one entry of the table."""
+    code, text = MESSAGES[message_id]
+    return {"code0": code, "fmt0": text, **variables}
+
+
+def free_message_variables(message_id: int, text: str) -> dict[str, Value]:
+    """Return a `client-Message` with the class of a table entry and a text of ours."""
+    code, _ = MESSAGES[message_id]
+    # The argument count (bits 24 to 27) is none.
+    return {"code0": code & ~(0xF << 24), "fmt0": text.replace("%", "%%")}

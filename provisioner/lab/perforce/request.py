@@ -1,0 +1,190 @@
+"""One command being served: who asks, what for, and how to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from provisioner.lab.perforce import clients
+from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.messages import (
+    MESSAGES,
+    CommandError,
+    free_message_variables,
+    message_variables,
+)
+from provisioner.lab.perforce.specs import Fields, SpecDefinition, format_form, tagged
+from provisioner.lab.perforce.state import ServerState
+from provisioner.lab.perforce.wire import Connection, Message, Value
+
+
+@dataclass(kw_only=True)
+class Request:
+    """One command. Commands take it as their only argument."""
+
+    command: str
+    args: list[str]
+    options: dict[str, str]
+    message: Message
+    connection: Connection
+    state: ServerState
+    server_address: str
+    peer_address: str
+    # Makes the user prove who they are; returns the secret, None if none is set.
+    authenticate: Callable[[], str | None]
+    # The client owes answers that nobody has read yet, or the echo of a mark.
+    is_unsettled: bool = False
+    barrier_pending: bool = False
+    # What the command proved or ended about the connection's user; see Session.
+    login_changed: bool = False
+    _client: Client | None = field(default=None)
+
+    @property
+    def user(self) -> str:
+        return self.message.text("user")
+
+    @property
+    def client_name(self) -> str:
+        return self.message.text("client")
+
+    @property
+    def host(self) -> str:
+        return self.message.text("host")
+
+    @property
+    def cwd(self) -> str:
+        return self.message.text("cwd")
+
+    @property
+    def is_tagged(self) -> bool:
+        return "tag" in self.message
+
+    def has(self, option: str) -> bool:
+        """Tell if an option was given."""
+        return option in self.options
+
+    def number(self, option: str, *, default: int) -> int:
+        """Return an option that must be a number.
+
+        Raises: CommandError.
+        """
+        value = self.options.get(option)
+        if value is None:
+            return default
+        if not value.isdecimal():
+            raise CommandError(7198, usage=f"{self.command} -{option} number")
+        return int(value)
+
+    # --- the client of the request
+
+    def find_client(self) -> Client | None:
+        """Return the current client; None when it does not exist."""
+        return clients.find_client(self.state.database, name=self.client_name)
+
+    def get_client(self) -> Client:
+        """Return the current client, usable by this user on this host.
+
+        Raises: CommandError.
+        """
+        if self._client is None:
+            client = self.find_client()
+            if client is None:
+                raise CommandError(
+                    6179,
+                    type="Client",
+                    name=self.client_name,
+                    command="client",
+                )
+            clients.check_usable(client, user=self.user, host=self.host)
+            self._client = client
+        return self._client
+
+    # --- answers
+
+    def send(self, func: str, variables: Mapping[str, Value]) -> None:
+        if "confirm" in variables:
+            self.is_unsettled = True
+        self.connection.send(func, variables)
+
+    def say(self, message_id: int, **variables: Value) -> None:
+        """Send one message of the table."""
+        self.send("client-Message", message_variables(message_id, variables))
+
+    def say_freely(self, message_id: int, text: str) -> None:
+        """Send a text of ours with the class of a message of the table."""
+        self.send("client-Message", free_message_variables(message_id, text))
+
+    def info(self, text: str) -> None:
+        """Send one line of plain text."""
+        self.send("client-OutputInfo", {"data": text, "level": 0})
+
+    def record(self, variables: Mapping[str, Value]) -> None:
+        """Send one tagged record."""
+        self.send("client-FstatInfo", variables)
+
+    def report(
+        self, record: Mapping[str, Value], message_id: int, **variables: Value
+    ) -> None:
+        """Send a record to a tagged client, a message of the table to others."""
+        if self.is_tagged:
+            self.send("client-FstatInfo", record)
+        else:
+            self.say(message_id, **variables)
+
+    def show_form(
+        self, fields: Fields, *, definition: SpecDefinition, **extra: str
+    ) -> None:
+        """Send a form, as fields to a tagged client and as text to others."""
+        if not self.is_tagged:
+            self.info(format_form(fields, definition=definition))
+            return
+        self.record(
+            {
+                **tagged(fields),
+                **extra,
+                "specdef": definition.text,
+                "specFormatted": "",
+            }
+        )
+
+    # --- questions
+
+    def answers(self) -> Iterator[Message]:
+        """Yield what the client answers to everything sent so far.
+
+        The client works strictly in order: when it has echoed the mark, every
+        earlier answer is here, also if it had none to give.
+        """
+        self.send("flush1", {"himark": 0, "fseq": 1})
+        self.barrier_pending = True
+        while True:
+            message = self.connection.receive()
+            if message.func == "flush2":
+                self.barrier_pending = self.is_unsettled = False
+                return
+            yield message
+
+    def settle(self) -> None:
+        """Wait until the client has done everything sent so far."""
+        for _ in self.answers():
+            pass
+
+    def ask(self, func: str, variables: Mapping[str, Value]) -> Message | None:
+        """Send one question and return its answer; None when there was none."""
+        self.send(func, {**variables, "confirm": "answer"})
+        found = None
+        for message in self.answers():
+            found = message if message.func == "answer" else found
+        return found
+
+    def ask_for_form(self, definition: SpecDefinition) -> str:
+        """Return the text of the form the client hands in."""
+        answer = self.ask("client-InputData", {"specdef": definition.text})
+        if answer is None:
+            raise CommandError(7197)
+        return answer.text("data")
+
+
+def severity(message_id: int) -> int:
+    """Return the severity of a message of the table."""
+    return MESSAGES[message_id][0] >> 28

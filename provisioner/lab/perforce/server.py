@@ -1,0 +1,145 @@
+"""The lab's Perforce server: a TCP listener, or one connection on a descriptor."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import threading
+from types import TracebackType
+
+from provisioner.lab.perforce.session import Session
+from provisioner.lab.perforce.state import PerforceConfig, initialise, open_state
+from provisioner.lab.perforce.wire import Connection
+
+__all__ = ["PerforceConfig", "PerforceLab", "serve_descriptor"]
+
+log = logging.getLogger("provisioner.lab.perforce")
+
+
+class PerforceLab:
+    """A running server: one thread accepts, one serves each connection."""
+
+    def __init__(self, config: PerforceConfig) -> None:
+        self.config = config
+        self._listener: socket.socket | None = None
+        self._accepting: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._sockets: set[socket.socket] = set()
+
+    @property
+    def port(self) -> int:
+        """Return the port it listens on; only while it runs."""
+        assert self._listener is not None
+        return int(self._listener.getsockname()[1])
+
+    def start(self) -> PerforceLab:
+        """Start serving; return at once.
+
+        Raises: OSError when the port is taken.
+        """
+        initialise(self.config)
+        family = socket.AF_INET6 if ":" in self.config.host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((self.config.host, self.config.port))
+            listener.listen(256)
+        except OSError:
+            listener.close()
+            raise
+        self._listener = listener
+        self._accepting = threading.Thread(
+            target=self._accept, args=(listener,), name="perforce-lab", daemon=True
+        )
+        self._accepting.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop serving and end every connection. Safe to repeat."""
+        if self._listener is None or self._accepting is None:
+            return
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._accepting.join(timeout=10)
+        with self._lock:
+            for sock in self._sockets:
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
+        self._accepting = None
+
+    def __enter__(self) -> PerforceLab:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _accept(self, listener: socket.socket) -> None:
+        host, port = listener.getsockname()[:2]
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        while True:
+            try:
+                sock, peer = listener.accept()
+            except OSError:
+                return  # stopped
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(
+                target=self._serve,
+                args=(sock, address, str(peer[0])),
+                name=f"perforce-lab {peer[1]}",
+                daemon=True,
+            ).start()
+
+    def _serve(self, sock: socket.socket, address: str, peer: str) -> None:
+        with self._lock:
+            self._sockets.add(sock)
+        try:
+            _serve_socket(
+                sock, config=self.config, server_address=address, peer_address=peer
+            )
+        finally:
+            with self._lock:
+                self._sockets.discard(sock)
+
+
+def serve_descriptor(config: PerforceConfig, *, descriptor: int) -> None:
+    """Serve the one connection that is open as a file descriptor, then return."""
+    initialise(config)
+    sock = socket.socket(fileno=os.dup(descriptor))
+    _serve_socket(
+        sock,
+        config=config,
+        server_address=f"localhost:{config.port or 1666}",
+        peer_address="unknown",
+    )
+
+
+def _serve_socket(
+    sock: socket.socket,
+    *,
+    config: PerforceConfig,
+    server_address: str,
+    peer_address: str,
+) -> None:
+    connection = Connection(sock, timeout_seconds=config.peer_timeout_seconds)
+    state = open_state(config)
+    try:
+        Session(
+            connection,
+            state=state,
+            server_address=server_address,
+            peer_address=peer_address,
+        ).serve()
+    except Exception:
+        # A bug of ours: what the client would read next could be the wrong reply.
+        log.exception("a session failed; its connection is closed")
+    finally:
+        connection.close()
+        state.database.close()

@@ -1,0 +1,226 @@
+"""One connection: the handshake, the dispatch of commands, and how they end."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+
+from provisioner.lab.perforce import auth, faults
+from provisioner.lab.perforce.commands import (
+    COMMANDS,
+    KNOWN_ELSEWHERE,
+    Command,
+    parse_options,
+)
+from provisioner.lab.perforce.messages import CommandError, NotInLab
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.specstore import find_spec, touch_spec
+from provisioner.lab.perforce.state import SERVER_LEVEL, ServerState, ensure_user
+from provisioner.lab.perforce.wire import (
+    Connection,
+    ConnectionClosed,
+    Message,
+    WireError,
+)
+
+log = logging.getLogger("provisioner.lab.perforce")
+
+
+class Session:
+    """Serves one client until it leaves."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        state: ServerState,
+        server_address: str,
+        peer_address: str,
+    ) -> None:
+        self._connection = connection
+        self._state = state
+        self._server_address = server_address
+        self._peer_address = peer_address
+        self._greeted = False
+        # The user who proved who they are, and the secret they proved it with.
+        self._proof: tuple[str, str] = ("", "")
+
+    def serve(self) -> None:
+        """Serve commands until the client leaves. The caller closes the socket."""
+        try:
+            while True:
+                message = self._connection.receive(forever=True)
+                if message.func == "release2":
+                    return
+                if message.func.startswith("user-"):
+                    self._run(message)
+                elif message.func != "protocol":
+                    raise WireError(f"unexpected function {message.func!r}")
+        except ConnectionClosed as reason:
+            log.debug("connection closed: %s", reason)
+        except faults.DropConnection:
+            log.info("connection dropped by a fault setting")
+        except WireError as reason:
+            log.warning("connection refused: %s", reason)
+
+    def _run(self, message: Message) -> None:
+        self._greet()
+        typed = message.func.removeprefix("user-")
+        request = Request(
+            command=typed,
+            args=message.args,
+            options={},
+            message=message,
+            connection=self._connection,
+            state=self._state,
+            server_address=self._server_address,
+            peer_address=self._peer_address,
+            authenticate=lambda: self._authenticate(request),
+        )
+        started = time.monotonic()
+        rule = faults.matching_rule(self._state, command=typed)
+        rule.before()
+        try:
+            self._answer(request, rule)
+        except CommandError as error:
+            request.say(error.message_id, **error.variables)
+        except NotInLab as error:
+            request.say_freely(7194, f"{error} is not part of the lab.")
+        except UnicodeEncodeError:
+            request.say_freely(7198, "Names must be UTF-8 in the lab.")
+        except sqlite3.OperationalError as error:
+            log.exception("the database refused")
+            request.say(7192, command=f"{typed}: {error}")
+        if request.barrier_pending:
+            self._skip_to_mark()
+        elif request.is_unsettled:
+            request.settle()
+        rule.after()
+        self._connection.send("release", {})
+        self._connection.flush()
+        log.info(
+            "%s@%s %s [%s] 'user-%s %s' %.3fs",
+            request.user,
+            request.client_name,
+            self._peer_address,
+            message.text("prog"),
+            typed,
+            " ".join(message.args)[:200],
+            time.monotonic() - started,
+        )
+
+    def _greet(self) -> None:
+        if self._greeted:
+            return
+        self._greeted = True
+        self._connection.send(
+            "protocol",
+            {
+                "server": 3,
+                "server2": SERVER_LEVEL,
+                "xfiles": 7,
+                "security": self._state.config.security_level,
+            },
+        )
+
+    def _skip_to_mark(self) -> None:
+        while self._connection.receive().func != "flush2":
+            pass
+
+    def _answer(self, request: Request, rule: faults.Rule) -> None:
+        if request.command == "discover":
+            return
+        command = COMMANDS.get(request.command)
+        if command is None:
+            if request.command in KNOWN_ELSEWHERE:
+                raise NotInLab(f"p4 {request.command}")
+            raise CommandError(7194)
+        request.options, request.args = parse_options(command, request.message.args)
+        rule.refuse()
+        if not command.is_open:
+            self._authenticate(request)
+        if command.uses_client:
+            touch_spec(
+                self._state.database,
+                kind="client",
+                name=request.client_name,
+                granularity_seconds=self._state.config.client_access_granularity_seconds,
+            )
+        self._run_command(command, request)
+
+    def _run_command(self, command: Command, request: Request) -> None:
+        command.run(request)
+        if request.login_changed:
+            self._proof = ("", "")
+
+    # --- who is asking
+
+    def _authenticate(self, request: Request) -> str | None:
+        """Return the secret the user knows; None when they need none.
+
+        Raises: CommandError.
+        """
+        database, user = self._state.database, request.user
+        if find_spec(database, kind="user", name=user) is None:
+            if not self._state.config.auto_create_users:
+                raise CommandError(6267, user=user)
+            ensure_user(database, name=user)
+        password_hash = auth.find_password_hash(database, user=user)
+        if password_hash is None:
+            if self._state.config.security_level and request.command != "passwd":
+                raise CommandError(7475)
+            return None
+        if not self._is_proved(user, password_hash):
+            self._proof = (user, self._challenge(request, password_hash))
+        return self._proof[1]
+
+    def _is_proved(self, user: str, password_hash: str) -> bool:
+        proved_user, secret = self._proof
+        if proved_user != user:
+            return False
+        if self._state.config.security_level < 3 and secret == password_hash:
+            return True
+        return any(
+            ticket.ticket == secret and ticket.seconds_left
+            for ticket in auth.tickets_of(self._state.database, user=user)
+        )
+
+    def _challenge(self, request: Request, password_hash: str) -> str:
+        """Ask the client to prove itself; return the secret it knows.
+
+        Raises: CommandError.
+        """
+        token = auth.new_token()
+        answer = request.ask(
+            "client-Crypto",
+            {"token": token, "serverAddress": self._server_address},
+        )
+        given = [
+            value
+            for name in ("token", "token2")
+            if answer is not None and (value := _own_text(answer, name, token))
+        ]
+        address = answer.text("daddr") if answer else ""
+
+        def knows(secret: str) -> bool:
+            expected = auth.challenge_answer(secret, token=token, address=address)
+            return any(auth.same(expected, value) for value in given)
+
+        expired = False
+        for ticket in auth.tickets_of(self._state.database, user=request.user):
+            if knows(ticket.ticket):
+                if ticket.seconds_left:
+                    return ticket.ticket
+                expired = True
+        if knows(password_hash):
+            if self._state.config.security_level >= 3:
+                raise CommandError(7490)
+            return password_hash
+        raise CommandError(7480 if expired else 7189)
+
+
+def _own_text(answer: Message, name: str, sent: str) -> str:
+    """Return a variable unless it is only the echo of what we sent."""
+    value = answer.text(name)
+    return "" if value == sent else value

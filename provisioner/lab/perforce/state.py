@@ -1,0 +1,109 @@
+"""What every session of one server shares."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from provisioner.lab.perforce import auth
+from provisioner.lab.perforce.content import Content
+from provisioner.lab.perforce.database import Database
+from provisioner.lab.perforce.specstore import find_spec, save_spec
+
+SERVER_VERSION = "P4D/LINUX26X86_64/2024.2/9999999 (2026/01/01) Cloneyard lab"
+SERVER_LEVEL = 59
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerforceConfig:
+    """How a lab server behaves.
+
+    `root` holds everything it keeps. With port 0 a free one is taken.
+    `security_level` is that of p4d: from 1 on a password is needed, at 3 a ticket.
+    """
+
+    root: Path
+    host: str = "127.0.0.1"
+    port: int = 0
+    admin_user: str = "cloneyard"
+    admin_password: str = "lab-perforce-admin"  # noqa: S105 - a lab's default
+    security_level: int = 2
+    auto_create_users: bool = True
+    ticket_lifetime_seconds: float = 43_200.0
+    client_access_granularity_seconds: int = 300
+    peer_timeout_seconds: float = 600.0
+    log_wire: bool = False
+
+
+@dataclass(kw_only=True)
+class ServerState:
+    """One thread's handle on a server's state."""
+
+    config: PerforceConfig
+    database: Database
+    content: Content
+    started_at: float = field(default_factory=time.time)
+
+    def is_super(self, user: str) -> bool:
+        return user == self.config.admin_user
+
+
+def open_state(config: PerforceConfig) -> ServerState:
+    """Return a new handle on the state below the root."""
+    config.root.mkdir(parents=True, exist_ok=True)
+    return ServerState(
+        config=config,
+        database=Database(config.root / "db.sqlite3"),
+        content=Content(config.root),
+    )
+
+
+def initialise(config: PerforceConfig) -> None:
+    """Create tables, the first depot and the administrator. Safe to repeat."""
+    state = open_state(config)
+    try:
+        database = state.database
+        database.create_tables()
+        if find_spec(database, kind="depot", name="depot") is None:
+            save_spec(
+                database, kind="depot", name="depot", fields=new_depot_fields("depot")
+            )
+        ensure_user(database, name=config.admin_user)
+        if auth.find_password_hash(database, user=config.admin_user) is None:
+            auth.set_password_hash(
+                database,
+                user=config.admin_user,
+                password_hash=auth.md5(config.admin_password),
+            )
+    finally:
+        database.close()
+
+
+def new_depot_fields(name: str, *, owner: str = "") -> dict[str, str | list[str]]:
+    """Return the form of a new local depot."""
+    return {
+        "Depot": name,
+        **({"Owner": owner} if owner else {}),
+        "Date": time.strftime("%Y/%m/%d %H:%M:%S"),
+        "Description": f"Created by {owner}.\n" if owner else "Default depot\n",
+        "Type": "local",
+        "Map": f"{name}/...",
+    }
+
+
+def ensure_user(database: Database, *, name: str) -> None:
+    """Create a user who does not exist. Safe to repeat."""
+    if find_spec(database, kind="user", name=name) is None:
+        save_spec(
+            database,
+            kind="user",
+            name=name,
+            fields={
+                "User": name,
+                "Type": "standard",
+                "Email": f"{name}@localhost",
+                "FullName": name,
+                "AuthMethod": "perforce",
+            },
+        )

@@ -1,0 +1,201 @@
+"""Views: how depot paths and client paths map to each other.
+
+A later line wins over an earlier one; `-` takes out, `+` overlays, `&` adds a second
+place. Source: p4 help views.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from provisioner.lab.perforce import paths
+
+_FLAGS = "-+&"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewLine:
+    """One mapping; `flag` is "", "-", "+" or "&"; both sides keep their escapes."""
+
+    flag: str
+    left: str
+    right: str
+
+
+def parse_view_line(text: str) -> ViewLine | None:
+    """Return the mapping in a line of a form; None when it is not one."""
+    words = re.findall(r'"[^"]*"|\S+', text.split("\t##")[0])
+    comment = next((i for i, word in enumerate(words) if word.startswith("##")), None)
+    words = words[:comment]
+    if len(words) == 1:
+        words.append(words[0].lstrip('"').lstrip(_FLAGS).rstrip('"'))
+    if len(words) != 2:
+        return None
+    left, right = (word.strip('"') for word in words)
+    flag = left[0] if left[:1] and left[0] in _FLAGS else ""
+    return ViewLine(flag=flag, left=left[len(flag) :], right=right)
+
+
+def format_view_line(line: ViewLine) -> str:
+    """Return a mapping as a form has it, quoted where a side has a blank."""
+    left = line.flag + line.left
+    return " ".join(f'"{x}"' if re.search(r"\s", x) else x for x in (left, line.right))
+
+
+class _Side:
+    """One direction of one line: matches `source` and writes `target`."""
+
+    def __init__(self, source: str, target: str) -> None:
+        self.prefix = paths.literal_prefix(source)
+        self.source = source
+        self._tail = source == self.prefix + "..." and target.endswith("...")
+        self._target = target[:-3]
+        if self._tail and paths.has_wildcard(self._target):
+            self._tail = False
+        if not self._tail:
+            self._regex = paths.pattern_regex(source)
+            self._expansion = _expansion(source, target)
+
+    def translate(self, path: str) -> str | None:
+        if not path.startswith(self.prefix):
+            return None
+        if self._tail:
+            return self._target + path[len(self.prefix) :]
+        match = self._regex.fullmatch(path)
+        if match is None:
+            return None
+        return "".join(
+            match[part] if isinstance(part, int) else part for part in self._expansion
+        )
+
+
+def _expansion(source: str, target: str) -> list[str | int]:
+    """Return the target as literals and numbers of the source's groups."""
+    groups: dict[str, list[int]] = {}
+    for number, wildcard in enumerate(paths.split_pattern(source)[1], start=1):
+        groups.setdefault(wildcard, []).append(number)
+    literals, wildcards = paths.split_pattern(target)
+    parts: list[str | int] = [literals[0]]
+    for wildcard, literal in zip(wildcards, literals[1:], strict=True):
+        parts += (groups[wildcard].pop(0), literal)
+    return parts
+
+
+def is_well_formed(line: ViewLine) -> bool:
+    """Tell if both sides of a mapping have the same wildcards."""
+    left, right = (paths.split_pattern(side)[1] for side in (line.left, line.right))
+    return sorted(left) == sorted(right) and all(
+        left.count(wildcard) == 1 for wildcard in left if wildcard.startswith("%%")
+    )
+
+
+class _Direction:
+    """All lines of a view read from one side to the other."""
+
+    def __init__(self, lines: Sequence[ViewLine], *, reverse: bool) -> None:
+        self._rules: list[tuple[str, _Side, list[_Side]]] = []
+        sides = [
+            _Side(*((line.right, line.left) if reverse else (line.left, line.right)))
+            for line in lines
+        ]
+        targets = [
+            _Side(*((line.left, line.right) if reverse else (line.right, line.left)))
+            for line in lines
+        ]
+        for index, line in enumerate(lines):
+            # A later line that writes to the same place hides this one there.
+            later = [
+                targets[other]
+                for other in range(index + 1, len(lines))
+                if lines[other].flag in ("", "-")
+                and _may_meet(targets[index].prefix, targets[other].prefix)
+            ]
+            self._rules.append((line.flag, sides[index], later))
+        self._rules.reverse()
+
+    def translate(self, path: str) -> str | None:
+        return next(self.translate_all(path), None)
+
+    def translate_all(self, path: str) -> Iterator[str]:
+        """Yield the place of a path, and before it those of `&` lines."""
+        for flag, side, later in self._rules:
+            target = side.translate(path)
+            if target is None:
+                continue
+            if flag == "-":
+                return
+            hidden = any(other.translate(target) is not None for other in later)
+            if not hidden:
+                yield target
+            if flag != "&":
+                return
+
+
+def _may_meet(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+class View:
+    """A compiled view. Instances never change and may be shared by threads."""
+
+    def __init__(self, lines: Sequence[ViewLine]) -> None:
+        self.lines = tuple(lines)
+        self._to_client = _Direction(self.lines, reverse=False)
+        self._to_depot = _Direction(self.lines, reverse=True)
+
+    def to_client(self, depot_path: str) -> str | None:
+        """Return where a depot file lies in the client; None when it is not mapped.
+
+        With `&` lines a file has several places; this is the principal one.
+        """
+        client_path = None
+        for client_path in self._to_client.translate_all(depot_path):  # noqa: B007
+            pass
+        return client_path
+
+    def all_to_client(self, depot_path: str) -> list[str]:
+        """Return every place of a depot file in the client."""
+        return list(self._to_client.translate_all(depot_path))
+
+    def to_depot(self, client_path: str) -> str | None:
+        """Return the depot path of a client path; None when it is not mapped."""
+        return self._to_depot.translate(client_path)
+
+    def precedence(self, depot_path: str) -> int:
+        """Return which line maps a file: where two meet, the higher one wins."""
+        for index in range(len(self.lines) - 1, -1, -1):
+            if paths.pattern_matches(self.lines[index].left, depot_path):
+                return index
+        return -1
+
+    @property
+    def has_overlays(self) -> bool:
+        """Tell if two depot files may claim one place."""
+        return any(line.flag == "+" for line in self.lines)
+
+    def depot_prefixes(self, client_pattern: str) -> list[str]:
+        """Return depot prefixes that hold every file a client pattern can mean."""
+        wanted = paths.literal_prefix(client_pattern)
+        prefixes = set()
+        for line in self.lines:
+            if line.flag == "-":
+                continue
+            left, right = (paths.literal_prefix(x) for x in (line.left, line.right))
+            if not _may_meet(wanted, right):
+                continue
+            if wanted.startswith(right) and line.left[len(left) :] == "...":
+                prefixes.add(left + wanted[len(right) :])
+            else:
+                prefixes.add(left)
+        return _without_covered(prefixes)
+
+
+def _without_covered(prefixes: set[str]) -> list[str]:
+    """Return the prefixes that no other one of them covers, sorted."""
+    kept: list[str] = []
+    for prefix in sorted(prefixes):
+        if not kept or not prefix.startswith(kept[-1]):
+            kept.append(prefix)
+    return kept

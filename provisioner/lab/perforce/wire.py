@@ -1,0 +1,250 @@
+"""The P4 RPC wire format, and a connection that reads while it writes.
+
+A message is a five byte header and a body of named variables. Nothing here knows what
+a message means.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import socket
+import struct
+from collections.abc import Mapping
+
+log = logging.getLogger("provisioner.lab.perforce.wire")
+
+Value = str | bytes | int
+
+_LENGTH = struct.Struct("<I")
+_SMALLEST_BODY = 11
+_LARGEST_BODY = 64 * 1024 * 1024
+_LARGEST_BACKLOG = 256 * 1024 * 1024
+_WRITE_BUFFER = 128 * 1024
+_READ_SIZE = 256 * 1024
+_COMPACT_AT = 1024 * 1024
+
+
+class WireError(Exception):
+    """The peer does not speak the P4 protocol."""
+
+
+class ConnectionClosed(Exception):
+    """The peer closed the connection or stopped answering."""
+
+
+class Message:
+    """One decoded message: positional arguments and named variables."""
+
+    __slots__ = ("args", "func", "variables")
+
+    def __init__(
+        self, *, func: str, args: list[str], variables: dict[str, bytes]
+    ) -> None:
+        self.func = func
+        self.args = args
+        self.variables = variables
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.variables
+
+    def data(self, name: str) -> bytes:
+        """Return a variable's bytes; b"" when it is absent."""
+        return self.variables.get(name, b"")
+
+    def text(self, name: str) -> str:
+        """Return a variable as text; "" when it is absent.
+
+        Bytes that are not UTF-8 survive as surrogates, so that whoever uses the text
+        as a name can refuse it.
+        """
+        return self.variables.get(name, b"").decode(errors="surrogateescape")
+
+    def integer(self, name: str) -> int:
+        """Return a variable as a number; 0 when it is absent or malformed."""
+        value = self.variables.get(name, b"")
+        return int(value) if value.isdigit() else 0
+
+
+def encode(func: str, variables: Mapping[str, Value]) -> bytes:
+    """Return the bytes of one message."""
+    parts: list[bytes] = []
+    pack = _LENGTH.pack
+    for name, value in variables.items():
+        if isinstance(value, str):
+            data = value.encode(errors="surrogateescape")
+        elif isinstance(value, bytes):
+            data = value
+        else:
+            data = b"%d" % value
+        parts += (name.encode(), b"\0", pack(len(data)), data, b"\0")
+    data = func.encode()
+    parts += (b"func\0", pack(len(data)), data, b"\0")
+    body = b"".join(parts)
+    size = pack(len(body))
+    check = size[0] ^ size[1] ^ size[2] ^ size[3]
+    return b"%c%b%b" % (check, size, body)
+
+
+def decode(body: bytes) -> Message:
+    """Return the message in a body.
+
+    The first of two variables with one name wins, because a reply carries the
+    client's own values before the echo of ours.
+
+    Raises: WireError when the body is malformed or names no function.
+    """
+    args: list[str] = []
+    variables: dict[str, bytes] = {}
+    position = 0
+    size = len(body)
+    unpack_from = _LENGTH.unpack_from
+    while position < size:
+        name_end = body.find(b"\0", position)
+        start = name_end + 5
+        if name_end < 0 or start > size:
+            raise WireError("a variable is cut short")
+        stop = start + unpack_from(body, name_end + 1)[0]
+        if stop >= size or body[stop]:
+            raise WireError("a value is cut short")
+        if name_end == position:
+            args.append(body[start:stop].decode(errors="surrogateescape"))
+        else:
+            name = body[position:name_end].decode(errors="replace")
+            variables.setdefault(name, body[start:stop])
+        position = stop + 1
+    func = variables.pop("func", b"").decode(errors="replace")
+    if not func:
+        raise WireError("a message names no function")
+    return Message(func=func, args=args, variables=variables)
+
+
+class Connection:
+    """A duplex link: whatever can be read is taken in while we write.
+
+    Both ends send without waiting for each other. If we blocked in a write without
+    reading, the two would fill each other's buffers and stop for good.
+    """
+
+    def __init__(self, sock: socket.socket, *, timeout_seconds: float) -> None:
+        sock.setblocking(False)
+        self._socket = sock
+        self._timeout_ms = int(timeout_seconds * 1000)
+        self._outgoing: list[bytes] = []
+        self._outgoing_size = 0
+        self._incoming = bytearray()
+        self._parsed = 0
+        self._poll = select.poll()
+
+    def send(self, func: str, variables: Mapping[str, Value]) -> None:
+        """Queue a message; it leaves with the next flush or when the buffer is full."""
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("server to client: %s %s", func, _shown(variables))
+        self._queue(encode(func, variables))
+
+    def _queue(self, data: bytes) -> None:
+        self._outgoing.append(data)
+        self._outgoing_size += len(data)
+        if self._outgoing_size >= _WRITE_BUFFER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write everything queued.
+
+        Raises: ConnectionClosed when the peer is gone or takes nothing in time.
+        """
+        if not self._outgoing:
+            return
+        pending = memoryview(b"".join(self._outgoing))
+        self._outgoing.clear()
+        self._outgoing_size = 0
+        while pending:
+            try:
+                pending = pending[self._socket.send(pending) :]
+            except BlockingIOError:
+                if self._wait(select.POLLOUT | select.POLLIN) & select.POLLIN:
+                    self._read_some()
+            except OSError as error:
+                raise ConnectionClosed(str(error)) from error
+
+    def receive(self, *, forever: bool = False) -> Message:
+        """Return the next message, after flushing our own.
+
+        With `forever`, an idle peer is waited for without end (between commands).
+
+        Raises: ConnectionClosed, WireError.
+        """
+        self.flush()
+        while True:
+            message = self._next_message()
+            if message is not None:
+                if log.isEnabledFor(logging.DEBUG):
+                    log.debug(
+                        "client to server: %s %s %s",
+                        message.func,
+                        message.args,
+                        _shown(message.variables),
+                    )
+                return message
+            self._wait(select.POLLIN, forever=forever)
+            self._read_some()
+
+    def close(self) -> None:
+        """Close the socket, dropping what was not flushed. Safe to repeat."""
+        self._outgoing.clear()
+        self._socket.close()
+
+    def _next_message(self) -> Message | None:
+        available = len(self._incoming) - self._parsed
+        if available < 5:
+            return None
+        header = self._incoming[self._parsed : self._parsed + 5]
+        if header[0] != header[1] ^ header[2] ^ header[3] ^ header[4]:
+            raise WireError("bad header: not a Perforce client")
+        size = _LENGTH.unpack_from(header, 1)[0]
+        if not _SMALLEST_BODY <= size <= _LARGEST_BODY:
+            raise WireError(f"unacceptable message length {size}")
+        if available < 5 + size:
+            return None
+        start = self._parsed + 5
+        body = bytes(memoryview(self._incoming)[start : start + size])
+        self._parsed = start + size
+        if self._parsed == len(self._incoming) or self._parsed > _COMPACT_AT:
+            del self._incoming[: self._parsed]
+            self._parsed = 0
+        return decode(body)
+
+    def _read_some(self) -> None:
+        try:
+            data = self._socket.recv(_READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ConnectionClosed(str(error)) from error
+        if not data:
+            raise ConnectionClosed("the client closed the connection")
+        self._incoming += data
+        if len(self._incoming) > _LARGEST_BACKLOG:
+            raise WireError("the client sends more than it was asked for")
+
+    def _wait(self, events: int, *, forever: bool = False) -> int:
+        try:
+            self._poll.register(self._socket, events)
+            ready = self._poll.poll(None if forever else self._timeout_ms)
+        except (OSError, ValueError) as error:
+            raise ConnectionClosed(str(error)) from error
+        if not ready:
+            raise ConnectionClosed("the client did not answer in time")
+        return ready[0][1]
+
+
+def _shown(variables: Mapping[str, Value]) -> str:
+    """Return variables for the log, long values cut and secrets left out."""
+    shown = []
+    for name, value in variables.items():
+        text = "<hidden>" if name in _SECRET else repr(value)
+        shown.append(f"{name}={text if len(text) < 200 else text[:200] + '…'}")
+    return " ".join(shown)
+
+
+_SECRET = frozenset({"data", "token", "token2", "digest2"})
