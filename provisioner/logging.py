@@ -1,4 +1,4 @@
-"""structlog through the standard library: events with keys, JSON outside development."""
+"""structlog through the standard library: events with keys, as JSON or for a reader."""
 
 from __future__ import annotations
 

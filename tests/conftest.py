@@ -15,6 +15,9 @@ from pytest_django import DjangoDbBlocker
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Snapshot, Template
 from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.lab import built_template, lab, lab_site, lab_template
+
+__all__ = ["built_template", "lab", "lab_site", "lab_template"]
 
 # Playwright keeps an event loop in the test's thread; the ORM there is still sync.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")

@@ -1,4 +1,4 @@
-"""The smallest valid rows. States are reached through actions, not by setting fields."""
+"""The smallest valid rows; states are reached through actions, not set here."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SiteFactory(DjangoModelFactory[Site]):
     svm = "svm_dev"
     aggregate = "aggr1"
     mount_root = "/nonexistent/cloneyard"
-    export_clients = ["127.0.0.1"]
+    export_clients = factory.LazyFunction(lambda: ["127.0.0.1"])
     template_uid = 20000
     template_gid = 20000
 

@@ -1,4 +1,4 @@
-"""What a person may ask for: checks, the rows, their events and jobs, in one transaction.
+"""What a person may ask for: checks, rows, events and jobs, in one transaction.
 
 Each action takes `by` first: who asks. It raises an ActionRefused and leaves nothing
 behind, or returns the row whose work has been queued.

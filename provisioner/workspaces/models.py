@@ -109,7 +109,7 @@ class Site(models.Model):
 
 
 class LineEnd(models.TextChoices):
-    """The client spec's LineEnd: templates and workspaces share one (Source: p4 client)."""
+    """LineEnd of client specs: templates and workspaces share one (p4 client)."""
 
     LOCAL = "local"
     UNIX = "unix"

@@ -1,4 +1,4 @@
-"""Procrastinate entry points: load by id, call the workflow, decide what a failure means.
+"""Procrastinate entry points: load, call the workflow, decide what a failure means.
 
 One job is one attempt chain of one step. A job is deferred in the transaction that
 marks its step as queued, so neither is ever without the other.
@@ -123,8 +123,8 @@ def _attempt(context: JobContext, step: Step) -> None:
     except Exception as bug:
         # Ours to mend: settled, so that nobody waits for ever, and left to rise.
         message = (
-            "Something went wrong in Cloneyard itself. It will not be retried by itself; "
-            "an administrator finds the details in the log."
+            "Something went wrong in Cloneyard itself. It will not be retried by "
+            "itself; an administrator finds the details in the log."
         )
         _settle_failure(step, code="internal_error", message=message, why=bug)
         raise

@@ -65,7 +65,7 @@ PROVISION = (
     ),
     StepSpec(
         "flush",
-        "Flush to the snapshot’s change",
+        "Flush to the change of the snapshot",
         provision.ensure_flushed,
         PERFORCE,
         ("client",),
@@ -169,7 +169,7 @@ def spec_of(step: Step) -> StepSpec:
 
 
 def ready_to_start(operation: Operation, steps: list[Step]) -> list[Step]:
-    """Return waiting steps whose predecessors are done. A step left out never blocks."""
+    """Return waiting steps whose predecessors are done; one left out never blocks."""
     present = {step.name for step in steps}
     settled = settled_names(steps)
     return [

@@ -105,8 +105,8 @@ def ensure_owner(run: StepRun) -> dict[str, Any]:
             return _ownership_known(
                 run,
                 by="ontap",
-                sentence=f"ONTAP gave the clone to uid {workspace.uid}; {sample.checked} "
-                "sampled entries agree.",
+                sentence=f"ONTAP gave the clone to uid {workspace.uid}; "
+                f"{sample.checked} sampled entries agree.",
             )
         if os.geteuid() != 0:
             return _ownership_known(
@@ -161,8 +161,8 @@ def client_spec_of(workspace: Workspace) -> ClientSpec:
         owner=workspace.p4_user,
         host="",
         root=str(workspace.path),
-        description=f"Cloneyard workspace {workspace.name} ({workspace.tag}), a clone of "
-        f"{workspace.snapshot.name}.\n",
+        description=f"Cloneyard workspace {workspace.name} ({workspace.tag}), a "
+        f"clone of {workspace.snapshot.name}.\n",
         options=pinned.options.replace(" locked", " unlocked"),
         view=rename_view(pinned.view, old=pinned.name, new=workspace.client_name),
         updated_at=None,

@@ -126,7 +126,7 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
 
 
 def _discard_opened(run: StepRun) -> None:
-    """Revert on the server alone and drop pending changes, so that the client can go."""
+    """Revert on the server alone and drop pending changes: then the client can go."""
     client = run.workspace.client_name
     if run.perforce.list_opened(client):
         run.perforce.revert_server_side(client)
@@ -166,7 +166,7 @@ def ensure_unmounted(run: StepRun) -> dict[str, Any]:
 
 
 def ensure_clone_deleted(run: StepRun) -> dict[str, Any]:
-    """Have the FlexClone destroyed, past the recovery queue: its work is accounted for."""
+    """Have the FlexClone destroyed, past the recovery queue: nothing is unsaved in it."""
     volume = _our_volume(run)
     if volume is not None:
         run.ontap.delete_volume(

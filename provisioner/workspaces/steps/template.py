@@ -1,4 +1,4 @@
-"""Building a template: sync, build, verify, and a snapshot pinned to what it contains."""
+"""Building a template: sync, build, verify, and a snapshot with its pin."""
 
 from __future__ import annotations
 
@@ -198,8 +198,8 @@ def ensure_built(run: StepRun) -> dict[str, Any]:
         )
     if result.exit_code != 0:
         raise StepRefused(
-            f"The build ended with exit code {result.exit_code}. Nothing was published; "
-            f"the log is kept. Its last lines: {result.last_lines}",
+            f"The build ended with exit code {result.exit_code}. Nothing was "
+            f"published; the log is kept. Its last lines: {result.last_lines}",
             code="build_failed",
         )
     return {"seconds": result.seconds}
@@ -232,8 +232,8 @@ def ensure_verified(run: StepRun) -> dict[str, Any]:
     if differing:
         shown = ", ".join(finding.path for finding in differing[:10])
         raise StepRefused(
-            f"{len(differing):,} versioned files differ from the depot after the build: "
-            f"{shown}. A build must not change or delete what Perforce manages.",
+            f"{len(differing):,} versioned files differ from the depot after the "
+            f"build: {shown}. A build must not change or delete what Perforce manages.",
             code="build_changed_versioned_files",
         )
     have = run.perforce.have_list(template.client_name)

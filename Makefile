@@ -1,0 +1,52 @@
+# The commands to know: demo, test, check. `make help` lists them all.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.installed
+MANAGE := $(BIN)/python manage.py
+.DEFAULT_GOAL := help
+.PHONY: help demo lab run worker test check bench schema format clean browser
+
+help: ## Show this
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): requirements.txt
+	@echo "Installing what requirements.txt names …" >&2
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt >&2
+	@touch $(READY)
+
+demo: $(READY) ## Everything on this machine: lab, worker, web server, a workspace
+	@$(MANAGE) demo $(if $(SOURCE),--source "$(SOURCE)") $(if $(BUILD),--build "$(BUILD)") $(if $(IGNORE),--ignore "$(IGNORE)") $(ARGS)
+
+lab: $(READY) ## The lab alone
+	@$(MANAGE) lab $(ARGS)
+
+run: $(READY) ## The web server for development
+	@$(MANAGE) migrate --verbosity 0
+	@DEBUG=true $(MANAGE) runserver $(ARGS)
+
+worker: $(READY) ## A worker for all queues
+	@$(MANAGE) worker $(ARGS)
+
+test: $(READY) browser ## Every test
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+check: $(READY) ## Formatting, lint, types, import contracts, migrations, schema
+	@.ci/check $(BIN)
+
+bench: $(READY) ## Benchmarks; a JSON line per figure
+	@benchmarks/run $(BIN) $(ARGS)
+
+schema: $(READY) ## Write docs/openapi.yaml anew
+	@$(MANAGE) spectacular --validate --fail-on-warn --file docs/openapi.yaml
+
+format: $(READY) ## Format code and templates
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+	@git ls-files 'templates/*.html' | xargs -r $(BIN)/djade --target-version 5.2
+
+browser: # a Chromium and btrfs-progs, where we may install them
+	@.ci/system-packages
+
+clean: ## Forget the demo: database, lab, logs
+	@$(if $(wildcard $(READY)),$(MANAGE) clean,rm -rf var)

@@ -1,0 +1,21 @@
+"""Ports that are free, the wanted one first."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+
+TRIED_IN_A_ROW = 100
+
+
+def free_port(wanted: int, *, host: str = "127.0.0.1") -> int:
+    """Return the wanted port or the next free one above it.
+
+    Raises: OSError where a hundred in a row are taken.
+    """
+    for port in range(wanted, wanted + TRIED_IN_A_ROW):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+            return port
+    raise OSError(f"No free port from {wanted} to {wanted + TRIED_IN_A_ROW - 1}.")

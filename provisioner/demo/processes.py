@@ -1,0 +1,106 @@
+"""Child processes that start together and never outlive their parent."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+STOP_WITHIN_SECONDS = 15.0
+_PR_SET_PDEATHSIG = 1
+
+
+class ProcessFailed(Exception):
+    """A child ended before it was ready; the sentence names its log."""
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel for a SIGTERM when the parent dies, however it dies."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Child:
+    """One child process with its output in a log file."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        log_dir: Path,
+        environment: Mapping[str, str] | None = None,
+        reads_output: bool = False,
+    ) -> None:
+        log_dir.mkdir(parents=True, exist_ok=True)
+        self.name = name
+        self.log_path = log_dir / f"{name}.log"
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(  # noqa: S603 - our own commands
+                list(command),
+                cwd=settings.BASE_DIR,
+                env={**os.environ, **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if reads_output else log,
+                stderr=log,
+                # Its own group: Ctrl-C reaches the parent alone, who stops it in order.
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
+            )
+
+    def read_json_line(self, *, timeout_seconds: float) -> dict[str, Any]:
+        """Wait for the line in which the child says that it is ready.
+
+        Raises: ProcessFailed where it ends, or says nothing in time.
+        """
+        assert self.process.stdout is not None
+        line: list[bytes] = []
+        stdout = self.process.stdout
+        reader = threading.Thread(
+            target=lambda: line.append(stdout.readline()), daemon=True
+        )
+        reader.start()
+        reader.join(timeout_seconds)
+        if not line or not line[0].strip():
+            self.stop()
+            raise ProcessFailed(
+                f"{self.name} did not start. The reason is in {self.log_path}:\n"
+                + self.last_lines()
+            )
+        said: dict[str, Any] = json.loads(line[0])
+        return said
+
+    def last_lines(self, *, count: int = 8) -> str:
+        """Return the end of its log."""
+        text = self.log_path.read_text(errors="replace")
+        return "\n".join(text.splitlines()[-count:])
+
+    @property
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    def stop(self) -> None:
+        """Ask it to stop, and kill it where it does not."""
+        if not self.is_running:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_WITHIN_SECONDS)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+def manage(*arguments: str) -> list[str]:
+    """Return the command line of one of our management commands."""
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]

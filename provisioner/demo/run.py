@@ -1,0 +1,351 @@
+"""The demo from start to stop: what `make demo` does, in order."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import django
+from django.conf import settings
+from django.core.management import call_command
+
+from provisioner.accounts.models import User
+from provisioner.demo import checks, depot, seed
+from provisioner.demo.ports import free_port
+from provisioner.demo.processes import Child, ProcessFailed, manage
+from provisioner.workspaces import actions
+from provisioner.workspaces.models import Operation, Site, Template, Workspace
+from provisioner.workspaces.queries import default_snapshot, latest_operation
+
+WEB_PORT = 8000
+LAB_WITHIN_SECONDS = 90.0
+WEB_WITHIN_SECONDS = 30.0
+WORKSPACE_WITHIN_SECONDS = 600.0
+LOOK_EVERY_SECONDS = 0.1
+BYTECODE = "*.pyc\n__pycache__\n"
+
+
+class DemoFailed(Exception):
+    """The demo cannot go on; the sentence says why and where to look."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    """`source` None means the installed Django; `build` "" means byte-compilation."""
+
+    source: Path | None
+    build: str
+    ignore: str
+    btrfs: str
+
+
+class Demo:
+    """Everything that runs, and the steps that use it."""
+
+    def __init__(self, options: DemoOptions, *, say: Callable[[str], None]) -> None:
+        self.options = options
+        self.say = say
+        self.children: list[Child] = []
+        self.log_dir = settings.VAR_DIR / "demo"
+        self.lab: dict[str, Any] = {}
+        self.url = ""
+
+    def __enter__(self) -> Demo:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for child in reversed(self.children):
+            child.stop()
+
+    def start(self) -> Site:
+        """Start the lab, the database, the worker and the web server; seed the rows."""
+        self.log_dir.mkdir(parents=True, exist_ok=True)
+        self._start_lab()
+        call_command("migrate", verbosity=0, interactive=False)
+        call_command("collectstatic", verbosity=0, interactive=False)
+        self.say("The database is up to date.")
+        seed.ensure_people()
+        site = seed.ensure_site(lab=self.lab)
+        self._start_worker()
+        self._start_web()
+        return site
+
+    def _start_lab(self) -> None:
+        btrfs = ["--btrfs", self.options.btrfs] if self.options.btrfs else []
+        lab = Child(
+            "lab", manage("lab", *btrfs), log_dir=self.log_dir, reads_output=True
+        )
+        self.children.append(lab)
+        self.lab = lab.read_json_line(timeout_seconds=LAB_WITHIN_SECONDS)
+        for line in lab.log_path.read_text().splitlines():
+            if "is taken" in line:
+                self.say(line)
+        # From here on this process and its children know the lab's passwords, the
+        # way an installation does: from the environment.
+        os.environ["ONTAP_PASSWORD"] = self.lab["ontap"]["password"]
+        os.environ["P4PASSWD"] = self.lab["perforce"]["password"]
+        copies = self.lab["ontap"]["copy_method"]
+        self.say(
+            f"The lab is up: ONTAP at port {self.lab['ontap']['port']}, Perforce at "
+            f"{self.lab['perforce']['port']}; clones are made by {copies}, "
+            f"junctions by {self.lab['ontap']['junction_method']}."
+        )
+
+    def _start_worker(self) -> None:
+        self.children.append(Child("worker", manage("worker"), log_dir=self.log_dir))
+
+    def _start_web(self) -> None:
+        port = free_port(WEB_PORT)
+        if port != WEB_PORT:
+            self.say(f"Port {WEB_PORT} is taken, using {port}.")
+        self.url = f"http://127.0.0.1:{port}"
+        command = [
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "--bind",
+            f"127.0.0.1:{port}",
+            "--threads",
+            "16",
+            "--access-logfile",
+            "-",
+            "provisioner.wsgi",
+        ]
+        web = Child("web", command, log_dir=self.log_dir)
+        self.children.append(web)
+        self._wait_until(
+            lambda: _answers(f"{self.url}/healthz"),
+            what="the web server answers",
+            seconds=WEB_WITHIN_SECONDS,
+        )
+
+    def fill_depot(self) -> str:
+        """Submit the source tree where that is new; return the template's name."""
+        scratch = settings.VAR_DIR / "demo"
+        source = self.options.source or Path(django.__file__).parent
+        name = seed.template_name_for(source)
+        perforce = self.lab["perforce"]
+        account = depot.DepotAccount(
+            port=perforce["port"], user=perforce["user"], password=perforce["password"]
+        )
+        p4 = depot.connect(account, client="demo-admin", scratch=scratch)
+        try:
+            for person in seed.PEOPLE:
+                depot.create_p4_user(p4, user=person.username, password=seed.PASSWORD)
+            began = time.monotonic()
+            change = depot.fill_depot(p4, source=source, name=name, scratch=scratch)
+        finally:
+            p4.disconnect()
+        seconds = time.monotonic() - began
+        self.say(f"//depot/{name} is at change {change} ({seconds:.1f} s).")
+        return name
+
+    def build_template(
+        self, site: Site, *, name: str
+    ) -> tuple[Template, dict[str, Any]]:
+        """Have a built template; return it with what its build took."""
+        build = self.options.build or _byte_compilation()
+        template = seed.ensure_template(
+            site=site,
+            name=name,
+            build=build,
+            ignore=self.options.ignore or (BYTECODE if not self.options.build else ""),
+        )
+        if default_snapshot(template) is None:
+            self.say(f"Building the template {name}: {build}")
+            operation = actions.template_build(
+                by=User.objects.get(username="admin"), template=template
+            )
+            self._follow(operation)
+        snapshot = default_snapshot(template)
+        assert snapshot is not None
+        operation = latest_operation(template)
+        return template, {
+            "name": template.name,
+            "change": snapshot.change,
+            "files": snapshot.have_count,
+            "snapshot": snapshot.name,
+            "path": str(template.path),
+            "lint": snapshot.lint,
+            "steps": _step_times(operation) if operation else [],
+        }
+
+    def provision(self, template: Template) -> tuple[Workspace, dict[str, Any]]:
+        """Make a workspace for alice; return it with what it took."""
+        alice = User.objects.get(username="alice")
+        workspace = actions.workspace_create(by=alice, template=template)
+        operation = latest_operation(workspace)
+        assert operation is not None
+        self._follow(operation)
+        workspace.refresh_from_db()
+        assert workspace.ready_at is not None
+        steps = _step_times(operation)
+        ready_seconds = (workspace.ready_at - workspace.created_at).total_seconds()
+        return workspace, {
+            "name": workspace.name,
+            "path": str(workspace.path),
+            "client": workspace.client_name,
+            "change": workspace.snapshot.change,
+            "files": workspace.snapshot.have_count,
+            "ownership": workspace.ownership,
+            "steps": steps,
+            "longest_branch_seconds": _longest_branch(steps),
+            "ready_seconds": round(ready_seconds, 3),
+        }
+
+    def retire(self, workspace: Workspace) -> dict[str, Any]:
+        """Retire the workspace; return what it took."""
+        began = time.monotonic()
+        operation = actions.workspace_retire(by=workspace.owner, workspace=workspace)
+        self._follow(operation)
+        return {
+            "seconds": round(time.monotonic() - began, 3),
+            "steps": _step_times(operation),
+        }
+
+    def _follow(self, operation: Operation) -> None:
+        """Wait for an operation, saying each step as it ends.
+
+        Raises: DemoFailed where it does not succeed.
+        """
+        said: set[str] = set()
+        began = time.monotonic()
+        while True:
+            operation.refresh_from_db()
+            for step in operation.steps.all():
+                if step.ended_at is not None and step.name not in said:
+                    said.add(step.name)
+                    self.say(f"  {step.name}: {step.state}, {step.seconds or 0:.3f} s")
+            if operation.state != Operation.State.RUNNING:
+                break
+            self._check_children()
+            if time.monotonic() - began > WORKSPACE_WITHIN_SECONDS:
+                raise DemoFailed(
+                    f"{operation} took more than {WORKSPACE_WITHIN_SECONDS:.0f} s; see "
+                    f"{self.log_dir}."
+                )
+            time.sleep(LOOK_EVERY_SECONDS)
+        if operation.state != Operation.State.SUCCEEDED:
+            raise DemoFailed(
+                f"{operation} {operation.state}: {operation.status_message} "
+                f"(logs are in {self.log_dir})"
+            )
+
+    def _wait_until(
+        self, is_true: Callable[[], bool], *, what: str, seconds: float
+    ) -> None:
+        ends = time.monotonic() + seconds
+        while not is_true():
+            self._check_children()
+            if time.monotonic() > ends:
+                raise DemoFailed(f"Waited {seconds:.0f} s in vain until {what}.")
+            time.sleep(LOOK_EVERY_SECONDS)
+
+    def _check_children(self) -> None:
+        for child in self.children:
+            if not child.is_running:
+                raise ProcessFailed(
+                    f"{child.name} ended. The end of {child.log_path}:\n"
+                    + child.last_lines()
+                )
+
+    def serve(self) -> None:
+        """Stay until Ctrl-C, or until a child ends."""
+        while True:
+            self._check_children()
+            time.sleep(1.0)
+
+    def run_once(self, site: Site) -> dict[str, Any]:
+        """Do everything, check it from the outside, retire; return the report."""
+        template, built = self.build_template(site, name=self.fill_depot())
+        before = checks.fingerprint(template)
+        workspace, made = self.provision(template)
+        found = checks.check_ready(workspace)
+        retired = self.retire(workspace)
+        found.append(
+            checks.Check(
+                name="the template is unchanged",
+                ok=checks.fingerprint(template) == before,
+            )
+        )
+        left = checks.left_behind(workspace)
+        return {
+            "ok": all(check.ok for check in found) and not left,
+            "template": built,
+            "workspace": made,
+            "checks": [asdict(check) for check in found],
+            "retired": retired,
+            "left_behind": left,
+        }
+
+
+def _step_times(operation: Operation) -> list[dict[str, Any]]:
+    steps = operation.steps.exclude(started_at=None).order_by("position")
+    return [
+        {
+            "name": step.name,
+            "seconds": round(step.seconds or 0.0, 3),
+            "started": round(
+                (step.started_at - operation.created_at).total_seconds(), 3
+            ),
+            "attempt": step.attempt,
+        }
+        for step in steps
+        if step.started_at is not None
+    ]
+
+
+def _longest_branch(steps: list[dict[str, Any]]) -> float:
+    """Return the seconds of work on the longer of the two branches to READY."""
+    seconds = {step["name"]: step["seconds"] for step in steps}
+    files = sum(seconds.get(n, 0.0) for n in ("clone", "export", "mount", "owner"))
+    client = sum(seconds.get(n, 0.0) for n in ("client", "flush"))
+    return round(max(files + seconds.get("p4config", 0.0), client), 3)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=5) as answer:  # noqa: S310 - our own loopback URL
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _byte_compilation() -> str:
+    """Return the command that byte-compiles, with a Python the builder can run.
+
+    Raises: DemoFailed where the template's uid can run none.
+    """
+    for python in dict.fromkeys(
+        (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3")
+    ):
+        if _can_run(python):
+            return f"{python} -m compileall -q ."
+    raise DemoFailed(
+        f"uid {seed.TEMPLATE_UID}, who builds templates, can run no Python "
+        "here. Give a build of your own: make demo SOURCE=DIR BUILD='make'."
+    )
+
+
+def _can_run(python: str) -> bool:
+    as_builder: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        as_builder = {
+            "user": seed.TEMPLATE_UID,
+            "group": seed.GID,
+            "extra_groups": [],
+        }
+    try:
+        done = subprocess.run(  # noqa: S603 - a Python, asked for nothing
+            [python, "-c", ""], check=False, cwd="/", capture_output=True, **as_builder
+        )
+    except OSError:
+        return False
+    return done.returncode == 0

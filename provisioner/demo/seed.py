@@ -1,0 +1,101 @@
+"""The rows of the demo: a site for the lab, people, and a template of the depot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions
+from provisioner.workspaces.models import PerforceServer, Site, Template
+
+SITE_NAME = "demo"
+# Loopback only, printed on the terminal: a lock on a doll's house.
+PASSWORD = "cloneyard"  # noqa: S105
+TEMPLATE_UID = 20000
+GID = 20000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    username: str
+    uid: int | None
+    what: str
+    is_staff: bool = False
+    is_service: bool = False
+
+
+PEOPLE = (
+    Person(username="alice", uid=20001, what="developer"),
+    Person(username="bob", uid=20002, what="developer"),
+    Person(username="admin", uid=20003, what="administrator", is_staff=True),
+    Person(username="ci", uid=20004, what="CI", is_service=True),
+)
+
+
+def ensure_people() -> None:
+    """Have the accounts, with the demo's password where they are new."""
+    for person in PEOPLE:
+        user, is_new = User.objects.get_or_create(
+            username=person.username,
+            defaults={
+                "uid": person.uid,
+                "gid": GID,
+                "is_staff": person.is_staff,
+                "is_superuser": person.is_staff,
+                "is_service": person.is_service,
+            },
+        )
+        if is_new:
+            user.set_password(PASSWORD)
+            user.save(update_fields=["password"])
+
+
+def ensure_site(*, lab: dict[str, Any]) -> Site:
+    """Have the site that is the lab, at the ports it has today."""
+    ontap, perforce = lab["ontap"], lab["perforce"]
+    server, _ = PerforceServer.objects.update_or_create(
+        name=SITE_NAME,
+        defaults={"p4port": perforce["port"], "p4user": perforce["user"]},
+    )
+    admin = User.objects.get(username="admin")
+    site = Site.objects.filter(name=SITE_NAME).first() or Site(
+        name=SITE_NAME,
+        title="Demo lab",
+        export_clients=["127.0.0.1"],
+        template_uid=TEMPLATE_UID,
+        template_gid=GID,
+    )
+    site.perforce_server = server
+    site.ontap_host, site.ontap_port = ontap["host"], ontap["port"]
+    site.ontap_user, site.ontap_ca_file = ontap["user"], ontap["ca_file"]
+    site.svm, site.aggregate = ontap["svm"], ontap["aggregate"]
+    site.mount_root = ontap["mount_root"]
+    return actions.site_save(by=admin, site=site)
+
+
+def ensure_template(*, site: Site, name: str, build: str, ignore: str) -> Template:
+    """Have the template of one depot path."""
+    existing = Template.objects.filter(site=site, name=name).first()
+    if existing is not None:
+        return existing
+    return actions.template_create(
+        by=User.objects.get(username="admin"),
+        site=site,
+        name=name,
+        description=f"Everything below //depot/{name}, built.",
+        view=f"//depot/{name}/... //template/...",
+        build_command=build,
+        build_timeout_seconds=1800,
+        ignore_patterns=ignore,
+        volume_size_bytes=10 * 2**30,
+    )
+
+
+def template_name_for(source: Path) -> str:
+    """Return a template name for a source tree, from its directory's name."""
+    letters = [c if c.isascii() and c.isalnum() else "-" for c in source.name.lower()]
+    words = [word for word in "".join(letters).split("-") if word]
+    name = "-".join(words)[:30].rstrip("-")
+    return name if name[:1].isalpha() else f"s-{name}".rstrip("-")

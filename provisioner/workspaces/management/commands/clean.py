@@ -1,0 +1,64 @@
+"""Forget the demo: unmount what the lab left mounted, then remove the var directory."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+UNMOUNT_WITHIN_SECONDS = 60
+
+
+class Command(BaseCommand):
+    help = "Remove everything below VAR_DIR: database, lab, logs."
+    requires_system_checks = ()
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        var: Path = settings.VAR_DIR
+        if not var.exists():
+            return
+        running = _running_below(var)
+        if running:
+            raise CommandError(
+                f"Still running with files in {var}: {', '.join(running)}. Stop the "
+                "demo first (Ctrl-C), then clean again."
+            )
+        for mount in _mounts_below(var):
+            subprocess.run(  # noqa: S603
+                ["umount", mount],  # noqa: S607
+                check=False,
+                timeout=UNMOUNT_WITHIN_SECONDS,
+            )
+        left = _mounts_below(var)
+        if left:
+            # Never remove through a mount: what is there belongs to its volume.
+            raise CommandError(f"Could not unmount {left[0]}; nothing was removed.")
+        shutil.rmtree(var)
+
+
+def _mounts_below(directory: Path) -> list[str]:
+    """Return mount points below a directory, the deepest first."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = [
+        line.split()[4].encode().decode("unicode_escape").encode("latin-1").decode()
+        for line in lines
+    ]
+    below = [point for point in points if point.startswith(f"{directory}/")]
+    return sorted(below, key=len, reverse=True)
+
+
+def _running_below(directory: Path) -> list[str]:
+    """Return the names of processes that were started with a path below it."""
+    names = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = process.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue  # it has ended meanwhile
+        if any(word.startswith(f"{directory}/") for word in words):
+            names.append(Path(words[0]).name)
+    return sorted(set(names))

@@ -1,0 +1,371 @@
+"""What one look needs, gathered in one call and in few queries."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, Prefetch, Q, QuerySet
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import workflow
+from provisioner.workspaces.logs import LogPiece, read_log
+from provisioner.workspaces.models import (
+    Event,
+    Operation,
+    Snapshot,
+    Step,
+    Template,
+    Workspace,
+)
+from provisioner.workspaces.queries import (
+    available_snapshots,
+    operations_visible_to,
+    templates_visible_to,
+    workspaces_of,
+    workspaces_visible_to,
+)
+
+TEMPLATES_OFFERED = 6
+EVENTS_SHOWN = 50
+BUILDS_SHOWN = 20
+RETIRED_SHOWN = 100
+
+FINDING_TITLES = {
+    "opened": "Opened",
+    "shelved": "Shelved",
+    "changed": "Changed, but not opened",
+    "missing": "Missing",
+    "untracked": "Untracked",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepLine:
+    """A step as its operation shows it: with its title, and how far it is."""
+
+    step: Step
+    title: str
+    operation: Operation
+
+    @property
+    def is_current(self) -> bool:
+        return self.step.state in (Step.State.RUNNING, Step.State.RETRYING)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long its last attempt took or has been taking; None before the first."""
+        if self.step.seconds is not None:
+            return self.step.seconds
+        if self.step.state != Step.State.RUNNING or self.step.started_at is None:
+            return None
+        return (timezone.now() - self.step.started_at).total_seconds()
+
+    @property
+    def done(self) -> int:
+        return int(self.step.progress.get("done", 0))
+
+    @property
+    def total(self) -> int:
+        return int(self.step.progress.get("total", 0))
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its end is known, so that a bar says something."""
+        return self.total > 0 and self.step.state == Step.State.RUNNING
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """Return where it begins and how long it is, in percent of its operation."""
+        ended_at = self.operation.ended_at
+        if ended_at is None or self.step.ended_at is None or not self.step.attempt:
+            return None
+        whole = (ended_at - self.operation.created_at).total_seconds()
+        began_at = self.step.first_started_at or self.step.ended_at
+        if whole <= 0:
+            return None
+        before = (began_at - self.operation.created_at).total_seconds() / whole
+        length = (self.step.ended_at - began_at).total_seconds() / whole
+        return (max(before, 0) * 100, max(length * 100, 0.6))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationOverview:
+    operation: Operation
+    lines: tuple[StepLine, ...]
+
+    @property
+    def is_running(self) -> bool:
+        return self.operation.state == Operation.State.RUNNING
+
+    @property
+    def seconds(self) -> float:
+        ended_at = self.operation.ended_at or timezone.now()
+        return (ended_at - self.operation.created_at).total_seconds()
+
+    @property
+    def settled_count(self) -> int:
+        settled = (Step.State.DONE, Step.State.SKIPPED)
+        return sum(line.step.state in settled for line in self.lines)
+
+    @property
+    def ran_count(self) -> int:
+        """How many steps were needed and began."""
+        return sum(line.step.attempt > 0 for line in self.lines)
+
+    @property
+    def announcement(self) -> str:
+        """Say in a sentence where it is; changes only when that does."""
+        if not self.is_running:
+            return f"{self.operation.get_state_display()}."
+        for number, line in enumerate(self.lines, start=1):
+            if line.is_current:
+                said = f"Step {number} of {len(self.lines)}: {line.title}."
+                if line.step.state == Step.State.RETRYING:
+                    said += f" {line.step.error_message} It will be tried again."
+                return said
+        return "Waiting for a worker."
+
+
+def operation_overview(operation: Operation) -> OperationOverview:
+    """Return an operation with its steps, which it should have been loaded with."""
+    titles = {spec.name: spec.title for spec in workflow.WORKFLOWS[operation.kind]}
+    return OperationOverview(
+        operation=operation,
+        lines=tuple(
+            StepLine(
+                step=step, title=titles.get(step.name, step.name), operation=operation
+            )
+            for step in operation.steps.all()
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """A person's workspaces, and templates to get one from."""
+
+    workspaces: list[Workspace]
+    templates: list[Template]
+    templates_count: int
+
+    @property
+    def is_moving(self) -> bool:
+        return any(workspace.is_moving for workspace in self.workspaces)
+
+
+def home_of(user: User) -> Home:
+    """Return what a person has and could get."""
+    templates = list(templates_visible_to(user))
+    # What can be had now comes first; sorting keeps the order by name.
+    templates.sort(key=lambda template: template.default_snapshot_id is None)
+    return Home(
+        workspaces=list(workspaces_of(user)),
+        templates=templates[:TEMPLATES_OFFERED],
+        templates_count=len(templates),
+    )
+
+
+def retired_workspaces_of(user: User) -> list[Workspace]:
+    """Return the workspaces a person had, the last 100."""
+    return list(
+        workspaces_visible_to(user)
+        .filter(owner=user, state=Workspace.State.RETIRED)
+        .order_by("-retired_at")[:RETIRED_SHOWN]
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """Work of one kind that retiring would lose."""
+
+    kind: str
+    title: str
+    found: list[dict[str, Any]]
+
+
+def findings_of(found: dict[str, Any] | None) -> list[Findings]:
+    """Return recorded findings in reading order, those with a known kind."""
+    return [
+        Findings(kind=kind, title=title, found=found[kind])
+        for kind, title in FINDING_TITLES.items()
+        if found and found.get(kind)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceOverview:
+    """`last` is its newest operation, `have` what the flush proved (None: not yet)."""
+
+    workspace: Workspace
+    last: OperationOverview | None
+    have: dict[str, Any] | None
+    events: list[Event]
+    commands: list[str] = field(default_factory=list)
+
+    @property
+    def refused(self) -> Operation | None:
+        """The retirement that found unsaved work, while it is the last word."""
+        if self.last is None or self.last.operation.state != Operation.State.REFUSED:
+            return None
+        return self.last.operation
+
+    @property
+    def unsaved(self) -> list[Findings]:
+        return findings_of(self.refused.findings if self.refused else None)
+
+    @property
+    def unsaved_count(self) -> int:
+        return sum(len(findings.found) for findings in self.unsaved)
+
+    @property
+    def ready_seconds(self) -> float | None:
+        """How long its owner waited for it."""
+        if self.workspace.ready_at is None:
+            return None
+        return (self.workspace.ready_at - self.workspace.created_at).total_seconds()
+
+    @property
+    def announcement(self) -> str:
+        if self.last is not None and self.last.is_running:
+            return self.last.announcement
+        return f"{self.workspace.name}: {self.workspace.get_state_display()}."
+
+
+def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
+    """Return a workspace that the person may see with its story, or None."""
+    steps = Prefetch("steps", queryset=Step.objects.order_by("position"))
+    workspace = (
+        workspaces_visible_to(user)
+        .prefetch_related(
+            Prefetch(
+                "operations",
+                queryset=Operation.objects.select_related(
+                    "requested_by"
+                ).prefetch_related(steps),
+            )
+        )
+        .filter(pk=pk)
+        .first()
+    )
+    if workspace is None:
+        return None
+    operations = list(workspace.operations.all())
+    return WorkspaceOverview(
+        workspace=workspace,
+        last=operation_overview(operations[0]) if operations else None,
+        have=_have_of(operations),
+        events=list(workspace.events.select_related("actor")[:EVENTS_SHOWN]),
+        commands=start_commands(workspace),
+    )
+
+
+def _have_of(operations: list[Operation]) -> dict[str, Any] | None:
+    """Return what the newest flush found the have list to be, None before it."""
+    for operation in operations:
+        for step in operation.steps.all():
+            if (operation.kind, step.name) == (Operation.Kind.PROVISION, "flush"):
+                return dict(step.result) if step.state == Step.State.DONE else None
+    return None
+
+
+def start_commands(workspace: Workspace) -> list[str]:
+    """Return what its owner types to begin working there."""
+    enter = f"cd {shlex.quote(str(workspace.path))}"
+    if not workspace.client_name:
+        return [enter]
+    return [enter, "export P4CONFIG=.p4config", "p4 info", "p4 opened"]
+
+
+def workspaces_matching(
+    user: User,
+    *,
+    text: str = "",
+    state: str = "",
+    owner: str = "",
+    template: int | None = None,
+) -> QuerySet[Workspace]:
+    """Return visible workspaces that match all of what is given, newest first.
+
+    `text` is looked for in the name and the owner's username. Without a state,
+    retired ones are left out.
+    """
+    workspaces = workspaces_visible_to(user)
+    if state:
+        workspaces = workspaces.filter(state=state)
+    else:
+        workspaces = workspaces.exclude(state=Workspace.State.RETIRED)
+    if text:
+        workspaces = workspaces.filter(
+            Q(name__icontains=text) | Q(owner__username__icontains=text)
+        )
+    if owner:
+        workspaces = workspaces.filter(owner__username=owner)
+    if template is not None:
+        workspaces = workspaces.filter(template=template)
+    return workspaces
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemplateOverview:
+    """`last` is its newest build, `builds` the last twenty of them."""
+
+    template: Template
+    snapshots: list[Snapshot]
+    last: OperationOverview | None
+    builds: list[Operation]
+
+    @property
+    def announcement(self) -> str:
+        if self.last is not None and self.last.is_running:
+            return self.last.announcement
+        return f"{self.template.name}: {self.template.get_state_display()}."
+
+
+def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
+    """Return a template with its snapshots and builds, or None."""
+    template = templates_visible_to(user).filter(pk=pk).first()
+    if template is None:
+        return None
+    builds = list(operations_visible_to(user).filter(template=template)[:BUILDS_SHOWN])
+    in_use = Count("workspaces", filter=~Q(workspaces__state=Workspace.State.RETIRED))
+    snapshots = available_snapshots().filter(template=template)
+    return TemplateOverview(
+        template=template,
+        snapshots=list(snapshots.annotate(workspaces_count=in_use)),
+        last=operation_overview(builds[0]) if builds else None,
+        builds=builds,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildLog:
+    """A build's output; `piece` is None where it printed nothing (yet)."""
+
+    operation: Operation
+    step: Step
+    piece: LogPiece | None
+
+    @property
+    def is_running(self) -> bool:
+        return self.operation.state == Operation.State.RUNNING
+
+
+def find_build_log(
+    user: User, *, operation_pk: int, offset: int | None = None
+) -> BuildLog | None:
+    """Return a piece of the log of a build that the person may see, or None."""
+    operation = (
+        operations_visible_to(user)
+        .filter(pk=operation_pk, kind=Operation.Kind.TEMPLATE_BUILD)
+        .first()
+    )
+    if operation is None:
+        return None
+    step = next((s for s in operation.steps.all() if s.name == "build"), None)
+    if step is None:
+        return None
+    piece = read_log(step.log_path, offset=offset)
+    return BuildLog(operation=operation, step=step, piece=piece)

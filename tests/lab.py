@@ -1,0 +1,144 @@
+"""The lab's servers, once per test process, and the rows that point at them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provisioner.accounts.models import User
+from provisioner.demo import depot
+from provisioner.demo.processes import Child, manage
+from provisioner.workspaces import actions
+from provisioner.workspaces.models import PerforceServer, Site, Template
+from tests.factories import UserFactory
+
+READY_WITHIN_SECONDS = 60
+DEPOT = "tree"
+BUILD = "mkdir -p out && cat src/*.txt > out/all && echo built"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lab:
+    """What `manage.py lab` said, and where its files are."""
+
+    root: Path
+    ontap: dict[str, Any]
+    perforce: dict[str, Any]
+
+    def as_admin(self, *, client: str = "test-admin") -> Any:
+        """Return a P4 connection of the lab's super user."""
+        account = depot.DepotAccount(
+            port=self.perforce["port"],
+            user=self.perforce["user"],
+            password=self.perforce["password"],
+        )
+        return depot.connect(account, client=client, scratch=self.root)
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """Both servers, with a small depot in them."""
+    # Below /var/tmp: other uids have to reach the namespace, and pytest's own
+    # temporary directories are closed to them.
+    root = Path(tempfile.mkdtemp(prefix="cloneyard-lab-", dir="/var/tmp"))
+    root.chmod(0o755)
+    child = Child(
+        "lab",
+        manage(*("lab", "--root", str(root)), "--ontap-port=0", "--perforce-port=0"),
+        log_dir=root,
+        reads_output=True,
+    )
+    try:
+        said = child.read_json_line(timeout_seconds=READY_WITHIN_SECONDS)
+        lab = Lab(root=root, ontap=said["ontap"], perforce=said["perforce"])
+        _fill(lab)
+        yield lab
+    finally:
+        child.stop()
+        assert not _mounted_below(root), "the lab left mounts behind"
+        shutil.rmtree(root)
+
+
+def _mounted_below(root: Path) -> list[str]:
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line for line in mounts if f" {root}/" in line]
+
+
+def _fill(lab: Lab) -> None:
+    source = lab.root / "source"
+    (source / "src").mkdir(parents=True)
+    for number in range(12):
+        (source / "src" / f"file{number}.txt").write_text(f"line of {number}\n")
+    (source / "Makefile").write_text("all:\n\ttrue\n")
+    p4 = lab.as_admin()
+    try:
+        for user in ("alice", "bob", "carol", "admin", "ci"):
+            depot.create_p4_user(p4, user=user, password="lab-password")
+        depot.fill_depot(p4, source=source, name=DEPOT, scratch=lab.root)
+    finally:
+        p4.disconnect()
+
+
+@pytest.fixture
+def lab_site(db: None, lab: Lab, settings: Any) -> Site:
+    """The site that is the lab."""
+    secrets = {
+        "ONTAP_PASSWORD": lab.ontap["password"],
+        "P4PASSWD": lab.perforce["password"],
+    }
+    settings.SITE_SECRET = lambda name, *, key: secrets[name]
+    settings.LOG_DIR = lab.root / "logs"
+    settings.STEP_GIVE_UP_SECONDS = 20
+    server = PerforceServer.objects.create(
+        name="lab", p4port=lab.perforce["port"], p4user=lab.perforce["user"]
+    )
+    return Site.objects.create(
+        name="lab",
+        perforce_server=server,
+        ontap_host=lab.ontap["host"],
+        ontap_port=lab.ontap["port"],
+        ontap_user=lab.ontap["user"],
+        ontap_ca_file=lab.ontap["ca_file"],
+        svm=lab.ontap["svm"],
+        aggregate=lab.ontap["aggregate"],
+        mount_root=lab.ontap["mount_root"],
+        export_clients=["127.0.0.1"],
+        template_uid=20000 if os.geteuid() == 0 else os.geteuid(),
+        template_gid=20000 if os.geteuid() == 0 else os.getegid(),
+    )
+
+
+@pytest.fixture
+def lab_template(lab_site: Site) -> Template:
+    """A template of the lab's depot that was never built; its name is new each time."""
+    admin = User.objects.filter(is_staff=True).first() or UserFactory(
+        username="template-admin", is_staff=True
+    )
+    return actions.template_create(
+        by=admin,
+        site=lab_site,
+        name=f"t{uuid.uuid4().hex[:8]}",
+        view=f"//depot/{DEPOT}/... //any/...",
+        build_command=BUILD,
+        build_timeout_seconds=60,
+        ignore_patterns="out\n",
+        volume_size_bytes=100 * 2**20,
+    )
+
+
+@pytest.fixture
+def built_template(lab_template: Template, run_jobs: Callable[[], None]) -> Template:
+    """The template, built and published."""
+    actions.template_build(by=lab_template.created_by, template=lab_template)
+    run_jobs()
+    lab_template.refresh_from_db()
+    assert lab_template.state == Template.State.READY, lab_template.status_message
+    return lab_template

@@ -1,0 +1,127 @@
+"""The one writer of state, and what the database refuses by itself."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import states
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.errors import StateChanged
+from provisioner.workspaces.models import (
+    Operation,
+    Snapshot,
+    Step,
+    Template,
+    Workspace,
+)
+
+W = Workspace.State
+
+
+@pytest.fixture
+def workspace(alice: User, snapshot: Snapshot) -> Workspace:
+    return workspace_create(by=alice, template=snapshot.template)
+
+
+def test_every_state_has_its_row_in_the_table() -> None:
+    assert set(states.WORKSPACE_TRANSITIONS) == set(Workspace.State)
+    assert set(states.TEMPLATE_TRANSITIONS) == set(Template.State)
+    assert set(states.STEP_TRANSITIONS) == set(Step.State)
+
+
+@pytest.mark.parametrize(("start", "to"), itertools.product(W, W))
+def test_a_workspace_moves_only_as_the_table_says(
+    start: Workspace.State, to: Workspace.State, workspace: Workspace
+) -> None:
+    Workspace.objects.filter(pk=workspace.pk).update(
+        state=start,
+        status_code="because",
+        ready_at=timezone.now(),
+        retired_at=timezone.now() if start == W.RETIRED else None,
+    )
+
+    if to in states.WORKSPACE_TRANSITIONS[start]:
+        states.set_workspace_state(workspace, to, code="because")
+        workspace.refresh_from_db()
+        assert workspace.state == to
+        assert workspace.events.filter(kind=f"workspace_{to.value}").exists()
+    else:
+        events = workspace.events.count()
+        with pytest.raises(StateChanged), transaction.atomic():
+            states.set_workspace_state(workspace, to, code="because")
+        workspace.refresh_from_db()
+        assert workspace.state == start
+        assert workspace.events.count() == events
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"state": W.READY, "ready_at": None},
+        {"state": W.RETIRED, "retired_at": None},
+        {"state": W.PROVISIONING, "retired_at": timezone.now()},
+        {"state": W.FAILED, "status_code": ""},
+        {"uid": 0},
+        {"gid": 0},
+    ],
+)
+def test_the_database_refuses_impossible_workspaces(
+    fields: dict[str, object], workspace: Workspace
+) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Workspace.objects.filter(pk=workspace.pk).update(**fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"state": Operation.State.SUCCEEDED, "ended_at": None},
+        {"state": Operation.State.RUNNING, "ended_at": timezone.now()},
+        {"workspace": None},
+        {"kind": Operation.Kind.TEMPLATE_BUILD},
+    ],
+)
+def test_the_database_refuses_impossible_operations(
+    fields: dict[str, object], workspace: Workspace
+) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        workspace.operations.update(**fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"have_digest": "not a digest"},
+        {"change": 0},
+        {"client_spec": ""},
+        {"ontap_uuid": ""},
+    ],
+)
+def test_the_database_refuses_a_snapshot_without_pin(
+    fields: dict[str, object], snapshot: Snapshot
+) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Snapshot.objects.filter(pk=snapshot.pk).update(**fields)
+
+
+def test_the_database_refuses_two_running_operations(workspace: Workspace) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Operation.objects.create(
+            kind=Operation.Kind.RETIRE,
+            workspace=workspace,
+            requested_by=workspace.owner,
+        )
+
+
+def test_a_retired_name_is_free_again(workspace: Workspace, alice: User) -> None:
+    states.set_workspace_state(workspace, W.RETIRING)
+    states.set_workspace_state(workspace, W.RETIRED)
+
+    again = workspace_create(by=alice, template=workspace.template, name=workspace.name)
+
+    assert again.name == workspace.name
