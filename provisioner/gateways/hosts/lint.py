@@ -69,8 +69,8 @@ def _entry_findings(entry: os.DirEntry[str], path: str) -> Iterator[LintFinding]
         yield LintFinding(
             kind="p4config",
             path=path,
-            sentence=f"{path} names a client of the template; in a clone it would point "
-            "its owner at the wrong one.",
+            sentence=f"{path} names a client of the template; in a clone it would "
+            "point its owner at the wrong one.",
         )
     if entry.is_symlink():
         target = os.readlink(entry.path)

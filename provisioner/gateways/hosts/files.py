@@ -1,0 +1,58 @@
+"""Small files in somebody else's directory, written so that nobody can be fooled."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from provisioner.gateways.errors import GatewayError, PermanentGatewayError
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def write_as_owner(
+    root: Path, name: str, content: str, *, uid: int, gid: int, mode: int = 0o644
+) -> None:
+    """Have a file of this name and content in `root`, owned by uid and gid.
+
+    Atomic: the old file or the new one is there, never half of one. Whatever stood
+    under the name is replaced and never followed. Safe to repeat.
+
+    Raises: ValueError for a name with a slash or a root uid; PermanentGatewayError
+    where the file system refuses.
+    """
+    if "/" in name or name in ("", ".", ".."):
+        raise ValueError(f"Not the name of a file: {name!r}.")
+    if uid <= 0 or gid <= 0:
+        raise ValueError("Nothing is written for uid or gid 0.")
+    temporary = f".{name}.{secrets.token_hex(8)}"
+    try:
+        directory = os.open(root, _DIRECTORY)
+        try:
+            file = os.open(
+                temporary,
+                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+                mode=0o600,
+                dir_fd=directory,
+            )
+            with os.fdopen(file, "w", encoding="utf-8") as stream:
+                stream.write(content)
+                stream.flush()
+                if os.geteuid() == 0:
+                    os.fchown(file, uid, gid)
+                os.fchmod(file, mode)
+            os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise _refused(error, path=root / name) from error
+
+
+def _refused(error: OSError, *, path: Path) -> GatewayError:
+    return PermanentGatewayError(
+        f"{path} could not be written: {error.strerror}.",
+        system="host",
+        operation="write file",
+        remote_code=str(error.errno),
+    )

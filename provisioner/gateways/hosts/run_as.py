@@ -1,0 +1,199 @@
+"""Run one of our modules in a process of its own, as the uid that owns the files.
+
+The child is our own interpreter, started as we are: it imports the module, then drops
+its privileges for good, then works. So the uid needs no access to the interpreter.
+Secrets travel on standard input, never in argv or the environment.
+
+A module that can be run this way has `run(request, show) -> result`: JSON objects in
+and out, and `show(progress)` for what it is worth saying meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from provisioner.gateways import errors
+
+UMASK = 0o022
+LINES_OF_STDERR_KEPT = 20
+_PR_SET_PDEATHSIG = 1
+_PROJECT = Path(__file__).resolve().parents[3]
+
+Json = dict[str, Any]
+
+
+class ChildFailed(errors.TransientGatewayError):
+    """The process ended without an answer: killed, out of memory, or too slow."""
+
+
+def run_module_as(
+    module: str,
+    *,
+    request: Json,
+    uid: int,
+    gid: int,
+    timeout_seconds: float,
+    on_progress: Callable[[Json], None] | None = None,
+) -> Json:
+    """Return what `module.run(request, show)` returns, having run it as uid and gid.
+
+    Without root the caller's own uid and gid are used, whatever was asked for. The
+    child dies with this process.
+
+    Raises: the GatewayError that the module raised; ChildFailed where it did not
+    answer; ValueError for uid or gid 0 or less.
+    """
+    if uid <= 0 or gid <= 0:
+        raise ValueError("Nothing is run as uid or gid 0.")
+    child = subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=_PROJECT,
+        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+        start_new_session=True,
+    )
+    too_slow = threading.Timer(timeout_seconds, _kill, args=[child])
+    too_slow.start()
+    order = {
+        "module": module,
+        "request": request,
+        "uid": uid,
+        "gid": gid,
+        "parent": os.getpid(),
+    }
+    try:
+        return _converse(child, order, on_progress or _unseen)
+    except BaseException:
+        _kill(child)
+        raise
+    finally:
+        too_slow.cancel()
+        child.wait()
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def _unseen(progress: Json) -> None:
+    """Nobody asked to be told."""
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _converse(
+    child: subprocess.Popen[bytes], order: Json, on_progress: Callable[[Json], None]
+) -> Json:
+    assert child.stdin is not None
+    assert child.stdout is not None
+    noise: list[bytes] = []
+    listener = threading.Thread(target=_keep_stderr, args=[child, noise], daemon=True)
+    listener.start()
+    with contextlib.suppress(BrokenPipeError):
+        child.stdin.write(json.dumps(order).encode())
+        child.stdin.close()
+    for line in child.stdout:
+        said: Json = json.loads(line)
+        if "progress" in said:
+            on_progress(said["progress"])
+        elif "error" in said:
+            raise _error_from(said["error"])
+        else:
+            result: Json = said["result"]
+            return result
+    child.wait()
+    listener.join(1)
+    last = b"".join(noise).decode(errors="replace").strip().splitlines()
+    reason = last[-1] if last else f"exit code {child.returncode}"
+    raise ChildFailed(
+        f"The process that worked as uid {order['uid']} ended without an answer: "
+        f"{reason}",
+        system="host",
+        operation=str(order["module"]).rpartition(".")[2],
+        remote_code=str(child.returncode),
+    )
+
+
+def _keep_stderr(child: subprocess.Popen[bytes], noise: list[bytes]) -> None:
+    assert child.stderr is not None
+    for line in child.stderr:
+        noise.append(line)
+        del noise[:-LINES_OF_STDERR_KEPT]
+
+
+def _error_from(told: dict[str, str]) -> errors.GatewayError:
+    """Return the error as the child raised it; unknown classes are permanent."""
+    kind = getattr(errors, told["class"], errors.PermanentGatewayError)
+    error: errors.GatewayError = kind(
+        told["sentence"],
+        system=told["system"],
+        operation=told["operation"],
+        remote_code=told["remote_code"],
+    )
+    return error
+
+
+# --- in the child
+
+
+def _drop_privileges(*, uid: int, gid: int, parent: int) -> None:
+    """Become uid and gid for good, and die with the parent.
+
+    The death signal comes last: the kernel clears it when credentials change.
+    Source: prctl(2) PR_SET_PDEATHSIG.
+    """
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+    os.umask(UMASK)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # it died before we asked
+
+
+def _say(message: Json) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def _main() -> None:
+    order = json.load(sys.stdin)
+    module = importlib.import_module(order["module"])
+    _drop_privileges(uid=order["uid"], gid=order["gid"], parent=order["parent"])
+    try:
+        result = module.run(order["request"], lambda seen: _say({"progress": seen}))
+    except errors.GatewayError as error:
+        _say(
+            {
+                "error": {
+                    "class": type(error).__name__,
+                    "sentence": error.sentence,
+                    "system": error.system,
+                    "operation": error.operation,
+                    "remote_code": error.remote_code,
+                }
+            }
+        )
+    else:
+        _say({"result": result})
+
+
+if __name__ == "__main__":
+    _main()

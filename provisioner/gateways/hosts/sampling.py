@@ -1,0 +1,57 @@
+"""Look at some entries of a tree to learn whether all have the right owner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PER_DIRECTORY = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnershipSample:
+    """`mismatches` are paths with the owner that was found instead."""
+
+    checked: int
+    mismatches: tuple[str, ...]
+
+
+def sample_ownership(
+    root: Path, *, uid: int, gid: int, sample_size: int
+) -> OwnershipSample:
+    """Look at the root and at up to `sample_size` entries at several depths.
+
+    Deterministic: the same tree gives the same sample. Links are looked at, never
+    through.
+    """
+    checked, mismatches = 0, []
+    for path, status in _sampled(root):
+        checked += 1
+        if (status.st_uid, status.st_gid) != (uid, gid):
+            mismatches.append(f"{path} belongs to {status.st_uid}:{status.st_gid}")
+        if checked > sample_size:
+            break
+    return OwnershipSample(checked=checked, mismatches=tuple(mismatches))
+
+
+def _sampled(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield a few entries of each directory, directories breadth first."""
+    yield str(root), os.lstat(root)
+    waiting = [str(root)]
+    while waiting:
+        directory = waiting.pop(0)
+        with os.scandir(directory) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+        directories = [e for e in entries if e.is_dir(follow_symlinks=False)]
+        others = [e for e in entries if not e.is_dir(follow_symlinks=False)]
+        waiting += [entry.path for entry in directories]
+        for entry in _spread(others) + _spread(directories):
+            yield entry.path, entry.stat(follow_symlinks=False)
+
+
+def _spread(entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+    """Return a few of the entries, from the first to the last."""
+    step = max(1, len(entries) // PER_DIRECTORY)
+    return entries[::step][:PER_DIRECTORY] + entries[-1:]
