@@ -141,7 +141,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6166: (838932502, "Error in %type% specification.\n%reason%"),
     6159: (822155279, "Wildcards, revision characters and slashes not allowed in '%id%'."),
     6160: (822155280, "Purely numeric name not allowed - '%id%'."),
-    6216: (822417480, "Client '%client%' has pending changes. To delete the client, delete any pending changes first."),
+    6591: (822417855, "Client '%client%' has pending changes. To delete the client, delete any pending changes first."),
     6934: (822418198, "Client '%client%' has files shelved; use 'shelve -df' to remove shelved files, or 'client -df -Fs' to delete the client and keep them."),
     6162: (822155282, "Invalid file type '%type%'."),
     6163: (822155283, "%arg% - names with wildcards or revision characters need -f."),

@@ -203,7 +203,7 @@ def _check_may_delete(request: Request, spec: StoredSpec) -> None:
     if database.execute(
         "SELECT 1 FROM changes WHERE client=? AND status='pending'", spec.name
     ).fetchone():
-        raise CommandError(6216, client=spec.name)
+        raise CommandError(6591, client=spec.name)
 
 
 def clients(request: Request) -> None:
