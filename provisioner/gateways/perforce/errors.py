@@ -115,9 +115,9 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
 _BY_GENERIC: dict[int, type[GatewayError]] = {
     2: NotFound,  # unknown entity
     17: NotFound,  # empty
-    33: Busy,  # fault of the server, as with a full disk
-    _GENERIC_COMMUNICATION: Unreachable,
+    33: Busy,  # an inexplicable fault of the server
 }
+_OPERATING_SYSTEM_IDS = range(1024)  # a file could not be opened, written, renamed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,9 +161,7 @@ def translate(
     the first. Where several files failed, up to ten are named.
     """
     speaker = _speaker(failed)
-    error, sentence = _BY_MESSAGE.get(
-        speaker.id, (_BY_GENERIC.get(speaker.generic, Refused), "")
-    )
+    error, sentence = _BY_MESSAGE.get(speaker.id, (_fallback(speaker), ""))
     text = _one_line(speaker.text)
     if not sentence and len(failed) > 1:
         text = _several(failed)
@@ -183,6 +181,14 @@ def _speaker(failed: list[ServerMessage]) -> ServerMessage:
         if message.generic == _GENERIC_COMMUNICATION:
             return message
     return failed[0]
+
+
+def _fallback(message: ServerMessage) -> type[GatewayError]:
+    if message.generic == _GENERIC_COMMUNICATION:
+        return Unreachable
+    if message.id in _OPERATING_SYSTEM_IDS:
+        return Refused
+    return _BY_GENERIC.get(message.generic, Refused)
 
 
 def _several(failed: list[ServerMessage]) -> str:

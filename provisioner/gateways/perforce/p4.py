@@ -130,7 +130,11 @@ class P4PerforceGateway:
     def flush(self, client: str, *, change: int) -> None:
         with self._connected(client) as connection:
             _require_submitted(connection, change)
-            connection.run("sync", "-k", "-q", _all_of(client, change), is_bulk=True)
+            connection.run(
+                *("sync", "-k", "-q", _all_of(client, change)),
+                is_bulk=True,
+                also_failures=LEFT_BEHIND_BY_SYNC,
+            )
 
     def have_list(self, client: str) -> HaveList:
         digest = HaveDigest()
@@ -206,13 +210,12 @@ class P4PerforceGateway:
         progress = SyncCounter(on_progress)
         with self._connected(client) as connection:
             _require_submitted(connection, change)
-            connection.run(
-                "sync",
-                _all_of(client, change),
-                each=progress.count,
-                is_bulk=True,
-                also_failures=LEFT_BEHIND_BY_SYNC,
+            everything = _all_of(client, change)
+            reply = connection.run(
+                "sync", everything, each=progress.count, is_bulk=True
             )
+            if reply.texts:
+                _refuse_files_left_behind(connection, everything)
         progress.report()
         return SyncReport(
             files=progress.files,
@@ -280,6 +283,13 @@ def _require_submitted(connection: Connection, change: int) -> None:
             operation="changes",
             remote_code=str(NO_SUCH_CHANGE),
         )
+
+
+def _refuse_files_left_behind(connection: Connection, everything: str) -> None:
+    """Ask again what a sync remarked on: taken one by one, remarks have no numbers."""
+    connection.run(
+        *("sync", "-n", everything), is_bulk=True, also_failures=LEFT_BEHIND_BY_SYNC
+    )
 
 
 def _root_of(connection: Connection, client: str) -> str:
