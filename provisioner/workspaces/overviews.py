@@ -352,6 +352,12 @@ class BuildLog:
     def is_running(self) -> bool:
         return self.operation.state == Operation.State.RUNNING
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether there is or will be more of it."""
+        unread = self.piece is not None and self.piece.end < self.piece.size
+        return self.is_running or unread
+
 
 def find_build_log(
     user: User, *, operation_pk: int, offset: int | None = None

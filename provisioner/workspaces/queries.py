@@ -71,6 +71,18 @@ def operations_visible_to(user: User) -> QuerySet[Operation]:
     return own | operations.filter(template__isnull=False)
 
 
+def with_newest_operation(workspaces: QuerySet[Workspace]) -> QuerySet[Workspace]:
+    """Give each workspace `newest_operations`: a list of one, or none; two queries."""
+    newest = (
+        Operation.objects.order_by("workspace", "-created_at", "-id")
+        .distinct("workspace")
+        .prefetch_related(Prefetch("steps", queryset=Step.objects.order_by("position")))
+    )
+    return workspaces.prefetch_related(
+        Prefetch("operations", queryset=newest, to_attr="newest_operations")
+    )
+
+
 def latest_operation(subject: Workspace | Template) -> Operation | None:
     """Return the newest operation about a workspace or a template, with its steps."""
     return (

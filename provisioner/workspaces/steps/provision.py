@@ -18,6 +18,7 @@ from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import ensure_policies
 
 P4CONFIG_NAME = ".p4config"
+IGNORE_NAME = ".cloneyardignore"
 OWNER_SAMPLE_SIZE = 200
 VISIBLE_WITHIN_SECONDS = 30.0
 FINDINGS_SHOWN = 200
@@ -221,22 +222,31 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
 
 
 def ensure_p4config(run: StepRun) -> dict[str, Any]:
-    """Have a .p4config in the root, so that p4 works there without settings."""
+    """Have a .p4config in the root, so that p4 works there without settings.
+
+    What the build makes is ignored through a file of ours beside the project's own
+    .p4ignore. Source: P4CONFIG and P4IGNORE in the p4 command reference.
+    """
     workspace, server = run.workspace, run.site.perforce_server
     lines = [
         f"P4PORT={server.p4port}",
         f"P4USER={workspace.p4_user}",
         f"P4CLIENT={workspace.client_name}",
+        f"P4IGNORE=.p4ignore;{IGNORE_NAME}",
     ]
     if server.p4charset != "none":
         lines.append(f"P4CHARSET={server.p4charset}")
-    files.write_as_owner(
-        workspace.path,
-        P4CONFIG_NAME,
-        "\n".join(lines) + "\n",
-        uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),
-        gid=workspace.gid if os.geteuid() == 0 else os.getegid(),
-    )
+    for name, content in (
+        (IGNORE_NAME, ignored_in(workspace)),
+        (P4CONFIG_NAME, lines),
+    ):
+        files.write_as_owner(
+            workspace.path,
+            name,
+            "\n".join(content) + "\n",
+            uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),
+            gid=workspace.gid if os.geteuid() == 0 else os.getegid(),
+        )
     return {}
 
 
@@ -261,4 +271,4 @@ def ensure_reconciled(run: StepRun) -> dict[str, Any]:
 
 def ignored_in(workspace: Workspace) -> tuple[str, ...]:
     """Return the P4IGNORE patterns for what a build or we ourselves leave there."""
-    return (*workspace.template.ignore_lines, P4CONFIG_NAME)
+    return (*workspace.template.ignore_lines, P4CONFIG_NAME, IGNORE_NAME)
