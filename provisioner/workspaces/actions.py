@@ -12,6 +12,10 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
 from provisioner.accounts.models import User
+from provisioner.gateways.hosts.mount_options import (
+    MountOptionRefused,
+    check_mount_options,
+)
 from provisioner.gateways.perforce.specs import (
     SpecRefused,
     check_client_options,
@@ -399,6 +403,10 @@ def site_save(*, by: User, site: Site) -> Site:
     Raises: NotAllowed, InvalidRequest (mount options, and what the fields refuse).
     """
     permissions.require(by.is_administrator)
+    try:
+        check_mount_options(site.mount_options)
+    except MountOptionRefused as error:
+        raise InvalidRequest(error.sentence) from error
     try:
         site.full_clean()
     except ValidationError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +27,8 @@ class LogPiece:
 def read_log(path: Path, *, offset: int | None = None) -> LogPiece | None:
     """Return a piece of a log from `offset` on, the last one for None.
 
-    Pieces begin and end at line ends where there are any, so a character is never cut
-    in two. None: there is no log.
+    Pieces begin and end at line ends where there are any, and never within a
+    character. None: there is no log.
     """
     try:
         with path.open("rb") as log:
@@ -43,9 +44,15 @@ def read_log(path: Path, *, offset: int | None = None) -> LogPiece | None:
     whole_lines = data.rfind(b"\n") + 1
     if whole_lines and start + len(data) < size:
         data = data[:whole_lines]
-    return LogPiece(
-        text=data.decode(errors="replace"),
-        start=start,
-        end=start + len(data),
-        size=size,
-    )
+    text, used = _decoded(data)
+    return LogPiece(text=text, start=start, end=start + used, size=size)
+
+
+def _decoded(data: bytes) -> tuple[str, int]:
+    """Return text and how many bytes it is; a character cut at the end is left out."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    text = decoder.decode(data)
+    cut_off = len(decoder.getstate()[0])
+    if not text:
+        return data.decode(errors="replace"), len(data)
+    return text, len(data) - cut_off

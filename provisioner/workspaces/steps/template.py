@@ -7,6 +7,10 @@ from typing import Any
 
 from provisioner.gateways.errors import AlreadyExists
 from provisioner.gateways.hosts import build, client_files, lint, mounts
+from provisioner.gateways.hosts.mount_options import (
+    MountOptionRefused,
+    check_mount_options,
+)
 from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.gateways.perforce.specs import (
     parse_client_spec,
@@ -77,11 +81,14 @@ def ensure_mounted(run: StepRun) -> dict[str, Any]:
 
 def ensure_visible(run: StepRun) -> dict[str, Any]:
     """Have the junction on this host, mounted in a way that is safe for workspaces."""
+    try:
+        check_mount_options(run.site.mount_options)
+    except MountOptionRefused as refusal:
+        raise StepRefused(refusal.sentence, code=refusal.code) from refusal
     root = mounts.path_below(
         run.site.path_of("/"), junction_path=run.template.junction_path
     )
     mounts.wait_until_visible(root, timeout_seconds=VISIBLE_WITHIN_SECONDS)
-    mounts.check_mount_options(run.site.mount_options)
     return {}
 
 
