@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _TWO_HOSTS = (
-    "two hosts may touch the same workspace, and each would believe what it has cached: "
+    "two hosts may touch the same workspace, and each would believe its own cache: "
     "that can corrupt files. It speeds up a Perforce server's own volumes, never those "
     "of workspaces"
 )
