@@ -55,6 +55,11 @@ class StepLine:
         return self.step.state in (Step.State.RUNNING, Step.State.RETRYING)
 
     @property
+    def is_due(self) -> bool:
+        """Whether its next attempt could begin now."""
+        return self.step.retry_at is None or self.step.retry_at <= timezone.now()
+
+    @property
     def seconds(self) -> float | None:
         """How long its last attempt took or has been taking; None before the first."""
         if self.step.seconds is not None:

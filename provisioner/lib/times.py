@@ -1,0 +1,45 @@
+"""Spans of time as people say them."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+MINUTE = 60
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration in its two largest units: "0.4 s", "3 min 20 s", "2 h 5 min"."""
+    if seconds < 9.95:
+        return f"{max(seconds, 0):.1f} s"
+    whole = round(seconds)
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return _two_units(whole, unit=MINUTE, name="min", part=1, part_name="s")
+    if whole < DAY:
+        return _two_units(whole, unit=HOUR, name="h", part=MINUTE, part_name="min")
+    return _two_units(whole, unit=DAY, name="d", part=HOUR, part_name="h")
+
+
+def _two_units(whole: int, *, unit: int, name: str, part: int, part_name: str) -> str:
+    rest = whole % unit // part
+    return f"{whole // unit} {name}" + (f" {rest} {part_name}" if rest else "")
+
+
+def age_text(then: dt.datetime, *, now: dt.datetime) -> str:
+    """Return how long ago (or how soon) something is, in its largest unit."""
+    seconds = (now - then).total_seconds()
+    if abs(seconds) < 10:
+        return "just now" if seconds >= 0 else "in a moment"
+    span = _largest_unit(abs(seconds))
+    return f"{span} ago" if seconds > 0 else f"in {span}"
+
+
+def _largest_unit(seconds: float) -> str:
+    for length, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
+        count = int(seconds // length)
+        if count:
+            return f"{count} {name}" + ("s" if count > 1 else "")
+    return f"{int(seconds)} seconds"

@@ -1,0 +1,297 @@
+"""What people type, checked for shape; the domain decides what is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.validators import MinValueValidator
+
+from provisioner.lib.sizes import exact_size_text, parse_size
+from provisioner.workspaces.errors import ActionRefused, NameTaken, RequestKeyReused
+from provisioner.workspaces.models import (
+    LineEnd,
+    Site,
+    Snapshot,
+    Template,
+    Workspace,
+    name_validator,
+)
+from provisioner.workspaces.queries import available_snapshots
+
+
+class AskingForm(forms.Form):
+    """A form whose wish the domain may refuse."""
+
+    is_refused = False
+
+    def refuse(self, refusal: ActionRefused) -> None:
+        """Show the refusal's sentence at the form."""
+        self.is_refused = True
+        self.add_error(None, refusal.sentence)
+
+    @property
+    def http_code(self) -> int:
+        """Return the code of a page that shows this form."""
+        if self.is_refused:
+            return 409
+        return 422 if self.is_bound and self.errors else 200
+
+
+class LinesField(forms.CharField):
+    """Lines of text. Browsers end them with CR LF, which no shell or p4 expects."""
+
+    def __init__(self, *, rows: int, **kwargs: Any) -> None:
+        widget = forms.Textarea(
+            attrs={"rows": rows, "spellcheck": "false", "class": "code"}
+        )
+        super().__init__(widget=widget, **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        text = super().to_python(value) or ""
+        return text.replace("\r\n", "\n")
+
+
+class SizeField(forms.CharField):
+    """A number of bytes, written as "100 GiB"."""
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        try:
+            return parse_size(text)
+        except ValueError as error:
+            raise forms.ValidationError(
+                "Write a size such as 100 GiB or 512 MiB."
+            ) from error
+
+
+class EnvironmentField(LinesField):
+    """Environment variables, one NAME=value a line."""
+
+    def clean(self, value: Any) -> Any:
+        variables: dict[str, str] = {}
+        for line in super().clean(value).splitlines():
+            name, is_assigned, text = line.strip().partition("=")
+            if not name:
+                continue
+            if not is_assigned or not name.isidentifier() or not name.isascii():
+                raise forms.ValidationError(f"“{line}” is not NAME=value.")
+            variables[name] = text
+        return variables
+
+
+class SnapshotChoiceField(forms.ModelChoiceField):
+    def label_from_instance(self, obj: Any) -> str:
+        assert isinstance(obj, Snapshot)
+        made_at = obj.created_at.strftime("%d %b %Y, %H:%M UTC")
+        return f"Change {obj.change}, {obj.have_count:,} files, built {made_at}"
+
+
+class WorkspaceCreateForm(AskingForm):
+    """All of it has a default, so a button that sends nothing else is enough."""
+
+    name = forms.CharField(
+        required=False,
+        max_length=40,
+        validators=[name_validator],
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
+        ),
+    )
+    purpose = forms.ChoiceField(
+        required=False, choices=Workspace.Purpose.choices, widget=forms.RadioSelect
+    )
+    snapshot = SnapshotChoiceField(
+        required=False, queryset=Snapshot.objects.none(), empty_label="The newest"
+    )
+    wants_reconcile = forms.BooleanField(
+        required=False, label="Compare the files with the depot"
+    )
+    request_key = forms.CharField(
+        required=False, max_length=200, widget=forms.HiddenInput
+    )
+
+    def __init__(self, data: Any = None, *, template: Template) -> None:
+        super().__init__(data, initial={"purpose": Workspace.Purpose.DEVELOPMENT})
+        snapshots = available_snapshots().filter(template=template)
+        field = self.fields["snapshot"]
+        assert isinstance(field, SnapshotChoiceField)
+        field.queryset = snapshots
+        field.error_messages["invalid_choice"] = (
+            "That snapshot is not there any more. Choose a newer one."
+        )
+
+    def clean_purpose(self) -> str:
+        return self.cleaned_data["purpose"] or Workspace.Purpose.DEVELOPMENT
+
+    def refuse(self, refusal: ActionRefused) -> None:
+        super().refuse(refusal)
+        if isinstance(refusal, NameTaken) and self.data.get("name"):
+            self.errors.clear()
+            self.add_error("name", refusal.sentence)
+        if isinstance(refusal, RequestKeyReused):
+            # Somebody went back to a form that had worked; the page has a new key now.
+            self.errors.clear()
+            self.add_error(
+                None,
+                "This form has got you a workspace before. Send it again to get "
+                "another one.",
+            )
+
+
+class WorkspaceRetireForm(AskingForm):
+    """`discard` is there only after somebody was shown what would be lost."""
+
+    def __init__(self, data: Any = None, *, unsaved: int) -> None:
+        super().__init__(data)
+        if unsaved:
+            self.fields["discard"] = forms.BooleanField(
+                label="Discard what is listed here, for good",
+                required=True,
+                error_messages={
+                    "required": "Check this to discard what is listed, or keep the "
+                    "workspace and submit it first."
+                },
+            )
+
+    def discard(self) -> bool:
+        return bool(self.cleaned_data.get("discard"))
+
+
+class TemplateDefinitionForm(AskingForm):
+    """What a template is made from, without what cannot change later."""
+
+    description = forms.CharField(
+        required=False, max_length=500, help_text="One line for those who choose."
+    )
+    view = LinesField(
+        rows=5,
+        required=False,
+        label="View",
+        help_text="View lines as in a client spec, such as //depot/main/... "
+        "//template/...; a minus before a line leaves files out. Give a view or a "
+        "stream.",
+    )
+    stream = forms.CharField(
+        required=False,
+        max_length=255,
+        help_text="Such as //streams/main, instead of a view.",
+    )
+    line_end = forms.ChoiceField(choices=LineEnd.choices, label="Line endings")
+    client_options = forms.CharField(
+        max_length=120,
+        help_text="The six words of a client spec’s Options.",
+    )
+    submit_options = forms.CharField(max_length=40)
+    build_command = LinesField(
+        rows=3,
+        required=False,
+        help_text="Run by /bin/sh in the template’s root. Empty: no build.",
+    )
+    build_environment = EnvironmentField(
+        rows=3, required=False, help_text="One NAME=value a line."
+    )
+    build_timeout_seconds = forms.IntegerField(
+        min_value=1, label="Time limit of a build, in seconds"
+    )
+    ignore_patterns = LinesField(
+        rows=3,
+        required=False,
+        label="Ignored files",
+        help_text="What the build makes, as in P4IGNORE, one pattern a line. These "
+        "files are not reported as untracked.",
+    )
+    volume_size_bytes = SizeField(
+        label="Volume size",
+        help_text="Such as 100 GiB. The volume is thin: it takes what it holds.",
+    )
+    snapshots_to_keep = forms.IntegerField(min_value=1, max_value=1000)
+
+    @staticmethod
+    def initial_of(template: Template) -> dict[str, Any]:
+        """Return a template's definition as people write it."""
+        names = TemplateDefinitionForm.base_fields
+        environment = template.build_environment.items()
+        return {
+            **{name: getattr(template, name) for name in names},
+            "build_environment": "\n".join(f"{k}={v}" for k, v in environment),
+            "volume_size_bytes": exact_size_text(template.volume_size_bytes),
+        }
+
+
+class TemplateCreateForm(TemplateDefinitionForm):
+    """A template's definition with its place and name, which are for good."""
+
+    site = forms.ModelChoiceField(queryset=Site.objects.order_by("name"))
+    name = forms.CharField(
+        max_length=40,
+        validators=[name_validator],
+        help_text="Part of the volume’s and the client’s name, so it is for good.",
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
+        ),
+    )
+    field_order = ("site", "name", "description")
+
+    def __init__(self, data: Any = None) -> None:
+        initial = TemplateDefinitionForm.initial_of(Template())
+        super().__init__(data, initial={**initial, "site": _only_site()})
+
+
+def _only_site() -> Site | None:
+    """Return the site that need not be chosen, None where there are several."""
+    sites = list(Site.objects.all()[:2])
+    return sites[0] if len(sites) == 1 else None
+
+
+class TemplateBuildForm(AskingForm):
+    change = forms.IntegerField(
+        required=False,
+        label="Change",
+        validators=[MinValueValidator(1)],
+        help_text="A submitted change. Empty: the newest under the view.",
+        widget=forms.NumberInput(attrs={"min": 1, "class": "code"}),
+    )
+
+
+class WorkspaceFilterForm(forms.Form):
+    """Filters of a list; what makes no sense is left out instead of refused."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name or owner")
+    state = forms.ChoiceField(
+        required=False,
+        choices=[("", "All but retired"), *Workspace.State.choices],
+    )
+    owner = forms.CharField(required=False, max_length=150)
+    template = forms.ModelChoiceField(
+        required=False,
+        queryset=Template.objects.order_by("name"),
+        empty_label="All templates",
+    )
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `workspaces_matching` takes it."""
+        self.is_valid()
+        template = self.cleaned_data.get("template")
+        return {
+            "text": self.cleaned_data.get("q", "").strip(),
+            "state": self.cleaned_data.get("state", ""),
+            "owner": self.cleaned_data.get("owner", "").strip(),
+            "template": template.pk if template else None,
+        }
+
+    def without_page(self) -> str:
+        """Return the filters as the beginning of a page's address."""
+        query = self.data.copy()
+        query.pop("page", None)
+        return f"?{query.urlencode()}&" if query else "?"
+
+
+class OffsetForm(forms.Form):
+    offset = forms.IntegerField(required=False, min_value=0, max_value=2**53)
+
+    def value(self) -> int | None:
+        """Return the offset asked for; None for none, or for one that is no number."""
+        self.is_valid()
+        offset: int | None = self.cleaned_data.get("offset")
+        return offset

@@ -1,0 +1,124 @@
+"""How states, times and numbers look on pages."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import uuid
+
+from django import template
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.db.models import TextChoices
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from provisioner.lib import sizes, times
+from provisioner.web.http import digest
+from provisioner.workspaces.overviews import StepLine
+
+register = template.Library()
+register.filter("digest", digest)
+
+STATE_ICONS = {
+    "provisioning": "running",
+    "retiring": "running",
+    "building": "running",
+    "running": "running",
+    "ready": "done",
+    "succeeded": "done",
+    "done": "done",
+    "failed": "failed",
+    "refused": "warning",
+    "retrying": "retry",
+    "retired": "retired",
+    "cancelled": "skipped",
+    "skipped": "skipped",
+    "waiting": "waiting",
+    "queued": "waiting",
+    "new": "waiting",
+}
+_ESCAPE_SEQUENCE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))"
+)
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """Draw an icon of the sprite: for the eye only, unless it has a label."""
+    picture = f"{static('img/icons.svg')}#{name}"
+    if label:
+        return format_html(
+            '<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>',
+            label,
+            picture,
+        )
+    return format_html(
+        '<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', picture
+    )
+
+
+@register.inclusion_tag("components/_state.html")
+def state(value: str, label: str) -> dict[str, str]:
+    """Show a state as a word with its icon; colour only repeats them."""
+    return {"value": value, "label": label, "icon": STATE_ICONS[value]}
+
+
+@register.filter
+def state_icon(value: TextChoices | str) -> str:
+    return STATE_ICONS[str(value)]
+
+
+@register.filter
+def ago(moment: dt.datetime | None) -> SafeString | str:
+    """Show a time as its distance from now, with the exact one a hover away."""
+    if moment is None:
+        return ""
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        moment.astimezone(dt.UTC).strftime("%d %b %Y, %H:%M:%S UTC"),
+        times.age_text(moment, now=timezone.now()),
+    )
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    return "" if seconds is None else times.duration_text(seconds)
+
+
+@register.filter
+def size(size_bytes: int) -> str:
+    return sizes.size_text(size_bytes)
+
+
+@register.simple_tag
+def count(number: int, one: str, many: str) -> str:
+    """Return a number with its noun: "1 file", "3,612 files"."""
+    return f"{intcomma(number)} {one if number == 1 else many}"
+
+
+@register.simple_tag
+def measure(line: StepLine) -> str:
+    """Return how far a step is, in words: "812 of 3,612 files, 90 files a second"."""
+    unit, text = line.step.progress.get("unit", ""), line.step.progress.get("text", "")
+    parts = []
+    if line.total:
+        parts.append(f"{intcomma(line.done)} of {intcomma(line.total)} {unit}".strip())
+    elif line.done:
+        parts.append(f"{intcomma(line.done)} {unit}".strip())
+    return ", ".join([*parts, text] if text else parts)
+
+
+@register.filter
+def printed(text: str) -> str:
+    """Return what a terminal would show, without colours and cursor movements."""
+    lines = _ESCAPE_SEQUENCE.sub("", text).replace("\r\n", "\n").split("\n")
+    return "\n".join(line.rpartition("\r")[2] for line in lines)
+
+
+@register.simple_tag
+def new_request_key() -> str:
+    """Return a key for one form: sent twice, it is still one request."""
+    return str(uuid.uuid4())

@@ -1,0 +1,54 @@
+"""Addresses of the pages."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+
+from provisioner.web.views import (
+    accounts,
+    administration,
+    health,
+    operations,
+    templates,
+    workspaces,
+)
+
+urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("login/", accounts.SignInView.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("", workspaces.workspace_list, name="workspace-list"),
+    path("retired/", workspaces.workspace_retired_list, name="workspace-retired-list"),
+    path(
+        "templates/<int:template_pk>/get/",
+        workspaces.workspace_create,
+        name="workspace-create",
+    ),
+    path("workspaces/<int:pk>/", workspaces.workspace_detail, name="workspace-detail"),
+    path(
+        "workspaces/<int:pk>/retire/",
+        workspaces.workspace_retire,
+        name="workspace-retire",
+    ),
+    path(
+        "workspaces/<int:pk>/retry/", workspaces.workspace_retry, name="workspace-retry"
+    ),
+    path("templates/", templates.template_list, name="template-list"),
+    path("templates/new/", templates.template_create, name="template-create"),
+    path("templates/<int:pk>/", templates.template_detail, name="template-detail"),
+    path("templates/<int:pk>/edit/", templates.template_edit, name="template-edit"),
+    path("templates/<int:pk>/build/", templates.template_build, name="template-build"),
+    path("operations/<int:pk>/log/", operations.operation_log, name="operation-log"),
+    path(
+        "operations/<int:pk>/log.txt",
+        operations.operation_log_download,
+        name="operation-log-download",
+    ),
+    path(
+        "workspaces/",
+        administration.admin_workspace_list,
+        name="admin-workspace-list",
+    ),
+]

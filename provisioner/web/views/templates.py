@@ -1,0 +1,113 @@
+"""Templates: what there is to clone, and for administrators how it is made."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import retarget
+
+from provisioner.web.forms import (
+    TemplateBuildForm,
+    TemplateCreateForm,
+    TemplateDefinitionForm,
+)
+from provisioner.web.http import WebRequest, administrators_only, digest, posted
+from provisioner.workspaces import actions, overviews
+from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.queries import templates_visible_to
+
+
+@require_safe
+def template_list(request: WebRequest) -> HttpResponse:
+    """Show all templates and what each would give now."""
+    templates = templates_visible_to(request.user)
+    return render(request, "templates/list.html", {"templates": templates})
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def template_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show a template; to htmx its build's progress, and all of it once that ended."""
+    overview = overviews.find_template_overview(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    context = {"overview": overview, "template": overview.template}
+    if not request.htmx:
+        return render(request, "templates/detail.html", context)
+    context["is_update"] = True
+    if overview.last is not None and overview.last.is_running:
+        context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+        return render(request, "templates/_progress.html", context)
+    return retarget(render(request, "templates/_template.html", context), "#template")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_create(request: WebRequest) -> HttpResponse:
+    """Define a template."""
+    form = TemplateCreateForm(posted(request))
+    if form.is_valid():
+        try:
+            template = actions.template_create(by=request.user, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(
+                request, f"{template.name} is defined. Build it to publish a snapshot."
+            )
+            return redirect("template-detail", template.pk)
+    return render(
+        request, "templates/create.html", {"form": form}, status=form.http_code
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change a template's definition."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    form = TemplateDefinitionForm(
+        posted(request), initial=TemplateDefinitionForm.initial_of(template)
+    )
+    if form.is_valid():
+        try:
+            actions.template_update(
+                by=request.user, template=template, **form.cleaned_data
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Saved. It counts from the next build on.")
+            return redirect("template-detail", template.pk)
+    return render(
+        request,
+        "templates/edit.html",
+        {"form": form, "template": template},
+        status=form.http_code,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_build(request: WebRequest, pk: int) -> HttpResponse:
+    """Build a template at a change, the newest where none is given."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    form = TemplateBuildForm(posted(request))
+    if form.is_valid():
+        try:
+            actions.template_build(
+                by=request.user, template=template, **form.cleaned_data
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("template-detail", template.pk)
+    return render(
+        request,
+        "templates/build.html",
+        {"form": form, "template": template},
+        status=form.http_code,
+    )

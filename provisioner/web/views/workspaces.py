@@ -1,0 +1,111 @@
+"""Workspaces: mine, getting one, one of them, taking it back."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import retarget
+
+from provisioner.web.forms import WorkspaceCreateForm, WorkspaceRetireForm
+from provisioner.web.http import WebRequest, digest, posted
+from provisioner.workspaces import actions, overviews
+from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.queries import templates_visible_to, workspaces_visible_to
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def workspace_list(request: WebRequest) -> HttpResponse:
+    """Show my workspaces, and templates to get one from."""
+    page = "workspaces/_list.html" if request.htmx else "workspaces/list.html"
+    return render(request, page, {"home": overviews.home_of(request.user)})
+
+
+@require_safe
+def workspace_retired_list(request: WebRequest) -> HttpResponse:
+    """Show the workspaces I had."""
+    workspaces = overviews.retired_workspaces_of(request.user)
+    return render(request, "workspaces/retired.html", {"workspaces": workspaces})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
+    """Ask for a workspace of a template; with the defaults, one click from any page."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=template_pk)
+    form = WorkspaceCreateForm(posted(request), template=template)
+    if form.is_valid():
+        try:
+            workspace = actions.workspace_create(
+                by=request.user, template=template, **form.cleaned_data
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("workspace-detail", workspace.pk)
+    return render(
+        request,
+        "workspaces/create.html",
+        {"form": form, "template": template},
+        status=form.http_code,
+    )
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def workspace_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show a workspace; to htmx its progress, and all of it once it has settled."""
+    overview = overviews.find_workspace_overview(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    context = {"overview": overview, "workspace": overview.workspace}
+    if not request.htmx:
+        return render(request, "workspaces/detail.html", context)
+    context["is_update"] = True
+    if overview.workspace.is_moving:
+        context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+        return render(request, "workspaces/_progress.html", context)
+    settled = render(request, "workspaces/_workspace.html", context)
+    return retarget(settled, "#workspace")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
+    """Ask before a workspace is taken back; unsaved work needs a choice."""
+    overview = overviews.find_workspace_overview(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    workspace = overview.workspace
+    form = WorkspaceRetireForm(posted(request), unsaved=overview.unsaved_count)
+    if form.is_valid():
+        try:
+            actions.workspace_retire(
+                by=request.user, workspace=workspace, discard=form.discard()
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("workspace-detail", workspace.pk)
+    return render(
+        request,
+        "workspaces/retire.html",
+        {"form": form, "overview": overview, "workspace": workspace},
+        status=form.http_code,
+    )
+
+
+@require_POST
+def workspace_retry(request: WebRequest, pk: int) -> HttpResponse:
+    """Go on with a workspace that failed."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    try:
+        actions.workspace_retry(by=request.user, workspace=workspace)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    return redirect("workspace-detail", workspace.pk)

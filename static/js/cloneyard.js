@@ -1,0 +1,79 @@
+// What pages gain with scripts. Without them every page still works.
+"use strict";
+
+(() => {
+  const COPIED_MS = 1600;
+
+  async function copy(text) {
+    // The clipboard is for secure pages; on plain http a selection has to do.
+    if (navigator.clipboard) {
+      await navigator.clipboard.writeText(text);
+      return;
+    }
+    const holder = document.createElement("textarea");
+    holder.value = text;
+    holder.className = "visually-hidden";
+    document.body.append(holder);
+    holder.select();
+    document.execCommand("copy");
+    holder.remove();
+  }
+
+  function showCopyButtons(root) {
+    for (const button of root.querySelectorAll("button[data-copy][hidden]")) {
+      button.hidden = false;
+    }
+  }
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (!button) return;
+    await copy(button.dataset.copy);
+    button.classList.add("is-copied");
+    const icon = button.querySelector("use");
+    const label = button.querySelector("svg");
+    const before = [icon.getAttribute("href"), label.getAttribute("aria-label")];
+    icon.setAttribute("href", before[0].replace(/#.*/, "#done"));
+    label.setAttribute("aria-label", "Copied");
+    setTimeout(() => {
+      button.classList.remove("is-copied");
+      icon.setAttribute("href", before[0]);
+      label.setAttribute("aria-label", before[1]);
+    }, COPIED_MS);
+  });
+
+  // A second click while the first is on its way asks for nothing new.
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-once]")) return;
+    const buttons = event.target.querySelectorAll("button[type=submit]");
+    setTimeout(() => buttons.forEach((button) => (button.disabled = true)));
+  });
+  // Going back shows the page as it was left, with its buttons disabled.
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) location.reload();
+  });
+
+  // Pages that poll say when they cannot, and when they can again.
+  function showConnection(isLost) {
+    document.getElementById("connection-lost").hidden = !isLost;
+  }
+  document.addEventListener("htmx:sendError", () => showConnection(true));
+  document.addEventListener("htmx:responseError", () => showConnection(true));
+  document.addEventListener("htmx:afterOnLoad", () => showConnection(false));
+
+  // A log that was read to its end stays at its end while it grows.
+  let isAtEnd = true;
+  const log = () => document.querySelector("[data-follow]");
+  document.addEventListener("htmx:beforeSwap", () => {
+    const shown = log();
+    if (!shown) return;
+    isAtEnd = shown.scrollHeight - shown.scrollTop - shown.clientHeight < 40;
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    if (log() && isAtEnd) log().scrollTop = log().scrollHeight;
+  });
+
+  document.addEventListener("htmx:load", (event) => showCopyButtons(event.target));
+  showCopyButtons(document);
+  if (log()) log().scrollTop = log().scrollHeight;
+})();
