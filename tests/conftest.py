@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Iterator
 
 import pytest
 from django.db import connection
 from django.test import Client
-from procrastinate.contrib.django import app
 from pytest_django import DjangoDbBlocker
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Snapshot, Template
 from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.lab import built_template, lab, lab_site, lab_template
+from tests.waiting import run_jobs_once
 
 __all__ = ["built_template", "lab", "lab_site", "lab_template"]
 
@@ -40,6 +39,18 @@ def socket_disabled_beyond_loopback() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _fast_passwords(settings) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def _static_files_where_they_are(settings) -> None:
+    """Nobody has to collect static files before a test."""
+    settings.WHITENOISE_AUTOREFRESH = True
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {
+            "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        },
+    }
 
 
 @pytest.fixture
@@ -104,16 +115,4 @@ def jobs_emptied(transactional_db: None, django_db_blocker: DjangoDbBlocker):
 @pytest.fixture
 def run_jobs(jobs_emptied: None) -> Callable[[], None]:
     """Run every job that is queued, and those they queue, then return."""
-
-    def run() -> None:
-        async def work() -> None:
-            connector = app.connector.get_worker_connector()
-            with app.replace_connector(connector) as worker_app:
-                async with worker_app.open_async():
-                    await worker_app.run_worker_async(
-                        wait=False, listen_notify=False, install_signal_handlers=False
-                    )
-
-        asyncio.run(work())
-
-    return run
+    return run_jobs_once

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import shutil
+import ssl
 import tempfile
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,6 +36,30 @@ class Lab:
     root: Path
     ontap: dict[str, Any]
     perforce: dict[str, Any]
+
+    def break_ontap(self, *rules: dict[str, Any]) -> None:
+        """Put these faults into force, in place of those before; none heals it."""
+        account = f"{self.ontap['user']}:{self.ontap['password']}"
+        request = urllib.request.Request(
+            f"https://{self.ontap['host']}:{self.ontap['port']}/lab/faults",
+            method="PUT",
+            data=json.dumps({"rules": rules}).encode(),
+            headers={
+                "Authorization": f"Basic {base64.b64encode(account.encode()).decode()}",
+                "Content-Type": "application/json",
+            },
+        )
+        context = ssl.create_default_context(cafile=self.ontap["ca_file"])
+        with urllib.request.urlopen(  # noqa: S310 - https, to the lab
+            request, timeout=10, context=context
+        ) as answer:
+            assert answer.status == 200
+
+    def break_perforce(self, *rules: dict[str, Any]) -> None:
+        """Put these faults into force, in place of those before; none heals it."""
+        path = self.root / "perforce" / "faults.json"
+        path.with_suffix(".new").write_text(json.dumps({"rules": rules}))
+        path.with_suffix(".new").replace(path)
 
     def as_admin(self, *, client: str = "test-admin") -> Any:
         """Return a P4 connection of the lab's super user."""
@@ -90,6 +118,8 @@ def _fill(lab: Lab) -> None:
 @pytest.fixture
 def lab_site(db: None, lab: Lab, settings: Any) -> Site:
     """The site that is the lab."""
+    lab.break_ontap()
+    lab.break_perforce()
     secrets = {
         "ONTAP_PASSWORD": lab.ontap["password"],
         "P4PASSWD": lab.perforce["password"],

@@ -1,0 +1,280 @@
+"""Making a workspace on the lab: ready, again, after lost replies and failures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from provisioner.accounts.models import User
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import VolumeSpec
+from provisioner.workspaces import workflow
+from provisioner.workspaces.actions import workspace_create, workspace_retry
+from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from tests.factories import UserFactory
+from tests.lab import Lab
+from tests.waiting import settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AS_ROOT = os.geteuid() == 0
+
+
+@pytest.fixture
+def owner(transactional_db: None) -> User:
+    return UserFactory(username="alice", uid=20001, gid=20000)
+
+
+@pytest.fixture
+def provision(
+    owner: User, built_template: Template, run_jobs: Callable[[], None]
+) -> Callable[..., Workspace]:
+    """Return a function that asks for a workspace, runs the jobs and returns it."""
+
+    def make(**fields: object) -> Workspace:
+        workspace = workspace_create(by=owner, template=built_template, **fields)
+        run_jobs()
+        workspace.refresh_from_db()
+        return workspace
+
+    return make
+
+
+def step_named(workspace: Workspace, name: str) -> Step:
+    return Step.objects.get(operation__workspace=workspace, name=name)
+
+
+def owners_below(root: Path) -> set[tuple[int, int]]:
+    found = {(root.lstat().st_uid, root.lstat().st_gid)}
+    for directory, names, files in os.walk(root):
+        for name in names + files:
+            status = (Path(directory) / name).lstat()
+            found.add((status.st_uid, status.st_gid))
+    return found
+
+
+def test_a_workspace_is_a_built_clone_that_is_its_owners(
+    provision: Callable[..., Workspace], built_template: Template
+) -> None:
+    workspace = provision()
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert (workspace.path / "out" / "all").read_text() == (
+        built_template.path / "out" / "all"
+    ).read_text()
+    assert (workspace.path / "awkward" / "run.sh").stat().st_mode & 0o100
+    assert os.readlink(workspace.path / "awkward" / "link-to-run") == "run.sh"
+    expected = (20001, 20000) if AS_ROOT else (os.geteuid(), os.getegid())
+    assert owners_below(workspace.path) == {expected}
+
+
+def test_the_server_believes_exactly_the_pin(
+    provision: Callable[..., Workspace],
+) -> None:
+    workspace = provision()
+
+    perforce = registry.perforce(workspace.site.perforce_server)
+    have = perforce.have_list(workspace.client_name)
+    pin = workspace.snapshot
+    assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
+    client = perforce.find_client(workspace.client_name)
+    assert client is not None
+    assert (client.owner, client.host) == ("alice", "")
+    assert client.root == str(workspace.path)
+
+
+def test_p4config_points_at_the_workspace(provision: Callable[..., Workspace]) -> None:
+    workspace = provision()
+
+    lines = (workspace.path / ".p4config").read_text().splitlines()
+    assert f"P4CLIENT={workspace.client_name}" in lines
+    assert "P4USER=alice" in lines
+
+
+def test_a_later_submit_does_not_change_what_a_workspace_has(
+    provision: Callable[..., Workspace], lab: Lab
+) -> None:
+    p4 = lab.as_admin(client=f"submitter-{os.getpid()}")
+    root = lab.root / f"submitter-{os.getpid()}"
+    root.mkdir(exist_ok=True)
+    spec = p4.fetch_client(p4.client)
+    spec["Root"], spec["Host"] = str(root), ""
+    spec["View"] = [f"//depot/tree/... //{p4.client}/..."]
+    p4.save_client(spec)
+    new = root / "src" / f"later{os.getpid()}-{len(p4.run('changes'))}.txt"
+    new.parent.mkdir(exist_ok=True)
+    new.write_text("later\n")
+    p4.run("add", str(new))
+    p4.run("submit", "-d", "Later")
+    p4.disconnect()
+
+    workspace = provision()
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert not (workspace.path / "src" / new.name).exists()
+
+
+def test_reconcile_is_clean_when_asked_for(provision: Callable[..., Workspace]) -> None:
+    workspace = provision(wants_reconcile=True)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert workspace.reconcile == {"count": 0, "findings": []}
+
+
+def test_build_only_has_no_client(provision: Callable[..., Workspace]) -> None:
+    workspace = provision(purpose="build")
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert not (workspace.path / ".p4config").exists()
+    clients = registry.perforce(workspace.site.perforce_server).list_clients(
+        name_filter=f"*{workspace.tag.hex[:6]}*"
+    )
+    assert clients == []
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in workflow.PROVISION])
+def test_a_step_that_was_done_already_changes_nothing(
+    name: str, provision: Callable[..., Workspace]
+) -> None:
+    workspace = provision(wants_reconcile=True)
+    ontap = registry.ontap(workspace.site)
+    perforce = registry.perforce(workspace.site.perforce_server)
+    before = (
+        ontap.find_volume(workspace.volume_name),
+        perforce.have_list(workspace.client_name),
+        owners_below(workspace.path),
+        (workspace.path / ".p4config").read_text(),
+    )
+
+    workflow.perform(step_named(workspace, name))
+
+    assert before == (
+        ontap.find_volume(workspace.volume_name),
+        perforce.have_list(workspace.client_name),
+        owners_below(workspace.path),
+        (workspace.path / ".p4config").read_text(),
+    )
+
+
+LOST_REPLIES = {
+    "clone": {"method": "POST", "path": "/api/storage/volumes*"},
+    "export": {"method": "PATCH", "path": "/api/storage/volumes/*"},
+}
+
+
+@pytest.mark.parametrize("name", LOST_REPLIES)
+def test_a_lost_reply_of_ontap_leads_to_ready(
+    name: str, provision: Callable[..., Workspace], lab: Lab, built_template: Template
+) -> None:
+    lab.break_ontap({**LOST_REPLIES[name], "drop": True, "when": "after", "times": 1})
+
+    workspace = provision_until_settled(provision)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    clones = registry.ontap(workspace.site).list_volumes(
+        comment_prefix=workspace.volume_comment
+    )
+    assert len(clones) == 1
+
+
+@pytest.mark.parametrize("command", ["client", "sync"])
+def test_a_lost_reply_of_perforce_leads_to_ready(
+    command: str, provision: Callable[..., Workspace], lab: Lab
+) -> None:
+    lab.break_perforce({"command": command, "drop": "after", "times": 1})
+
+    workspace = provision_until_settled(provision)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+
+
+def provision_until_settled(provision: Callable[..., Workspace]) -> Workspace:
+    """Provision, and run what was put off until a retry time."""
+    return settle(provision())
+
+
+@pytest.mark.parametrize(
+    ("rule", "system"),
+    [
+        (
+            {"method": "POST", "path": "/api/storage/volumes*", "job_code": "917536"},
+            "ontap",
+        ),
+        (
+            {
+                "method": "PATCH",
+                "path": "/api/storage/volumes/*",
+                "status": 403,
+                "code": "6",
+            },
+            "ontap",
+        ),
+    ],
+)
+def test_a_failure_of_ontap_is_told_and_can_be_tried_again(
+    rule: dict[str, object],
+    provision: Callable[..., Workspace],
+    lab: Lab,
+    run_jobs: Callable[[], None],
+) -> None:
+    lab.break_ontap(rule)
+    workspace = provision()
+    assert workspace.state == Workspace.State.FAILED
+    assert workspace.status_code.startswith("ontap")
+    assert workspace.status_message
+
+    lab.break_ontap()
+    workspace_retry(by=workspace.owner, workspace=workspace)
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+
+
+def test_a_strangers_volume_of_our_name_is_left_alone(
+    owner: User, built_template: Template, lab: Lab, run_jobs: Callable[[], None]
+) -> None:
+    workspace = workspace_create(by=owner, template=built_template)
+    ontap = registry.ontap(built_template.site)
+    parent = ontap.find_volume(built_template.volume_name)
+    assert parent is not None
+    stranger = ontap.create_volume(
+        VolumeSpec(
+            name=workspace.volume_name,
+            aggregate=parent.aggregate,
+            size_bytes=20 * 2**20,
+            comment="somebody else's",
+            export_policy=parent.export_policy,
+            uid=1,
+            gid=1,
+        )
+    )
+
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.FAILED
+    assert workspace.status_code == "volume_name_taken"
+    assert ontap.get_volume(stranger.uuid).comment == "somebody else's"
+    ontap.delete_volume(stranger.uuid, force=True)
+
+
+def test_a_user_unknown_to_perforce_is_told(
+    built_template: Template, run_jobs: Callable[[], None]
+) -> None:
+    stranger = UserFactory(username="unheard-of", uid=20009, gid=20000)
+    workspace = workspace_create(by=stranger, template=built_template)
+
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert workspace.status_code == "p4_user_unknown"
+    operation = workspace.operations.get()
+    assert operation.state == Operation.State.FAILED
+    waiting = operation.steps.filter(
+        state__in=[Step.State.WAITING, Step.State.QUEUED, Step.State.RETRYING]
+    )
+    assert not waiting.exists()

@@ -1,0 +1,42 @@
+"""Waiting for work that was put off: bounded, and by running it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from procrastinate.contrib.django import app
+
+from provisioner.workspaces.models import Operation, Workspace
+
+SETTLED_WITHIN_SECONDS = 30.0
+LOOK_EVERY_SECONDS = 0.1
+
+
+def run_jobs_once() -> None:
+    """Run what may run now, and what that queues."""
+
+    async def work() -> None:
+        connector = app.connector.get_worker_connector()
+        with app.replace_connector(connector) as worker_app:
+            async with worker_app.open_async():
+                await worker_app.run_worker_async(
+                    wait=False, listen_notify=False, install_signal_handlers=False
+                )
+
+    asyncio.run(work())
+
+
+def settle(workspace: Workspace) -> Workspace:
+    """Run jobs, with those that wait for a retry, until the workspace stands still."""
+    ends = time.monotonic() + SETTLED_WITHIN_SECONDS
+    while True:
+        run_jobs_once()
+        workspace.refresh_from_db()
+        running = workspace.operations.filter(state=Operation.State.RUNNING)
+        if not running.exists():
+            return workspace
+        assert time.monotonic() < ends, list(
+            running.get().steps.values_list("name", "state", "error_message")
+        )
+        time.sleep(LOOK_EVERY_SECONDS)
