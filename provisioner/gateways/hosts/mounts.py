@@ -1,76 +1,201 @@
-"""Paths below a site's mount root: where they are, when they come and go."""
+"""Where volumes are seen on this host: mounts, junction paths, waiting for them."""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import stat
 import time
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
-from provisioner.gateways.errors import PermanentGatewayError, Unreachable
+from provisioner.gateways.errors import Busy, Refused, Unreachable
+from provisioner.gateways.hosts.mount_options import (
+    MountOptionRefused,
+    check_mount_options,
+)
 
-FIRST_LOOK_SECONDS = 0.005
-LONGEST_LOOK_SECONDS = 0.5
+__all__ = [
+    "Mount",
+    "MountOptionRefused",
+    "check_mount_options",
+    "find_mount",
+    "mounts_below",
+    "path_below",
+    "wait_until_gone",
+    "wait_until_visible",
+]
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.01, 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mount:
+    """One line of /proc/self/mountinfo. `root` is what of the filesystem is mounted."""
+
+    mount_point: Path
+    root: str
+    fs_type: str
+    source: str
+    options: tuple[str, ...]
+
+
+def _mounts() -> list[Mount]:
+    """Return this process' mounts in the order they were made.
+
+    Source: proc_pid_mountinfo(5).
+    """
+    with open("/proc/self/mountinfo", "rb") as lines:
+        return [_mount(os.fsdecode(line)) for line in lines]
+
+
+def _mount(line: str) -> Mount:
+    before, after = line.rstrip("\n").split(" - ", 1)
+    _, _, _, root, mount_point, options, *_ = before.split(" ")
+    fs_type, source, super_options = after.split(" ")
+    return Mount(
+        mount_point=Path(_unescaped(mount_point)),
+        root=_unescaped(root),
+        fs_type=fs_type,
+        source=_unescaped(source),
+        options=tuple(dict.fromkeys((*options.split(","), *super_options.split(",")))),
+    )
+
+
+def _unescaped(text: str) -> str:
+    """Undo the kernel's octal escapes of blanks and backslashes."""
+    return os.fsdecode(
+        re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), os.fsencode(text))
+    )
+
+
+def find_mount(path: Path) -> Mount | None:
+    """Return the mount that holds `path`, None where the path does not exist."""
+    try:
+        resolved = path.resolve(strict=True)
+    except OSError:
+        return None
+    holding = [m for m in _mounts() if resolved.is_relative_to(m.mount_point)]
+    # Of mounts on one another, the last made is the one that is seen.
+    return max(enumerate(holding), key=lambda n: (len(n[1].mount_point.parts), n[0]))[1]
+
+
+def mounts_below(path: str) -> list[str]:
+    """Return the mount points strictly below a directory, relative to it."""
+    root = os.path.realpath(path)
+    points = {str(mount.mount_point) for mount in _mounts()}
+    return sorted(
+        os.path.relpath(point, root)
+        for point in points
+        if point.startswith(root.rstrip("/") + "/")
+    )
 
 
 def path_below(mount_root: Path, *, junction_path: str) -> Path:
-    """Return where a junction path is on this host.
+    """Return where a junction path is on a host that mounts the namespace there.
 
-    Raises: PermanentGatewayError for a path that leads anywhere else: relative, with
-    `..`, or through a symlink (the junction itself may be one, on hosts without mount
-    rights).
+    Every directory on the way is a real one inside `mount_root`. The junction itself
+    may be a symbolic link where root or this process made it, in a directory nobody
+    else may write to (that is how the lab mounts without root); then the answer is
+    where it leads. What is not there yet is no error: see `wait_until_visible`.
+
+    Raises: Refused.
     """
-    parts = junction_path.split("/")
-    if parts[0] or not all(parts[1:]) or {".", ".."} & set(parts):
-        raise _unsafe(f"Not a junction path: {junction_path!r}.")
-    path = mount_root.joinpath(*parts[1:])
-    parent = path.parent
-    if parent.resolve() != mount_root.resolve().joinpath(*parts[1:-1]):
-        raise _unsafe(f"{path} leads out of {mount_root} through a symlink.")
-    return path
+    parts = PurePosixPath(junction_path).parts
+    if len(parts) < 2 or parts[0] != "/" or ".." in parts or "\0" in junction_path:
+        raise _refused(
+            f"{junction_path!r} is not a junction path: it begins with '/', names "
+            "something, and has no '..' in it."
+        )
+    path = mount_root.resolve()
+    for part in parts[1:-1]:
+        path /= part
+        if path.is_symlink():
+            raise _refused(f"{path} on the way to {junction_path} is a symbolic link.")
+    holder, path = path, path / parts[-1]
+    if not path.is_symlink():
+        return path
+    _check_link_is_ours(path, holder=holder)
+    return path.resolve()
+
+
+def _check_link_is_ours(link: Path, *, holder: Path) -> None:
+    """Refuse a junction that somebody else may have led to where he liked."""
+    trusted = {0, os.geteuid()}
+    directory = holder.stat()
+    is_open_to_others = stat.S_IMODE(directory.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
+    if (
+        link.lstat().st_uid not in trusted
+        or directory.st_uid not in trusted
+        or is_open_to_others
+    ):
+        raise _refused(
+            f"{link} is a symbolic link that somebody other than this host's "
+            "administrator could have put there."
+        )
+
+
+def _refused(sentence: str) -> Refused:
+    return Refused(sentence, system="host", operation="find junction")
 
 
 def wait_until_visible(path: Path, *, timeout_seconds: float) -> None:
-    """Wait until this host sees a directory there.
+    """Wait until there is a directory at `path` on this host.
 
-    A new junction can stay hidden for the NFS client's attribute cache time.
+    A client remembers for a while that a name was not there; reading its directory
+    makes it look again.
 
-    Raises: Unreachable where it does not come in time.
+    Raises: Unreachable when the time is over.
     """
-    is_there = path.is_dir
-    if not _wait(is_there, timeout_seconds=timeout_seconds):
+
+    def is_visible() -> bool:
+        try:
+            if path.is_dir():
+                return True
+            os.listdir(path.parent)
+        except OSError:
+            return False
+        return path.is_dir()
+
+    if not _wait(is_visible, timeout_seconds=timeout_seconds):
         raise Unreachable(
-            f"{path} did not appear on this host within {timeout_seconds:.0f} s. Is the "
-            "namespace mounted here, and does the export policy let this host in?",
+            f"{path} did not appear on this host within {timeout_seconds:g} seconds. Is "
+            "the namespace mounted, and does the export policy admit this host?",
             system="host",
-            operation="wait for mount",
+            operation="wait for junction",
         )
 
 
 def wait_until_gone(path: Path, *, timeout_seconds: float) -> None:
-    """Wait until this host sees nothing there.
+    """Wait until nothing is at `path`; a stale handle of a destroyed volume is nothing.
 
-    Raises: Unreachable where it stays.
+    Raises: Busy when the time is over.
     """
-    if not _wait(lambda: not os.path.lexists(path), timeout_seconds=timeout_seconds):
-        raise Unreachable(
-            f"{path} is still there after {timeout_seconds:.0f} s. Somebody may be "
-            "using it: look with fuser -m.",
+
+    def is_gone() -> bool:
+        try:
+            path.lstat()
+        except OSError as error:
+            return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+        return False
+
+    if not _wait(is_gone, timeout_seconds=timeout_seconds):
+        raise Busy(
+            f"{path} is still there after {timeout_seconds:g} seconds.",
             system="host",
-            operation="wait for unmount",
+            operation="wait for junction",
         )
 
 
 def _wait(is_so: Callable[[], bool], *, timeout_seconds: float) -> bool:
-    ends = time.monotonic() + timeout_seconds
-    pause = FIRST_LOOK_SECONDS
+    deadline = time.monotonic() + timeout_seconds
+    pause = FIRST_PAUSE_SECONDS
     while not is_so():
-        if time.monotonic() + pause > ends:
+        left = deadline - time.monotonic()
+        if left <= 0:
             return False
-        time.sleep(pause)
-        pause = min(pause * 2, LONGEST_LOOK_SECONDS)
+        time.sleep(min(pause, left))
+        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
     return True
-
-
-def _unsafe(sentence: str) -> PermanentGatewayError:
-    return PermanentGatewayError(sentence, system="host", operation="find path")

@@ -1,0 +1,178 @@
+"""The parallel chown: give every entry of a clone to its owner.
+
+What it can never do: leave the clone's filesystem, follow a link, resolve a path a
+second time, give anything to root.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from provisioner.gateways.errors import Refused
+from provisioner.gateways.hosts.trees.run import EntryFailed, Told, run_walk
+
+OPERATION = "change ownership"
+HIGHEST_ID = 2**32 - 2
+"""The id above it, -1 for the kernel, means "leave as it is"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnershipProgress:
+    """`entries` are those handled so far: changed, right already, or failed."""
+
+    entries: int
+    changed: int
+    already_right: int
+    failed: int
+    seconds: float
+    entries_per_second: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnershipReport:
+    """What became of every entry, the root included.
+
+    `entries` = `changed` + `already_right` + `failed_count`. `failures` has the first
+    thousand; where there are more, `failures_file` has all of them, a JSON list
+    [path, errno] per line, and is the caller's to remove. `skipped` are mount points
+    and subvolumes, which were not entered. `privileges_cleared` counts the files that
+    lost a setuid or setgid bit, as chown(2) has it. `vanished` were listed, then gone.
+    """
+
+    entries: int
+    changed: int
+    already_right: int
+    failed_count: int
+    failures: tuple[EntryFailed, ...]
+    failures_file: Path | None
+    skipped: tuple[str, ...]
+    privileges_cleared: int
+    vanished: int
+    seconds: float
+    entries_per_second: float
+    is_stopped: bool
+
+
+def change_ownership(
+    root: Path,
+    *,
+    uid: int,
+    gid: int,
+    progress: Callable[[OwnershipProgress], None] | None = None,
+    processes: int | None = None,
+    threads: int | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> OwnershipReport:
+    """Give everything below `root`, and `root` itself, to `uid` and `gid`.
+
+    Safe to repeat and to kill at any point: what is right already is left alone.
+    `processes` and `threads` (in each) are chosen by what the first calls cost;
+    `should_stop` is asked about ten times a second.
+
+    Raises: ValueError for an id that is no ordinary user's or group's; Refused where
+    the root is no directory of its own or may not be given away; Unreachable when the
+    file server stops answering.
+
+    Source: fchownat(2), openat(2).
+    """
+    check_id(uid, what="uid")
+    check_id(gid, what="gid")
+    check_root(root, operation=OPERATION)
+
+    def relay(counts: Counter[str], seconds: float) -> None:
+        if progress is not None:
+            progress(_progress(counts, seconds=seconds))
+
+    told = run_walk(
+        {
+            "act": "own",
+            "root": str(root),
+            "uid": uid,
+            "gid": gid,
+            "processes": processes,
+            "threads": threads,
+        },
+        operation=OPERATION,
+        not_permitted=not_permitted(uid=uid, gid=gid),
+        progress=relay,
+        should_stop=should_stop,
+    )
+    relay(told.counts, told.seconds)
+    return _report(told)
+
+
+def check_id(number: int, *, what: str) -> None:
+    """Refuse what is not the id of an ordinary user or group: 0, -1 and beyond."""
+    if isinstance(number, bool) or not 0 < number <= HIGHEST_ID:
+        raise ValueError(f"{what} {number!r} is not one that files may be given to.")
+
+
+def check_root(root: Path, *, operation: str) -> None:
+    """Refuse a root that is not an absolute path to a real directory below "/".
+
+    Raises: Refused.
+    """
+    try:
+        found = root.lstat()
+    except OSError as error:
+        sentence = f"{root} cannot be looked at: {os.strerror(error.errno or 0)}."
+        raise Refused(sentence, system="host", operation=operation) from error
+    sentence = ""
+    if not root.is_absolute() or ".." in root.parts:
+        sentence = f"{root} is not an absolute path without '..'."
+    elif stat.S_ISLNK(found.st_mode):
+        sentence = f"{root} is a symbolic link, not a clone's own directory."
+    elif not stat.S_ISDIR(found.st_mode):
+        sentence = f"{root} is not a directory."
+    elif os.path.samestat(found, os.stat("/")):
+        sentence = f"{root} is the root of this host, not a clone."
+    if sentence:
+        raise Refused(sentence, system="host", operation=operation)
+
+
+def not_permitted(*, uid: int, gid: int) -> str:
+    """Say why this process may not give something away."""
+    if os.geteuid() != 0:
+        return (
+            f"it could not be given to uid {uid} and gid {gid}, because only root may "
+            f"give files to somebody else and this process runs as uid {os.geteuid()}"
+        )
+    return (
+        f"it could not be given to uid {uid} and gid {gid} although this process runs "
+        "as root: the export rule for this host lacks superuser access, or the process "
+        "lacks the capability CAP_CHOWN"
+    )
+
+
+def _progress(counts: Counter[str], *, seconds: float) -> OwnershipProgress:
+    return OwnershipProgress(
+        entries=counts["entries"],
+        changed=counts["done"],
+        already_right=counts["already"],
+        failed=counts["failed"],
+        seconds=seconds,
+        entries_per_second=counts["entries"] / max(seconds, 1e-6),
+    )
+
+
+def _report(told: Told) -> OwnershipReport:
+    counts = told.counts
+    return OwnershipReport(
+        entries=counts["entries"],
+        changed=counts["done"],
+        already_right=counts["already"],
+        failed_count=counts["failed"],
+        failures=tuple(told.failures),
+        failures_file=told.failures_file,
+        skipped=tuple(told.skipped),
+        privileges_cleared=counts["privileged"],
+        vanished=counts["vanished"],
+        seconds=told.seconds,
+        entries_per_second=counts["entries"] / max(told.seconds, 1e-6),
+        is_stopped=told.is_stopped,
+    )
