@@ -6,6 +6,7 @@ malformed value stops the process with a sentence.
 
 from __future__ import annotations
 
+import datetime as dt
 import secrets
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,7 @@ else:
         "default": {
             "ENGINE": "provisioner.embedded_postgres",
             "DATA_DIR": VAR_DIR / "postgres",
-            "NAME": "postgres",
+            "NAME": env.str("DATABASE_NAME", default="postgres"),
             **_connection,
         }
     }
@@ -182,31 +183,53 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "provisioner.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["provisioner.api.http.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.CursorPagination",
-    "PAGE_SIZE": 50,
+    "DEFAULT_METADATA_CLASS": None,
     "EXCEPTION_HANDLER": "provisioner.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+    "URL_FORMAT_OVERRIDE": None,
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Cloneyard",
-    "DESCRIPTION": "Built Perforce workspaces in seconds, from NetApp FlexClones.",
+    "DESCRIPTION": (
+        "Built Perforce workspaces in seconds, from NetApp FlexClones.\n\n"
+        "Get a token with `POST /api/v1/tokens`, then send it with each request: "
+        "`Authorization: Bearer TOKEN`. What takes a while is answered with 202; look "
+        "again, or let `?wait=SECONDS` hold the answer. With an `Idempotency-Key` a "
+        'request is safe to repeat. Errors are `{"detail", "code"}`: a sentence '
+        "for people, and a word for programs that does not change."
+    ),
     "VERSION": "v1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "COMPONENT_SPLIT_REQUEST": True,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "WorkspaceState": "provisioner.workspaces.models.Workspace.State",
+        "WorkspacePurpose": "provisioner.workspaces.models.Workspace.Purpose",
+        "TemplateState": "provisioner.workspaces.models.Template.State",
+        "OperationState": "provisioner.workspaces.models.Operation.State",
+        "OperationKind": "provisioner.workspaces.models.Operation.Kind",
+        "StepState": "provisioner.workspaces.models.Step.State",
+        "LineEnd": "provisioner.workspaces.models.LineEnd",
+        "ErrorCode": "provisioner.api.errors.CODES",
+    },
 }
 API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90)
-REST_KNOX = {"TOKEN_TTL": None, "TOKEN_LIMIT_PER_USER": None}
+# Our own token model takes the place of knox's; its migrations would still create
+# a table that nothing uses and that refers to our users.
+KNOX_TOKEN_MODEL = "accounts.ApiToken"
+MIGRATION_MODULES = {"knox": None}
+REST_KNOX = {
+    "TOKEN_TTL": dt.timedelta(days=API_TOKEN_DAYS),
+    "AUTH_HEADER_PREFIX": "Bearer",
+}
 
 # --- remote systems: secrets by site and by Perforce server, rows hold the rest
 

@@ -10,6 +10,7 @@ from django.contrib.auth.models import AbstractUser
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
+from knox.models import AbstractAuthToken
 
 
 class User(AbstractUser):
@@ -56,3 +57,15 @@ class User(AbstractUser):
     @property
     def is_administrator(self) -> bool:
         return self.is_active and self.is_staff
+
+
+class ApiToken(AbstractAuthToken):
+    """What a script sends instead of a password: kept as a hash, and it expires.
+
+    `token_key` is how the token begins, so that people can tell theirs apart.
+    """
+
+    name = models.CharField(max_length=100, blank=True)
+
+    def __str__(self) -> str:
+        return self.name or self.token_key

@@ -1,1 +1,114 @@
+"""Every refusal becomes {"detail": sentence, "code": stable word}, here alone."""
+
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.http import Http404, HttpRequest, JsonResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import exception_handler as rest_framework_handler
+
+from provisioner.workspaces.errors import ActionRefused
+
+# What the domain refuses.
+REFUSAL_STATUS = {
+    "invalid": 400,
+    "template_invalid": 400,
+    "not_allowed": 403,
+    "refused": 409,
+    "name_taken": 409,
+    "request_key_reused": 409,
+    "account_incomplete": 409,
+    "no_snapshot": 409,
+    "snapshot_gone": 409,
+    "workspace_busy": 409,
+    "workspace_retired": 409,
+    "nothing_to_retry": 409,
+    "template_busy": 409,
+    "state_changed": 409,
+}
+# What is refused before the domain sees it, and our own failure.
+OTHER_CODES = {
+    "parse_error": "The body is not JSON.",
+    "not_authenticated": "Nobody is signed in.",
+    "authentication_failed": "The token, or the username and password, are not right.",
+    "permission_denied": "A session needs its CSRF token.",
+    "not_found": "There is nothing here, or it is not yours to see.",
+    "method_not_allowed": "This address does not take this method.",
+    "too_large": "The body is larger than anything this API takes.",
+    "unsupported_media_type": "The body is not application/json.",
+    "internal_error": "Something went wrong in Cloneyard itself.",
+}
+
+
+def _meanings() -> Iterator[tuple[str, str]]:
+    yield from OTHER_CODES.items()
+    refusals = [ActionRefused]
+    while refusals:
+        refusal = refusals.pop()
+        refusals.extend(refusal.__subclasses__())
+        yield refusal.code, " ".join((refusal.__doc__ or "").split())
+
+
+# Every code with its meaning, for the schema.
+CODES = sorted(_meanings())
+
+NOT_SIGNED_IN = (
+    "Sign in first: send “Authorization: Bearer TOKEN”. "
+    "POST /api/v1/tokens gives a token for your username and password."
+)
+
+
+def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """Return the answer to what a view raised; None leaves a bug of ours to rise."""
+    if isinstance(exc, ActionRefused):
+        return Response(
+            {"detail": exc.sentence, "code": exc.code}, status=REFUSAL_STATUS[exc.code]
+        )
+    if isinstance(exc, Http404):
+        exc = exceptions.NotFound(OTHER_CODES["not_found"])
+    elif isinstance(exc, DjangoPermissionDenied):
+        exc = exceptions.PermissionDenied()
+    elif isinstance(exc, exceptions.NotAuthenticated):
+        exc.detail = exceptions.ErrorDetail(NOT_SIGNED_IN, exc.default_code)
+    response = rest_framework_handler(exc, context)
+    if response is not None:
+        assert isinstance(exc, exceptions.APIException)
+        response.data = _as_error(exc)
+    return response
+
+
+def _as_error(exc: exceptions.APIException) -> dict[str, Any]:
+    if isinstance(exc, exceptions.ValidationError):
+        fields = dict(_by_field(exc.detail))
+        sentences = (
+            f"{field}: {sentence}" if field else sentence
+            for field, sentence in fields.items()
+        )
+        return {"detail": " ".join(sentences), "code": "invalid", "fields": fields}
+    assert isinstance(exc.detail, exceptions.ErrorDetail)
+    return {"detail": str(exc.detail), "code": exc.detail.code}
+
+
+def _by_field(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the first sentence about each field; "" is the body as a whole."""
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            here = path if name == "non_field_errors" else f"{path}.{name}".lstrip(".")
+            yield from _by_field(inner, here)
+    elif isinstance(detail, list):
+        yield from _by_field(detail[0], path)
+    else:
+        yield path, str(detail)
+
+
+def server_error(request: HttpRequest) -> JsonResponse:
+    """Answer for a bug of ours, which the log has and the caller does not get."""
+    detail = (
+        "Something went wrong in Cloneyard itself. Asking again may help; "
+        "an administrator finds the details in the log."
+    )
+    return JsonResponse({"detail": detail, "code": "internal_error"}, status=500)

@@ -6,7 +6,6 @@ read, filled with the keyword arguments of the constructor.
 
 from __future__ import annotations
 
-import inspect
 from typing import ClassVar
 
 
@@ -16,7 +15,7 @@ class ActionRefused(Exception):
     code: ClassVar[str] = "refused"
 
     def __init__(self, sentence: str = "", /, **facts: object) -> None:
-        template = sentence or inspect.cleandoc(type(self).__doc__ or "")
+        template = sentence or " ".join((type(self).__doc__ or "").split())
         self.facts = facts
         self.sentence = template.format(**facts) if facts else template
         super().__init__(self.sentence)

@@ -74,8 +74,8 @@ def operations_visible_to(user: User) -> QuerySet[Operation]:
 def with_newest_operation(workspaces: QuerySet[Workspace]) -> QuerySet[Workspace]:
     """Give each workspace `newest_operations`: a list of one, or none; two queries."""
     newest = (
-        Operation.objects.order_by("workspace", "-created_at", "-id")
-        .distinct("workspace")
+        Operation.objects.order_by("workspace_id", "-created_at", "-id")
+        .distinct("workspace_id")
         .prefetch_related(Prefetch("steps", queryset=Step.objects.order_by("position")))
     )
     return workspaces.prefetch_related(

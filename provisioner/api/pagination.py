@@ -1,0 +1,88 @@
+"""Long lists in pages that stay right while rows come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Field, QuerySet
+from rest_framework.exceptions import NotFound
+from rest_framework.pagination import Cursor, CursorPagination
+from rest_framework.request import Request
+
+from provisioner.workspaces.errors import InvalidRequest
+
+
+class Pages(CursorPagination):
+    """Newest first, 50 at a time or what `limit` asks for, up to 200."""
+
+    ordering = "-id"
+    page_size = 50
+    largest_page_size = 200
+
+    def paginate_queryset(
+        self, queryset: QuerySet[Any], request: Request, view: Any = None
+    ) -> list[Any] | None:
+        field = queryset.model._meta.get_field(self.ordering.lstrip("-"))
+        assert isinstance(field, Field)
+        self.field = field
+        return super().paginate_queryset(queryset, request, view)
+
+    def get_page_size(self, request: Request) -> int:
+        """Raises: InvalidRequest for a limit that is not 1 to 200."""
+        limit = request.query_params.get("limit")
+        if limit is None:
+            return self.page_size
+        if not (limit.isascii() and limit.isdecimal() and len(limit) <= 3):
+            raise InvalidRequest("limit: a number is needed.")
+        if not 1 <= int(limit) <= self.largest_page_size:
+            raise InvalidRequest(f"limit: 1 to {self.largest_page_size} are possible.")
+        return int(limit)
+
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        """Raises: InvalidRequest for a cursor that we did not make."""
+        try:
+            cursor = super().decode_cursor(request)
+            if cursor is not None and cursor.position is not None:
+                self.field.to_python(cursor.position)
+        except (NotFound, ValidationError) as error:
+            raise InvalidRequest(
+                "This cursor is not one of ours: take it from “next” or “previous”."
+            ) from error
+        return cursor
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        link = {"type": "string", "nullable": True, "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["next", "previous", "results"],
+            "properties": {"next": link, "previous": link, "results": schema},
+        }
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        sizes = {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": self.largest_page_size,
+            "default": self.page_size,
+        }
+        return [
+            {
+                "name": "cursor",
+                "in": "query",
+                "description": "Where to go on: part of “next” and “previous”.",
+                "schema": {"type": "string"},
+            },
+            {
+                "name": "limit",
+                "in": "query",
+                "description": "How many at a time.",
+                "schema": sizes,
+            },
+        ]
+
+
+class TokenPages(Pages):
+    """Tokens are told apart by their hash, so their age orders them."""
+
+    ordering = "-created"

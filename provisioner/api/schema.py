@@ -1,0 +1,91 @@
+"""How OpenAPI tells what types cannot: refusals, waiting, pages, who may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.serializers import Serializer
+
+from provisioner.api.authentication import PasswordAuthentication, TokenAuthentication
+from provisioner.api.serializers import ErrorSerializer
+
+REFUSALS = {
+    400: "What was sent is not well formed.",
+    401: "Nobody is signed in, or the token or password is not right.",
+    403: "You may not do this.",
+    404: "There is nothing here, or it is not yours to see.",
+    409: "Not possible now; the code says why.",
+    413: "The body is too large.",
+    415: "The body is not application/json.",
+}
+WITH_BODY = (400, 413, 415)
+
+LOCATION = OpenApiParameter(
+    "Location",
+    OpenApiTypes.URI,
+    OpenApiParameter.HEADER,
+    description="Where to look at it again.",
+    response=[201, 202],
+)
+REQUEST_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
+    OpenApiParameter.HEADER,
+    description="Any string of yours. A request repeated with the same key answers "
+    "with what the first one made, also when both come at once.",
+)
+
+
+def described(
+    summary: str,
+    description: str = "",
+    *,
+    ok: type[Serializer[Any]] | None,
+    status: int = 200,
+    refused: Sequence[int] = (),
+    parameters: Sequence[OpenApiParameter | type[Serializer[Any]]] = (),
+    body: type[Serializer[Any]] | None = None,
+    operation_id: str | None = None,
+) -> Callable[[Any], Any]:
+    """Describe an operation of the API, with every answer that it can give."""
+    statuses = {401, *refused, *(WITH_BODY if body else ())}
+    if status in (201, 202):
+        parameters = (*parameters, LOCATION)
+    return extend_schema(
+        operation_id=operation_id,
+        summary=summary,
+        description=description or None,
+        request=body,
+        parameters=list(parameters),
+        responses={
+            status: ok,
+            **{
+                refusal: OpenApiResponse(ErrorSerializer, REFUSALS[refusal])
+                for refusal in sorted(statuses)
+            },
+        },
+    )
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """`Authorization: Bearer TOKEN`."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        return {"type": "http", "scheme": "bearer"}
+
+
+class PasswordScheme(OpenApiAuthenticationExtension):
+    """HTTP basic, to get a token."""
+
+    target_class = PasswordAuthentication
+    name = "password"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        return {"type": "http", "scheme": "basic"}

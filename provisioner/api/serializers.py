@@ -1,0 +1,475 @@
+"""Shapes that go out and come in; no decisions, and nothing is saved here."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.reverse import reverse
+
+from provisioner.accounts.models import ApiToken
+from provisioner.api.errors import CODES
+from provisioner.api.waiting import LONGEST_WAIT_SECONDS
+from provisioner.workspaces.models import (
+    LineEnd,
+    Operation,
+    Snapshot,
+    Step,
+    Template,
+    Workspace,
+    name_validator,
+)
+from provisioner.workspaces.workflow import WORKFLOWS
+
+LARGEST_CHANGE = 2**31 - 1  # Perforce changes are signed 32-bit numbers
+STEP_TITLES = {
+    (str(kind), spec.name): spec.title
+    for kind, specs in WORKFLOWS.items()
+    for spec in specs
+}
+
+
+class NameField(serializers.CharField):
+    """The name of a template or a workspace."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=40, trim_whitespace=False, **kwargs)
+        self.validators.append(name_validator)
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "integer", "minimum": 1},
+            {"type": "string", "minLength": 1, "maxLength": 255},
+        ]
+    }
+)
+class IdOrNameField(serializers.Field[int | str, Any, int | str, Any]):
+    """A number is an id, a string a name."""
+
+    def to_internal_value(self, data: Any) -> int | str:
+        if isinstance(data, int) and not isinstance(data, bool) and data > 0:
+            return data
+        if isinstance(data, str):
+            text = serializers.CharField(max_length=255, trim_whitespace=False)
+            return str(text.run_validation(data))
+        raise serializers.ValidationError("Give an id (a number) or a name.")
+
+
+# --- what goes wrong
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    detail = serializers.CharField(help_text="What happened, for people.")
+    code = serializers.ChoiceField(choices=CODES, help_text="Why, for programs.")
+    fields_ = serializers.DictField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="What is wrong with each field.",
+    )
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        fields["fields"] = fields.pop("fields_")
+        return fields
+
+
+# --- tokens
+
+
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    prefix = serializers.CharField(
+        source="token_key", help_text="How the token begins."
+    )
+    created_at = serializers.DateTimeField(source="created")
+    expires_at = serializers.DateTimeField(source="expiry")
+
+    class Meta:
+        model = ApiToken
+        fields: tuple[str, ...] = ("prefix", "name", "created_at", "expires_at")
+        read_only_fields = fields
+
+
+class TokenCreateSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(
+        max_length=100, default="", allow_blank=True, help_text="What it is for."
+    )
+
+
+class TokenCreatedSerializer(TokenSerializer):
+    token = serializers.CharField(help_text="Shown this once: keep it.")
+
+    class Meta(TokenSerializer.Meta):
+        fields: tuple[str, ...] = ("token", *TokenSerializer.Meta.fields)
+        read_only_fields = fields
+
+
+# --- templates and snapshots
+
+
+class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
+    lint = serializers.ListField(
+        child=serializers.JSONField(), help_text="What a reader should know."
+    )
+
+    class Meta:
+        model = Snapshot
+        fields = (
+            "id",
+            "template",
+            "name",
+            "change",
+            "have_count",
+            "have_digest",
+            "lint",
+            "sync_seconds",
+            "build_seconds",
+            "created_at",
+        )
+        read_only_fields = fields
+
+
+class SnapshotReferenceSerializer(serializers.ModelSerializer[Snapshot]):
+    class Meta:
+        model = Snapshot
+        fields = ("id", "name", "change")
+        read_only_fields = fields
+
+
+class DefaultSnapshot(TypedDict):
+    id: int
+    change: int
+
+
+class TemplateSerializer(serializers.ModelSerializer[Template]):
+    """`build_environment` is left out: people keep secrets there."""
+
+    site = serializers.CharField(source="site.name")
+    snapshot = serializers.SerializerMethodField(
+        help_text="What a new workspace is cloned from, null before the first build."
+    )
+    path = serializers.CharField()
+
+    class Meta:
+        model = Template
+        fields = (
+            "id",
+            "name",
+            "site",
+            "description",
+            "state",
+            "status_code",
+            "status_message",
+            "snapshot",
+            "path",
+            "view",
+            "stream",
+            "line_end",
+            "client_options",
+            "submit_options",
+            "build_command",
+            "build_timeout_seconds",
+            "ignore_patterns",
+            "volume_size_bytes",
+            "snapshots_to_keep",
+            "created_at",
+        )
+        read_only_fields = fields
+
+    def get_snapshot(self, template: Any) -> DefaultSnapshot | None:
+        if template.default_snapshot_id is None:
+            return None
+        return {
+            "id": template.default_snapshot_id,
+            "change": template.default_change,
+        }
+
+
+class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
+    site = serializers.CharField(max_length=40, help_text="The site's name.")
+    name = NameField()
+    line_end = serializers.ChoiceField(choices=LineEnd.choices, default=LineEnd.LOCAL)
+    build_environment = serializers.DictField(
+        child=serializers.CharField(allow_blank=True, trim_whitespace=False),
+        default=dict,
+        help_text="Variables for the build. They are not shown again.",
+    )
+
+    class Meta:
+        model = Template
+        validators = ()  # a taken name is the action's to refuse
+        fields = (
+            "name",
+            "site",
+            "description",
+            "view",
+            "stream",
+            "line_end",
+            "client_options",
+            "submit_options",
+            "build_command",
+            "build_environment",
+            "build_timeout_seconds",
+            "ignore_patterns",
+            "volume_size_bytes",
+            "snapshots_to_keep",
+        )
+
+    def validate_build_environment(self, variables: dict[str, str]) -> dict[str, str]:
+        for name in variables:
+            if not (name.isascii() and name.isidentifier()):
+                raise serializers.ValidationError(f"“{name}” names no variable.")
+        return variables
+
+
+class TemplateBuildSerializer(serializers.Serializer[Any]):
+    change = serializers.IntegerField(
+        min_value=1,
+        max_value=LARGEST_CHANGE,
+        allow_null=True,
+        default=None,
+        help_text="A submitted change; the newest if not given.",
+    )
+
+
+# --- operations
+
+
+class Progress(TypedDict, total=False):
+    done: int
+    total: int
+    unit: str
+    text: str
+
+
+class StepSerializer(serializers.ModelSerializer[Step]):
+    title = serializers.SerializerMethodField()
+    progress = serializers.SerializerMethodField(help_text="Any of these, or none.")
+    seconds = serializers.FloatField(
+        allow_null=True, help_text="How long its last attempt took."
+    )
+
+    class Meta:
+        model = Step
+        fields = (
+            "name",
+            "title",
+            "state",
+            "attempt",
+            "started_at",
+            "ended_at",
+            "seconds",
+            "progress",
+            "error_code",
+            "error_message",
+        )
+        read_only_fields = fields
+
+    def get_title(self, step: Step) -> str:
+        return STEP_TITLES.get((step.operation.kind, step.name), step.name)
+
+    def get_progress(self, step: Step) -> Progress:
+        progress: Progress = step.progress
+        return progress
+
+
+class OperationSerializer(serializers.ModelSerializer[Operation]):
+    requested_by = serializers.CharField(source="requested_by.username")
+    findings = serializers.DictField(
+        child=serializers.JSONField(),
+        allow_null=True,
+        help_text="Unsaved work that was found, by kind.",
+    )
+    steps = StepSerializer(many=True)
+
+    class Meta:
+        model = Operation
+        fields = (
+            "id",
+            "kind",
+            "workspace",
+            "template",
+            "state",
+            "status_code",
+            "status_message",
+            "findings",
+            "requested_by",
+            "created_at",
+            "ended_at",
+            "steps",
+        )
+        read_only_fields = fields
+
+
+class OperationSummarySerializer(serializers.ModelSerializer[Operation]):
+    """Where the newest operation is: enough for a progress line."""
+
+    steps_total = serializers.SerializerMethodField()
+    steps_done = serializers.SerializerMethodField()
+    current_steps = serializers.SerializerMethodField(
+        help_text="Those queued, running, to be tried again, or failed."
+    )
+
+    class Meta:
+        model = Operation
+        fields = ("id", "kind", "state", "steps_total", "steps_done", "current_steps")
+        read_only_fields = fields
+
+    def get_steps_total(self, operation: Operation) -> int:
+        return len(operation.steps.all())
+
+    def get_steps_done(self, operation: Operation) -> int:
+        settled = (Step.State.DONE, Step.State.SKIPPED)
+        return sum(step.state in settled for step in operation.steps.all())
+
+    @extend_schema_field(StepSerializer(many=True))
+    def get_current_steps(self, operation: Operation) -> Any:
+        idle = (Step.State.WAITING, Step.State.DONE, Step.State.SKIPPED)
+        current = [step for step in operation.steps.all() if step.state not in idle]
+        return StepSerializer(current, many=True).data
+
+
+# --- workspaces
+
+
+class WorkspaceLinks(TypedDict):
+    self: str
+    template: str
+    operations: str
+
+
+class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
+    owner = serializers.CharField(source="owner.username")
+    template = serializers.CharField(source="template.name")
+    template_id = serializers.IntegerField()
+    site = serializers.CharField(source="site.name")
+    snapshot = SnapshotReferenceSerializer()
+    change = serializers.IntegerField(
+        source="snapshot.change", help_text="What it equals when it is new."
+    )
+    path = serializers.CharField(help_text="Where its hosts see it.")
+    client = serializers.CharField(
+        source="client_name", help_text="The Perforce client, “” where it has none."
+    )
+    p4port = serializers.CharField(source="site.perforce_server.p4port")
+    p4_user = serializers.CharField()
+    ownership = serializers.DictField(
+        child=serializers.JSONField(),
+        allow_null=True,
+        help_text="Who made the files the owner's, and how that was checked.",
+    )
+    reconcile = serializers.DictField(
+        child=serializers.JSONField(),
+        allow_null=True,
+        help_text="What differed from the depot, where that was asked for.",
+    )
+    operation = serializers.SerializerMethodField()
+    links = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Workspace
+        fields = (
+            "id",
+            "name",
+            "state",
+            "status_code",
+            "status_message",
+            "owner",
+            "purpose",
+            "site",
+            "template",
+            "template_id",
+            "snapshot",
+            "change",
+            "path",
+            "client",
+            "p4port",
+            "p4_user",
+            "uid",
+            "gid",
+            "ownership",
+            "reconcile",
+            "created_at",
+            "ready_at",
+            "retired_at",
+            "operation",
+            "links",
+        )
+        read_only_fields = fields
+
+    @extend_schema_field(OperationSummarySerializer(allow_null=True))
+    def get_operation(self, workspace: Any) -> Any:
+        newest = next(iter(workspace.newest_operations), None)
+        return None if newest is None else OperationSummarySerializer(newest).data
+
+    def get_links(self, workspace: Workspace) -> WorkspaceLinks:
+        request = self.context.get("request")
+        workspaces = reverse("api:operation-list", request=request)
+        return {
+            "self": reverse("api:workspace-detail", [workspace.pk], request=request),
+            "template": reverse(
+                "api:template-detail", [workspace.template_id], request=request
+            ),
+            "operations": f"{workspaces}?workspace={workspace.pk}",
+        }
+
+
+class WorkspaceCreateSerializer(serializers.Serializer[Any]):
+    template = IdOrNameField(help_text="Its id or its name.")
+    site = serializers.CharField(
+        max_length=40,
+        required=False,
+        help_text="Needed where several sites have a template of that name.",
+    )
+    name = NameField(required=False, help_text="Made up if not given.")
+    purpose = serializers.ChoiceField(
+        choices=Workspace.Purpose.choices, default=Workspace.Purpose.DEVELOPMENT
+    )
+    snapshot = IdOrNameField(
+        required=False, help_text="Its id or its name; the newest if not given."
+    )
+    reconcile = serializers.BooleanField(
+        default=False, help_text="Compare all files with the depot before it is ready."
+    )
+
+
+# --- query strings
+
+
+class WaitQuery(serializers.Serializer[Any]):
+    wait = serializers.IntegerField(
+        min_value=0,
+        max_value=LONGEST_WAIT_SECONDS,
+        default=0,
+        help_text="Seconds to hold the answer until the workspace has settled. "
+        "The status says what was asked for; the state in the body, how it ended.",
+    )
+
+
+class WorkspaceRetireQuery(WaitQuery):
+    discard = serializers.BooleanField(
+        default=False, help_text="Retire it even where unsaved work would be lost."
+    )
+
+
+class WorkspaceListQuery(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(choices=Workspace.State.choices, required=False)
+    template = serializers.CharField(required=False, help_text="Its id or its name.")
+    name = serializers.CharField(required=False)
+    owner = serializers.CharField(required=False, help_text="A username.")
+
+
+class TemplateListQuery(serializers.Serializer[Any]):
+    name = serializers.CharField(required=False)
+    site = serializers.CharField(required=False)
+
+
+class SnapshotListQuery(serializers.Serializer[Any]):
+    template = serializers.CharField(required=False, help_text="Its id or its name.")
+
+
+class OperationListQuery(serializers.Serializer[Any]):
+    workspace = serializers.IntegerField(required=False, min_value=1)
+    template = serializers.IntegerField(required=False, min_value=1)

@@ -1,0 +1,26 @@
+"""Addresses under /api/: version 1, its schema, and a page to read it."""
+
+from __future__ import annotations
+
+from django.urls import path, re_path
+from django.views.generic import TemplateView
+from drf_spectacular.views import SpectacularJSONAPIView
+from rest_framework.routers import SimpleRouter
+
+from provisioner.api import viewsets
+
+app_name = "api"
+
+router = SimpleRouter(trailing_slash=False, use_regex_path=False)
+router.register("v1/tokens", viewsets.TokenViewSet, basename="token")
+router.register("v1/templates", viewsets.TemplateViewSet, basename="template")
+router.register("v1/snapshots", viewsets.SnapshotViewSet, basename="snapshot")
+router.register("v1/workspaces", viewsets.WorkspaceViewSet, basename="workspace")
+router.register("v1/operations", viewsets.OperationViewSet, basename="operation")
+
+urlpatterns = [
+    *router.urls,
+    path("schema/", SpectacularJSONAPIView.as_view(), name="schema"),
+    path("docs/", TemplateView.as_view(template_name="api/docs.html"), name="docs"),
+    re_path("", viewsets.NothingHere.as_view()),
+]

@@ -1,0 +1,394 @@
+"""The addresses under /api/v1/: each reads, or makes one call into the domain."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from django.db.models import Model, Q, QuerySet
+from django.http import Http404
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet
+
+from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.tokens import token_create, token_revoke, tokens_of
+from provisioner.api import serializers as s
+from provisioner.api.authentication import PasswordAuthentication
+from provisioner.api.http import AlwaysJson, request_key
+from provisioner.api.pagination import Pages, TokenPages
+from provisioner.api.schema import REQUEST_KEY, described
+from provisioner.api.waiting import wait_until_settled
+from provisioner.workspaces import actions, permissions, queries
+from provisioner.workspaces.errors import InvalidRequest
+from provisioner.workspaces.models import Operation, Site, Snapshot, Template, Workspace
+
+AnyModel = TypeVar("AnyModel", bound=Model)
+
+
+class ApiViewSet(GenericViewSet[Any]):
+    """What all have in common: JSON only, numbers as ids, pages, strict input."""
+
+    content_negotiation_class = AlwaysJson
+    pagination_class = Pages
+    lookup_value_converter = "int"
+
+    @property
+    def user(self) -> User:
+        assert isinstance(self.request.user, User)
+        return self.request.user
+
+    def read_body(self, shape: type[Serializer[Any]]) -> dict[str, Any]:
+        return _validated(shape, self.request.data)
+
+    def read_query(self, shape: type[Serializer[Any]]) -> dict[str, Any]:
+        # A plain dict: a QueryDict would be taken for an HTML form, where "" is absent.
+        return _validated(shape, self.request.query_params.dict())
+
+    def page_of(self, queryset: QuerySet[Any]) -> Response:
+        page = self.paginate_queryset(queryset)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+def _validated(shape: type[Serializer[Any]], data: Any) -> dict[str, Any]:
+    serializer = shape(data=data)
+    serializer.is_valid(raise_exception=True)
+    validated: dict[str, Any] = serializer.validated_data
+    return validated
+
+
+def _of_template(value: str) -> Q:
+    """Match rows of the template with this id or name."""
+    if value.isascii() and value.isdecimal():
+        return Q(template_id=int(value))
+    return Q(template__name=value)
+
+
+def _chosen(
+    rows: QuerySet[AnyModel], *, word: str, id_or_name: int | str, hint: str = ""
+) -> AnyModel:
+    """Return the one row that was meant.
+
+    Raises: InvalidRequest where there is none, or more than one of that name.
+    """
+    field = "pk" if isinstance(id_or_name, int) else "name"
+    found = list(rows.filter(**{field: id_or_name})[:2])
+    if not found:
+        raise InvalidRequest(f"There is no {word} “{id_or_name}”.")
+    if len(found) > 1:
+        raise InvalidRequest(f"There is more than one {word} “{id_or_name}”. {hint}")
+    return found[0]
+
+
+class TokenViewSet(ApiViewSet):
+    """Your API tokens."""
+
+    queryset = ApiToken.objects.none()
+    serializer_class = s.TokenSerializer
+    pagination_class = TokenPages
+    lookup_field = "token_key"
+    lookup_url_kwarg = "prefix"
+    lookup_value_converter = "slug"
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        return tokens_of(self.user)
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        # A token cannot make another, or revoking one would not end its access.
+        if self.request is not None and self.request.method == "POST":
+            return [PasswordAuthentication(), SessionAuthentication()]
+        return super().get_authenticators()
+
+    @described("List your tokens", ok=s.TokenSerializer, refused=[400])
+    def list(self, request: Request) -> Response:
+        return self.page_of(self.get_queryset())
+
+    @described(
+        "Make a token",
+        "Send your username and password with HTTP basic, or be signed in. The token "
+        "is in this answer alone.",
+        body=s.TokenCreateSerializer,
+        ok=s.TokenCreatedSerializer,
+        status=201,
+        refused=[403],
+    )
+    def create(self, request: Request) -> Response:
+        asked = self.read_body(s.TokenCreateSerializer)
+        token, secret = token_create(by=self.user, name=asked["name"])
+        body = {**s.TokenSerializer(token).data, "token": secret}
+        where = reverse("api:token-detail", [token.token_key], request=request)
+        return Response(body, status=201, headers={"Location": where})
+
+    @described("Revoke a token", ok=None, status=204, refused=[403, 404])
+    def destroy(self, request: Request, prefix: str) -> Response:
+        token_revoke(self.get_object())
+        return Response(status=204)
+
+
+class TemplateViewSet(ApiViewSet):
+    """What workspaces are cloned from."""
+
+    queryset = Template.objects.none()
+    serializer_class = s.TemplateSerializer
+
+    def get_queryset(self) -> QuerySet[Template]:
+        return queries.templates_visible_to(self.user)
+
+    @described(
+        "List templates",
+        ok=s.TemplateSerializer,
+        refused=[400],
+        parameters=[s.TemplateListQuery],
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(s.TemplateListQuery)
+        templates = self.get_queryset()
+        if "name" in query:
+            templates = templates.filter(name=query["name"])
+        if "site" in query:
+            templates = templates.filter(site__name=query["site"])
+        return self.page_of(templates)
+
+    @described("Look at a template", ok=s.TemplateSerializer, refused=[404])
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @described(
+        "Define a template",
+        "For administrators. Nothing is made on ONTAP or Perforce before its build.",
+        body=s.TemplateCreateSerializer,
+        ok=s.TemplateSerializer,
+        status=201,
+        refused=[403, 409],
+    )
+    def create(self, request: Request) -> Response:
+        permissions.require(permissions.can_manage_templates(self.user))
+        asked = self.read_body(s.TemplateCreateSerializer)
+        site = _chosen(Site.objects.all(), word="site", id_or_name=asked.pop("site"))
+        template = actions.template_create(by=self.user, site=site, **asked)
+        body = self.get_serializer(self.get_queryset().get(pk=template.pk)).data
+        where = reverse("api:template-detail", [template.pk], request=request)
+        return Response(body, status=201, headers={"Location": where})
+
+    @described(
+        "Build a template",
+        "For administrators. The answer is the operation to follow.",
+        body=s.TemplateBuildSerializer,
+        ok=s.OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        operation_id="templates_build",
+    )
+    @action(methods=["post"], detail=True)
+    def build(self, request: Request, pk: int) -> Response:
+        template = self.get_object()
+        permissions.require(permissions.can_manage_templates(self.user))
+        asked = self.read_body(s.TemplateBuildSerializer)
+        operation = actions.template_build(
+            by=self.user, template=template, change=asked["change"]
+        )
+        operation = queries.operations_visible_to(self.user).get(pk=operation.pk)
+        where = reverse("api:operation-detail", [operation.pk], request=request)
+        return Response(
+            s.OperationSerializer(operation).data,
+            status=202,
+            headers={"Location": where},
+        )
+
+
+class SnapshotViewSet(ApiViewSet):
+    """Published snapshots of templates."""
+
+    queryset = Snapshot.objects.none()
+    serializer_class = s.SnapshotSerializer
+
+    def get_queryset(self) -> QuerySet[Snapshot]:
+        return queries.snapshots_visible_to(self.user)
+
+    @described(
+        "List snapshots",
+        ok=s.SnapshotSerializer,
+        refused=[400],
+        parameters=[s.SnapshotListQuery],
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(s.SnapshotListQuery)
+        snapshots = self.get_queryset()
+        if "template" in query:
+            snapshots = snapshots.filter(_of_template(query["template"]))
+        return self.page_of(snapshots)
+
+    @described("Look at a snapshot", ok=s.SnapshotSerializer, refused=[404])
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
+
+
+class WorkspaceViewSet(ApiViewSet):
+    """Workspaces: yours, or everybody's for administrators."""
+
+    queryset = Workspace.objects.none()
+    serializer_class = s.WorkspaceSerializer
+
+    def get_queryset(self) -> QuerySet[Workspace]:
+        return queries.with_newest_operation(queries.workspaces_visible_to(self.user))
+
+    @described(
+        "List workspaces",
+        "Retired ones too, unless `state` says otherwise.",
+        ok=s.WorkspaceSerializer,
+        refused=[400],
+        parameters=[s.WorkspaceListQuery],
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(s.WorkspaceListQuery)
+        workspaces = self.get_queryset()
+        if "state" in query:
+            workspaces = workspaces.filter(state=query["state"])
+        if "template" in query:
+            workspaces = workspaces.filter(_of_template(query["template"]))
+        if "name" in query:
+            workspaces = workspaces.filter(name=query["name"])
+        if "owner" in query:
+            workspaces = workspaces.filter(owner__username=query["owner"])
+        return self.page_of(workspaces)
+
+    @described(
+        "Ask for a workspace",
+        "Answers 202 at once, or with `wait` when the workspace has settled: look at "
+        "`state`, and at `status_message` where it is not `ready`.",
+        body=s.WorkspaceCreateSerializer,
+        ok=s.WorkspaceSerializer,
+        status=202,
+        refused=[403, 409],
+        parameters=[s.WaitQuery, REQUEST_KEY],
+    )
+    def create(self, request: Request) -> Response:
+        seconds = self.read_query(s.WaitQuery)["wait"]
+        asked = self.read_body(s.WorkspaceCreateSerializer)
+        template = self._template(asked)
+        workspace = actions.workspace_create(
+            by=self.user,
+            template=template,
+            snapshot=self._snapshot(asked, template=template),
+            name=asked.get("name", ""),
+            purpose=asked["purpose"],
+            wants_reconcile=asked["reconcile"],
+            request_key=request_key(request),
+        )
+        return self._settled(workspace.pk, seconds=seconds, status=202)
+
+    def _template(self, asked: dict[str, Any]) -> Template:
+        templates = queries.templates_visible_to(self.user)
+        if "site" in asked:
+            templates = templates.filter(site__name=asked["site"])
+        return _chosen(
+            templates,
+            word="template",
+            id_or_name=asked["template"],
+            hint="Say at which site.",
+        )
+
+    def _snapshot(
+        self, asked: dict[str, Any], *, template: Template
+    ) -> Snapshot | None:
+        if "snapshot" not in asked:
+            return None
+        snapshots = queries.snapshots_visible_to(self.user).filter(template=template)
+        return _chosen(
+            snapshots,
+            word=f"snapshot of {template.name}",
+            id_or_name=asked["snapshot"],
+        )
+
+    @described(
+        "Look at a workspace",
+        ok=s.WorkspaceSerializer,
+        refused=[400, 404],
+        parameters=[s.WaitQuery],
+    )
+    def retrieve(self, request: Request, pk: int) -> Response:
+        seconds = self.read_query(s.WaitQuery)["wait"]
+        workspace = self.get_object()
+        if not seconds:
+            return Response(self.get_serializer(workspace).data)
+        return self._settled(workspace.pk, seconds=seconds, status=200)
+
+    @described(
+        "Retire a workspace",
+        "Unsaved work stops it, unless `discard` is true: the workspace is then "
+        "`ready` again, and its operation lists what was found.",
+        ok=s.WorkspaceSerializer,
+        status=202,
+        refused=[400, 403, 404, 409],
+        parameters=[s.WorkspaceRetireQuery],
+    )
+    def destroy(self, request: Request, pk: int) -> Response:
+        query = self.read_query(s.WorkspaceRetireQuery)
+        workspace = self.get_object()
+        actions.workspace_retire(
+            by=self.user, workspace=workspace, discard=query["discard"]
+        )
+        return self._settled(workspace.pk, seconds=query["wait"], status=202)
+
+    @described(
+        "Go on with a workspace that failed",
+        ok=s.WorkspaceSerializer,
+        status=202,
+        refused=[400, 403, 404, 409],
+        parameters=[s.WaitQuery],
+        operation_id="workspaces_retry",
+    )
+    @action(methods=["post"], detail=True)
+    def retry(self, request: Request, pk: int) -> Response:
+        seconds = self.read_query(s.WaitQuery)["wait"]
+        workspace = self.get_object()
+        actions.workspace_retry(by=self.user, workspace=workspace)
+        return self._settled(workspace.pk, seconds=seconds, status=202)
+
+    def _settled(self, workspace_id: int, *, seconds: int, status: int) -> Response:
+        """Answer with the workspace as it is after the wait, and where it is."""
+        wait_until_settled(workspace_id, seconds=seconds)
+        workspace = self.get_queryset().get(pk=workspace_id)
+        body = self.get_serializer(workspace).data
+        where = reverse("api:workspace-detail", [workspace_id], request=self.request)
+        headers = {"Location": where} if status == 202 else {}
+        return Response(body, status=status, headers=headers)
+
+
+class OperationViewSet(ApiViewSet):
+    """What was asked for and takes a while, step by step."""
+
+    queryset = Operation.objects.none()
+    serializer_class = s.OperationSerializer
+
+    def get_queryset(self) -> QuerySet[Operation]:
+        return queries.operations_visible_to(self.user)
+
+    @described(
+        "List operations",
+        ok=s.OperationSerializer,
+        refused=[400],
+        parameters=[s.OperationListQuery],
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(s.OperationListQuery)
+        return self.page_of(self.get_queryset().filter(**query))
+
+    @described("Look at an operation", ok=s.OperationSerializer, refused=[404])
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
+
+
+class NothingHere(APIView):
+    """The answer to every other address below /api/."""
+
+    schema = None
+    content_negotiation_class = AlwaysJson
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise Http404

@@ -1,0 +1,112 @@
+"""GET /api/v1/operations."""
+
+from __future__ import annotations
+
+import pytest
+from rest_framework.test import APIClient
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions, states
+from provisioner.workspaces.models import Operation, Template, Workspace
+
+OPERATIONS = "/api/v1/operations"
+
+
+@pytest.fixture
+def provision(workspace: Workspace) -> Operation:
+    return workspace.operations.get()
+
+
+@pytest.fixture
+def build(template: Template, admin: User) -> Operation:
+    return actions.template_build(by=admin, template=template)
+
+
+def test_the_owner_and_administrators_follow_the_steps(
+    as_alice: APIClient, as_admin: APIClient, provision: Operation
+) -> None:
+    step = provision.steps.get(name="clone")
+    states.start_step(step)
+    states.record_progress(step, {"done": 1, "total": 2, "unit": "things"})
+
+    for client in (as_alice, as_admin):
+        body = client.get(f"{OPERATIONS}/{provision.pk}").json()
+        assert body["kind"] == "provision"
+        assert body["workspace"] == provision.workspace_id
+        assert body["template"] is None
+        assert body["requested_by"] == "alice"
+        clone, export = body["steps"][:2]
+        assert clone["title"] == "Clone the snapshot"
+        assert (clone["state"], clone["attempt"]) == ("running", 1)
+        assert clone["progress"] == {"done": 1, "total": 2, "unit": "things"}
+        assert clone["started_at"] is not None
+        assert clone["seconds"] is None
+        assert (export["state"], export["started_at"]) == ("waiting", None)
+
+
+def test_a_step_that_ended_says_how_long_it_took(
+    as_alice: APIClient, provision: Operation
+) -> None:
+    step = provision.steps.get(name="clone")
+    states.start_step(step)
+    states.finish_step(step, result={})
+
+    body = as_alice.get(f"{OPERATIONS}/{provision.pk}").json()
+
+    assert body["steps"][0]["state"] == "done"
+    assert body["steps"][0]["seconds"] >= 0
+
+
+def test_a_stranger_sees_builds_alone(
+    as_carol: APIClient, provision: Operation, build: Operation
+) -> None:
+    assert as_carol.get(f"{OPERATIONS}/{provision.pk}").status_code == 404
+    assert as_carol.get(f"{OPERATIONS}/{build.pk}").status_code == 200
+    (row,) = as_carol.get(OPERATIONS).json()["results"]
+    assert row["id"] == build.pk
+
+
+def test_nobody_sees_operations(as_nobody: APIClient, provision: Operation) -> None:
+    assert as_nobody.get(OPERATIONS).status_code == 401
+    assert as_nobody.get(f"{OPERATIONS}/{provision.pk}").status_code == 401
+
+
+def test_operations_are_filtered(
+    as_alice: APIClient, provision: Operation, build: Operation
+) -> None:
+    def ids(**query: object) -> list[int]:
+        return [row["id"] for row in as_alice.get(OPERATIONS, query).json()["results"]]
+
+    assert sorted(ids()) == sorted([provision.pk, build.pk])
+    assert ids(workspace=provision.workspace_id) == [provision.pk]
+    assert ids(template=build.template_id) == [build.pk]
+    assert ids(workspace=999999) == []
+    assert ids(workspace=2**70) == []
+
+
+@pytest.mark.parametrize("query", [{"workspace": "x"}, {"template": "-1"}])
+def test_a_malformed_filter_is_refused(
+    as_alice: APIClient, query: dict[str, str]
+) -> None:
+    response = as_alice.get(OPERATIONS, query)
+
+    assert response.status_code == 400
+    assert list(response.json()["fields"]) == list(query)
+
+
+def test_the_list_is_bounded_in_queries(
+    as_alice: APIClient,
+    alice: User,
+    workspace: Workspace,
+    django_assert_max_num_queries,
+) -> None:
+    for number in range(4):
+        actions.workspace_create(
+            by=alice, template=workspace.template, name=f"w{number}"
+        )
+
+    # The token, its owner's other tokens; the page, its steps.
+    with django_assert_max_num_queries(4):
+        body = as_alice.get(OPERATIONS).json()
+
+    assert len(body["results"]) == 5
