@@ -9,24 +9,9 @@ import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from provisioner.gateways.errors import Busy, Refused, Unreachable
-from provisioner.gateways.hosts.mount_options import (
-    MountOptionRefused,
-    check_mount_options,
-)
-
-__all__ = [
-    "Mount",
-    "MountOptionRefused",
-    "check_mount_options",
-    "find_mount",
-    "mounts_below",
-    "path_below",
-    "wait_until_gone",
-    "wait_until_visible",
-]
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.01, 0.5
 
@@ -103,8 +88,8 @@ def path_below(mount_root: Path, *, junction_path: str) -> Path:
 
     Raises: Refused.
     """
-    parts = PurePosixPath(junction_path).parts
-    if len(parts) < 2 or parts[0] != "/" or ".." in parts or "\0" in junction_path:
+    parts = junction_path.split("/")
+    if parts[0] or not all(parts[1:]) or {".", ".."} & set(parts):
         raise _refused(
             f"{junction_path!r} is not a junction path: it begins with '/', names "
             "something, and has no '..' in it."
@@ -161,8 +146,8 @@ def wait_until_visible(path: Path, *, timeout_seconds: float) -> None:
 
     if not _wait(is_visible, timeout_seconds=timeout_seconds):
         raise Unreachable(
-            f"{path} did not appear on this host within {timeout_seconds:g} seconds. Is "
-            "the namespace mounted, and does the export policy admit this host?",
+            f"{path} did not appear on this host within {timeout_seconds:g} s. Is the "
+            "namespace mounted, and does the export policy admit this host?",
             system="host",
             operation="wait for junction",
         )
@@ -183,7 +168,8 @@ def wait_until_gone(path: Path, *, timeout_seconds: float) -> None:
 
     if not _wait(is_gone, timeout_seconds=timeout_seconds):
         raise Busy(
-            f"{path} is still there after {timeout_seconds:g} seconds.",
+            f"{path} is still there after {timeout_seconds:g} s. Somebody may be using "
+            "it: look with fuser -m.",
             system="host",
             operation="wait for junction",
         )
