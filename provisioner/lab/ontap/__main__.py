@@ -1,0 +1,66 @@
+"""``python -m provisioner.lab.ontap --root DIR``: the lab's ONTAP alone.
+
+Prints one JSON line when ready and serves until SIGTERM or SIGINT. The password comes
+from ``LAB_ONTAP_PASSWORD`` or from ``DIR/password``, which is made when absent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from provisioner.lab.ontap.array import forget
+from provisioner.lab.ontap.config import OntapConfig
+from provisioner.lab.ontap.conventions.values import size
+from provisioner.lab.ontap.server import OntapLab
+
+
+def main() -> int:
+    """Serve until told to stop."""
+    arguments = _parse()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    if arguments.forget:
+        forget(arguments.root)
+        return 0
+    config = OntapConfig(
+        arguments.root,
+        host=arguments.host,
+        port=arguments.port,
+        user=arguments.user,
+        password=os.environ.get("LAB_ONTAP_PASSWORD"),
+        svm=arguments.svm,
+        aggregate=arguments.aggregate,
+        btrfs_bytes=arguments.btrfs,
+    )
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with OntapLab(config) as lab:
+        print(json.dumps(lab.describe()), flush=True)
+        stopped.wait()
+    return 0
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m provisioner.lab.ontap")
+    parser.add_argument("--root", type=Path, required=True, help="keeps all state")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--user", default="admin")
+    parser.add_argument("--svm", default="svm_dev")
+    parser.add_argument("--aggregate", default="aggr1")
+    parser.add_argument(
+        "--btrfs", type=size, metavar="SIZE", help="mount a btrfs image (root only)"
+    )
+    parser.add_argument("--forget", action="store_true", help="remove the root and end")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

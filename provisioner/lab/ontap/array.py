@@ -1,0 +1,249 @@
+"""The simulated array: its parts, where they keep things, and how it starts and ends.
+
+At the start, files and state are brought to agree: junctions of a killed lab are
+dropped and made again, half-made trees are removed, unfinished jobs run again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import shutil
+import threading
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+from provisioner.lab.ontap.config import OntapConfig
+from provisioner.lab.ontap.dataplane.loop import detach_image
+from provisioner.lab.ontap.dataplane.plane import choose_plane
+from provisioner.lab.ontap.dataplane.usage import Usage
+from provisioner.lab.ontap.faults import Faults
+from provisioner.lab.ontap.jobs import Jobs, now_text
+from provisioner.lab.ontap.namespace import choose_namespace
+from provisioner.lab.ontap.operations.verbs import VERBS
+from provisioner.lab.ontap.records import LIVE, ExportPolicy, Snapshot, Svm, Volume
+from provisioner.lab.ontap.store import Store
+
+FIRST_POLICY_ID = 8589934593
+FIRST_MSID = 2147484673
+ROOT_VOLUME_BYTES = 1 << 30
+
+_OPEN_TO_ALL: dict[str, object] = {
+    "index": 1,
+    "clients": [{"match": "0.0.0.0/0"}, {"match": "::/0"}],
+    "protocols": ["any"],
+    "ro_rule": ["any"],
+    "rw_rule": ["any"],
+    "superuser": ["any"],
+    "anonymous_user": "65534",
+    "allow_suid": True,
+    "allow_device_creation": True,
+    "chown_mode": "restricted",
+    "ntfs_unix_security": "fail",
+}
+
+
+class Array:
+    """One cluster with its SVM, state and files below ``config.root``."""
+
+    def __init__(self, config: OntapConfig) -> None:
+        """Open the root, making what is missing; nothing runs yet.
+
+        Raises: BlockingIOError when another lab uses the root.
+        """
+        self.config = config
+        self.settings = config.settings
+        self.log = logging.getLogger("cloneyard.lab.ontap")
+        self.root = config.root.resolve()
+        self._make_directories()
+        self._lock_file = _lock(self.root / "lock")
+        self.plane = choose_plane(self.root / "data")
+        self.namespace = choose_namespace(self.root / "svm")
+        self.store = Store(self.root / "state.sqlite3")
+        self.faults = Faults()
+        self.usage = Usage(self)
+        self.jobs = Jobs(
+            self, store=self.store, verbs=VERBS, threads=config.job_threads
+        )
+        self._volume_locks: defaultdict[str, threading.RLock] = defaultdict(
+            threading.RLock
+        )
+
+    def _make_directories(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        for name, mode in (("data", 0o711), ("svm", 0o755)):
+            (self.root / name).mkdir(mode=mode, exist_ok=True)
+        for name, mode in (("volumes", 0o711), ("snapshots", 0o700)):
+            (self.root / "data" / name).mkdir(mode=mode, exist_ok=True)
+
+    # --- where things are
+
+    def volume_path(self, volume: Volume) -> Path:
+        """Return the directory with the volume's files."""
+        return self.root / "data" / "volumes" / volume.uuid
+
+    def snapshot_path(self, snapshot: Snapshot) -> Path:
+        """Return the directory with the snapshot's files."""
+        return self.root / "data" / "snapshots" / snapshot.uuid
+
+    def mount_root(self, svm: Svm) -> Path:
+        """Return the top of the SVM's namespace."""
+        return self.root / "svm" / svm.name / "ns"
+
+    def identity(self, name: str) -> str:
+        """Return the uuid of something that there is one of, such as the cluster."""
+        with self.store.transaction():
+            value = self.store.setting(f"uuid.{name}")
+            if value is None:
+                value = str(uuid.uuid4())
+                self.store.remember(f"uuid.{name}", value)
+        return str(value)
+
+    @contextlib.contextmanager
+    def busy(self, *volume_uuids: str) -> Iterator[None]:
+        """Let one job at a time work on each of the volumes."""
+        with contextlib.ExitStack() as stack:
+            for key in sorted(set(volume_uuids)):
+                stack.enter_context(self._volume_locks[key])
+            yield
+
+    # --- start and end
+
+    def start(self) -> None:
+        """Bring files and state to agree and go on with unfinished jobs."""
+        self.namespace.part_all(self.root / "svm")
+        self._seed_svm(self.config.svm)
+        self._drop_strays()
+        for svm in self.store.select(Svm):
+            self._open_namespace(svm)
+        self.jobs.resume()
+
+    def stop(self) -> None:
+        """End the jobs, take the namespace apart and let go of the root."""
+        self.faults.release()
+        self.jobs.stop()
+        self.namespace.part_all(self.root / "svm")
+        self.store.close()
+        self._lock_file.close()
+
+    def _seed_svm(self, name: str) -> None:
+        if self.store.select(Svm, name=name):
+            return
+        svm = Svm(str(uuid.uuid4()), name=name, root_volume_uuid=str(uuid.uuid4()))
+        policy = ExportPolicy(
+            self.store.next_number("export_policy", start=FIRST_POLICY_ID),
+            svm_uuid=svm.uuid,
+            name="default",
+            rules=[_OPEN_TO_ALL],
+        )
+        root_volume = Volume(
+            svm.root_volume_uuid,
+            svm_uuid=svm.uuid,
+            name=f"{name}_root",
+            size_bytes=ROOT_VOLUME_BYTES,
+            create_time=now_text(),
+            export_policy_id=policy.id,
+            msid=self.store.next_number("msid", start=FIRST_MSID),
+            phase=LIVE,
+            junction_path="/",
+            guarantee="none",
+            is_svm_root=True,
+        )
+        path = self.volume_path(root_volume)
+        self.plane.create(path)
+        path.chmod(0o755)
+        with self.store.transaction():
+            self.store.save(svm)
+            self.store.save(policy)
+            self.store.save(root_volume)
+
+    def _drop_strays(self) -> None:
+        """Remove trees that no row speaks of: their job never got to its end."""
+        known = {row.uuid for row in self.store.select(Volume)}
+        known |= {row.uuid for row in self.store.select(Snapshot)}
+        for directory in ("volumes", "snapshots"):
+            for path in sorted((self.root / "data" / directory).iterdir()):
+                name, _, step = path.name.partition(".")
+                whole = path.with_name(name)
+                if step == "new" and name in known and not whole.exists():
+                    path.rename(whole)  # a restore was cut off in its last step
+                elif step or name not in known:
+                    self.plane.remove(path)
+
+    def _open_namespace(self, svm: Svm) -> None:
+        top = self.mount_root(svm)
+        top.parent.mkdir(exist_ok=True)
+        if top.is_symlink():
+            top.unlink()
+        mounted = [
+            volume
+            for volume in self.store.select(Volume, svm_uuid=svm.uuid, phase=LIVE)
+            if volume.junction_path is not None
+        ]
+        for volume in sorted(mounted, key=lambda row: len(row.junction_path or "")):
+            at = top / (volume.junction_path or "").lstrip("/")
+            try:
+                if at.is_symlink():
+                    at.unlink()
+                self.namespace.join(self.volume_path(volume), at=at)
+            except OSError:
+                self.log.exception("volume %s cannot be mounted again", volume.name)
+                self.store.save(replace(volume, junction_path=None))
+
+    # --- space
+
+    def filesystem(self) -> os.statvfs_result:
+        """Return the size and the free space of the filesystem below the lab."""
+        return os.statvfs(self.root / "data")
+
+    def aggregate_bytes(self) -> tuple[int, int]:
+        """Return the size and the available bytes of the aggregate."""
+        status = self.filesystem()
+        size, free = (
+            status.f_blocks * status.f_frsize,
+            status.f_bavail * status.f_frsize,
+        )
+        if self.settings.aggregate_bytes is not None:
+            used = self.usage.total_bytes()
+            size = self.settings.aggregate_bytes
+            free = min(free, max(0, size - used))
+        if self.settings.aggregate_is_full:
+            free = 0
+        return size, max(0, free - self.usage.reserved_bytes())
+
+
+def _lock(path: Path) -> IO[str]:
+    handle = path.open("w")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.close()
+        raise
+    return handle
+
+
+def forget(root: Path) -> None:
+    """Remove a stopped lab with all its volumes.
+
+    Raises: BlockingIOError when a lab uses the root.
+    """
+    if not root.exists():
+        return
+    handle = _lock(root / "lock")
+    try:
+        choose_namespace(root).part_all(root / "svm")
+        if os.path.ismount(root / "data"):
+            detach_image(root)
+        else:
+            plane = choose_plane(root)
+            for path in root.glob("data/*/*"):
+                plane.remove(path)
+        shutil.rmtree(root)
+    finally:
+        handle.close()

@@ -1,0 +1,64 @@
+"""What the lab's ONTAP is started with, and what can be changed while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+GB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Behaviour that ``/lab/settings`` changes while the lab runs.
+
+    clone_reown: a FlexClone with uid and gid re-owns the whole tree.
+    strict: unknown fields are refused (262179, 262197).
+    location: a new volume's Location names it, or has its uuid.
+    refusals: a check that may fail early or late fails in the answer, or in the job.
+    failed_job: with return_timeout, a failed job gives an HTTP error, or 202 as ever.
+    clone_guarantee: ``guarantee`` is accepted when a FlexClone is created.
+    """
+
+    clone_reown: bool = True
+    strict: bool = True
+    location: Literal["name", "uuid"] = "name"
+    refusals: Literal["answer", "job"] = "answer"
+    failed_job: Literal["error", "job"] = "error"
+    clone_guarantee: bool = True
+    job_retention_seconds: float = 300.0
+    recovery_queue_seconds: float = 0.0
+    max_volumes_per_svm: int = 12_000
+    max_clones_per_volume: int = 32_767
+    max_snapshots_per_volume: int = 1_023
+    max_volume_bytes: int = 300 << 40
+    # None: as large as the filesystem that holds the lab.
+    aggregate_bytes: int | None = None
+    aggregate_is_full: bool = False
+
+
+@dataclass(frozen=True)
+class OntapConfig:
+    """Everything needed to start; `root` keeps all state between starts.
+
+    password: None takes the one kept in ``root/password``, made up when absent.
+    port: 0 takes a free one. btrfs_bytes: make and mount an image of that size.
+    data_lif: the address that the data LIF reports.
+    """
+
+    root: Path
+    host: str = "127.0.0.1"
+    port: int = 0
+    user: str = "admin"
+    password: str | None = field(default=None, repr=False)
+    svm: str = "svm_dev"
+    aggregate: str = "aggr1"
+    cluster: str = "lab"
+    node: str = "node1"
+    version: tuple[int, int, int] = (9, 16, 1)
+    data_lif: str = "127.0.0.1"
+    btrfs_bytes: int | None = None
+    threads: int = 16
+    job_threads: int = 8
+    settings: Settings = field(default_factory=Settings)

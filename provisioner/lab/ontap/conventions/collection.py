@@ -1,0 +1,205 @@
+"""Collections and instances: filters, order, pages and the shape of the answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import quote
+
+from provisioner.lab.ontap.conventions.fields import FieldSet, Flat, Wanted, values_of
+from provisioner.lab.ontap.conventions.query import Scalar, parse_filter
+from provisioner.lab.ontap.errors import OntapError
+from provisioner.lab.ontap.http import Call, Reply
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+T = TypeVar("T")
+
+MAXIMUM_RECORDS = 10_000
+_GET_SECONDS = 15
+
+
+@dataclass(frozen=True)
+class Resource(Generic[T]):
+    """How rows of one kind become records.
+
+    order: the fields that decide the order when the request does not.
+    """
+
+    fields: FieldSet
+    view: Callable[[Array, T], Flat]
+    href: Callable[[Array, T], str]
+    order: tuple[str, ...] = ("uuid",)
+
+    def record(self, call: Call, row: T, *, wanted: Wanted) -> dict[str, Any]:
+        """Return the record of a row with the wanted fields and its link."""
+        return self.link(call, wanted.select(self.view(call.array, row)), row)
+
+    def link(self, call: Call, record: dict[str, Any], row: T) -> dict[str, Any]:
+        """Add the link to itself, unless the client asked for plain JSON."""
+        if call.wants_links:
+            record["_links"] = {"self": {"href": self.href(call.array, row)}}
+        return record
+
+
+def instance(call: Call, resource: Resource[T], row: T) -> Reply:
+    """Answer a GET of one record; query filters are tolerated and decide nothing."""
+    _check_filters(call, resource.fields)
+    wanted = Wanted.parse(_fields_parameter(call), fields=resource.fields, whole=True)
+    return Reply(resource.record(call, row, wanted=wanted))
+
+
+def collection(call: Call, resource: Resource[T], rows: Iterable[T]) -> Reply:
+    """Answer a GET of many records."""
+    limit = call.number("max_records", default=MAXIMUM_RECORDS, low=1, high=2**63 - 1)
+    seconds = call.number("return_timeout", default=_GET_SECONDS, low=0, high=120)
+    deadline = time.monotonic() + (seconds or _GET_SECONDS)
+    _check_filters(call, resource.fields)
+    wanted = Wanted.parse(
+        _fields_parameter(call), fields=resource.fields, extra=call.filters
+    )
+    order = _Order.parse(call.parameter("order_by"), resource)
+    matching = [
+        (order.key(flat), row, flat) for row, flat in select(call, resource, rows)
+    ]
+    if not call.flag("return_records", default=True):
+        return Reply({"num_records": len(matching), **_self_link(call)})
+    matching.sort(key=cmp_to_key(lambda a, b: order.compare(a[0], b[0])))
+    start = _start_key(call, order)
+    records: list[dict[str, Any]] = []
+    more, last = False, None
+    for key, row, flat in matching:
+        if start is not None and order.compare(key, start) <= 0:
+            continue
+        if len(records) >= min(limit, MAXIMUM_RECORDS) or (
+            records and time.monotonic() > deadline
+        ):
+            more = True
+            break
+        records.append(resource.link(call, wanted.select(flat), row))
+        last = key
+    body: dict[str, Any] = {"records": records, "num_records": len(records)}
+    links = _self_link(call)
+    if more:
+        links.setdefault("_links", {})["next"] = {"href": _href(call, start=last)}
+    return Reply({**body, **links})
+
+
+def select(
+    call: Call, resource: Resource[T], rows: Iterable[T]
+) -> Iterable[tuple[T, Flat]]:
+    """Yield the rows that the query fields select, with their flat records."""
+    tests = [(name, parse_filter(value)) for name, value in call.filters.items()]
+    for row in rows:
+        flat = resource.view(call.array, row)
+        if all(matches(values_of(flat, name)) for name, matches in tests):
+            yield row, flat
+
+
+def _check_filters(call: Call, fields: FieldSet) -> None:
+    for name, value in call.filters.items():
+        if call.array.settings.strict and not fields.knows(name):
+            raise OntapError("262179", target=name, field=name)
+        if value == "":
+            raise OntapError("262194", target=name, field=name)
+
+
+def _fields_parameter(call: Call) -> str | None:
+    return call.parameter("fields")
+
+
+def _self_link(call: Call) -> dict[str, Any]:
+    if not call.wants_links:
+        return {}
+    return {"_links": {"self": {"href": _href(call, start=None)}}}
+
+
+def _href(call: Call, *, start: _Key | None) -> str:
+    """Return the request's path and query, root-relative, with another start."""
+    pairs = [
+        (name, value)
+        for name, value in call.query.items(multi=True)
+        if start is None or name != "start.key"
+    ]
+    if start is not None:
+        token = base64.urlsafe_b64encode(json.dumps(start).encode()).decode()
+        pairs.append(("start.key", token.rstrip("=")))
+    text = "&".join(
+        f"{quote(name, safe='.')}={quote(value, safe='*,./:<>!|')}"
+        for name, value in pairs
+    )
+    return f"{call.path}?{text}" if text else call.path
+
+
+# --- order and pages
+
+_NUMBER, _TEXT, _ABSENT = 0, 1, 2
+# Per field of the order: what kind of value there is, and the value.
+_Key = list[tuple[int, float | str]]
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Fields with their direction, the uuid last so that no two rows are equal."""
+
+    fields: tuple[tuple[str, bool], ...]
+
+    @classmethod
+    def parse(cls, parameter: str | None, resource: Resource[Any]) -> _Order:
+        parts: list[tuple[str, bool]] = []
+        for element in (parameter or "").split(","):
+            name, _, direction = element.strip().partition(" ")
+            if not name:
+                continue
+            direction = direction.strip().lower() or "asc"
+            if not resource.fields.knows(name) or direction not in ("asc", "desc"):
+                raise OntapError(
+                    "262197", target="order_by", field="order_by", value=element[:200]
+                )
+            parts.append((name, direction == "desc"))
+        return cls((*parts, *((name, False) for name in resource.order)))
+
+    def key(self, record: Flat) -> _Key:
+        """Return where the record stands."""
+        return [_part(values_of(record, name)) for name, _ in self.fields]
+
+    def compare(self, left: _Key, right: _Key) -> int:
+        """Return a negative number, zero or a positive one, as sorting wants it."""
+        for (_, descending), a, b in zip(self.fields, left, right, strict=True):
+            if a != b:
+                return (-1 if a < b else 1) * (-1 if descending else 1)
+        return 0
+
+
+def _part(values: list[Scalar]) -> tuple[int, float | str]:
+    if not values:
+        return (_ABSENT, "")
+    value = values[0]
+    if isinstance(value, str):
+        return (_TEXT, value)
+    return (_NUMBER, value)
+
+
+def _start_key(call: Call, order: _Order) -> _Key | None:
+    token = call.parameter("start.key")
+    if token is None:
+        return None
+    try:
+        raw = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        key: _Key = [
+            (_NUMBER, float(value)) if rank == _NUMBER else (int(rank), str(value))
+            for rank, value in raw
+        ]
+        if len(key) != len(order.fields):
+            raise ValueError(token)
+    except (ValueError, TypeError, RecursionError):
+        raise OntapError(
+            "262197", target="start.key", field="start.key", value=token[:200]
+        ) from None
+    return key

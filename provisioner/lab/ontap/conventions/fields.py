@@ -1,0 +1,137 @@
+"""Which fields of a record an answer carries.
+
+A record is described flat: dotted names to values, where a value may be a function
+that is called only when somebody asked for the field, and None means unset (the
+field is omitted, as ONTAP does).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from provisioner.lab.ontap.conventions.query import Scalar
+from provisioner.lab.ontap.errors import OntapError
+
+Flat = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class FieldSet:
+    """The fields that a resource knows.
+
+    `keys` are in every answer. `standard` is what ``fields=*`` adds. `expensive` must
+    be asked for by name, by a parent's name or with ``**``. `trees` are documented
+    fields, with all below them, that may be asked for but have no value in the lab.
+    """
+
+    keys: tuple[str, ...]
+    standard: tuple[str, ...] = ()
+    expensive: tuple[str, ...] = ()
+    trees: tuple[str, ...] = ()
+
+    def knows(self, name: str) -> bool:
+        """Say whether `name` is a field, a parent of fields or inside one."""
+        known = (*self.keys, *self.standard, *self.expensive)
+        return any(
+            name == field
+            or field.startswith(name + ".")
+            or name.startswith(field + ".")
+            for field in known
+        ) or any(name == tree or name.startswith(tree + ".") for tree in self.trees)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What one request asked for."""
+
+    fields: FieldSet
+    names: tuple[str, ...]
+
+    @classmethod
+    def parse(
+        cls,
+        parameter: str | None,
+        *,
+        fields: FieldSet,
+        extra: Iterable[str] = (),
+        whole: bool = False,
+    ) -> Wanted:
+        """Read a ``fields`` parameter; empty elements in it mean nothing.
+
+        `extra` are fields used as filters, which come back too. With `whole` an
+        absent parameter means ``*``, as it does for an instance.
+        """
+        names = [name.strip() for name in (parameter or "").split(",")]
+        names = [name for name in names if name]
+        for name in names:
+            if name not in ("*", "**") and not fields.knows(name):
+                raise OntapError("262197", target="fields", field="fields", value=name)
+        if whole and not names:
+            names = ["*"]
+        return cls(fields, (*names, *extra))
+
+    def has(self, field: str) -> bool:
+        """Say whether the answer carries `field` if it is set."""
+        if field in self.fields.keys or "**" in self.names:
+            return True
+        if "*" in self.names and field not in self.fields.expensive:
+            return True
+        return any(
+            field == name
+            or field.startswith(name + ".")
+            or name.startswith(field + ".")
+            for name in self.names
+        )
+
+    def select(self, record: Flat) -> dict[str, object]:
+        """Return the nested record with the wanted fields that are set."""
+        result: dict[str, object] = {}
+        for field, value in record.items():
+            if self.has(field):
+                settled = value() if callable(value) else value
+                if settled is not None:
+                    put(result, field, settled)
+        return result
+
+
+def put(target: dict[str, object], field: str, value: object) -> None:
+    """Set a dotted field in a nested dictionary."""
+    *parents, leaf = field.split(".")
+    for parent in parents:
+        inner = target.setdefault(parent, {})
+        assert isinstance(inner, dict)
+        target = inner
+    target[leaf] = value
+
+
+def values_of(record: Flat, field: str) -> list[Scalar]:
+    """Return what a filter on `field` looks at: no value when it is unset."""
+    found: list[Scalar] = []
+    for name, value in record.items():
+        if name == field:
+            found.extend(_scalars(_settle(value), ()))
+        elif field.startswith(name + "."):
+            rest = field[len(name) + 1 :].split(".")
+            found.extend(_scalars(_settle(value), rest))
+        elif name.startswith(field + "."):
+            found.extend(_scalars(_settle(value), ()))
+    return found
+
+
+def _settle(value: object | Callable[[], object]) -> object:
+    return value() if callable(value) else value
+
+
+def _scalars(value: object, path: Sequence[str]) -> Iterator[Scalar]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _scalars(item, path)
+    elif isinstance(value, dict):
+        if path:
+            yield from _scalars(value.get(path[0]), path[1:])
+        else:
+            for item in value.values():
+                yield from _scalars(item, ())
+    elif isinstance(value, str | int | float) and not path:
+        yield value

@@ -1,0 +1,127 @@
+"""Query operators of the ONTAP REST API: what a filter such as ``size=>1GB`` matches.
+
+``a|b`` either, ``*`` wildcard, ``!a`` not, ``>`` ``>=`` ``<`` ``<=`` compare,
+``a..b`` range, ``null`` and ``!null``, and double quotes around a literal value.
+A record that lacks the field matches nothing but ``null``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from provisioner.lab.ontap.conventions.values import size
+
+Scalar = str | int | float | bool
+Predicate = Callable[[Sequence[Scalar]], bool]
+
+_OPERATORS = (">=", "<=", ">", "<")
+
+
+def parse_filter(value: str) -> Predicate:
+    """Return a test on the values that a record has for the field (none: absent)."""
+    alternatives = [_parse_one(part) for part in _split_alternatives(value)]
+    return lambda values: any(matches(values) for matches in alternatives)
+
+
+def is_plain(value: str) -> bool:
+    """Say whether the filter is equality with the text as it stands."""
+    return not (
+        any(mark in value for mark in '*|!<>"')
+        or ".." in value
+        or value.lower() == "null"
+    )
+
+
+def _split_alternatives(value: str) -> list[str]:
+    parts, current, quoted = [], "", False
+    for character in value:
+        if character == '"':
+            quoted = not quoted
+        if character == "|" and not quoted:
+            parts.append(current)
+            current = ""
+        else:
+            current += character
+    return [*parts, current]
+
+
+def _parse_one(part: str) -> Predicate:
+    if part.lower() == "null":
+        return lambda values: not values
+    if part.lower() == "!null":
+        return lambda values: bool(values)
+    if len(part) >= 2 and part[0] == part[-1] == '"':
+        literal = part[1:-1]
+        return lambda values: any(_equals(have, literal) for have in values)
+    if part.startswith("!"):
+        negated = _parse_one(part[1:])
+        return lambda values: bool(values) and not negated(values)
+    for operator in _OPERATORS:
+        if part.startswith(operator):
+            operand = part[len(operator) :]
+            return lambda values: any(
+                _compares(have, operand, operator=operator) for have in values
+            )
+    if ".." in part:
+        low, _, high = part.partition("..")
+        return lambda values: any(
+            _compares(have, low, operator=">=") and _compares(have, high, operator="<=")
+            for have in values
+        )
+    if "*" in part:
+        pattern = _wildcard(part)
+        return lambda values: any(pattern.fullmatch(_text(have)) for have in values)
+    return lambda values: any(_equals(have, part) for have in values)
+
+
+@lru_cache(maxsize=256)
+def _wildcard(part: str) -> re.Pattern[str]:
+    return re.compile(
+        ".*".join(re.escape(piece) for piece in re.split(r"\*+", part)), re.DOTALL
+    )
+
+
+def _text(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _equals(have: Scalar, operand: str) -> bool:
+    if isinstance(have, bool):
+        return _text(have) == operand.lower()
+    if isinstance(have, int | float):
+        number = _number(operand)
+        return number is not None and have == number
+    return have == operand
+
+
+def _compares(have: Scalar, operand: str, *, operator: str) -> bool:
+    left: float | str
+    right: float | str | None
+    if isinstance(have, int | float) and not isinstance(have, bool):
+        left, right = have, _number(operand)
+    else:
+        left, right = _text(have), operand
+    if right is None:
+        return False
+    if operator == ">":
+        return left > right  # type: ignore[operator]  # both are of one type here
+    if operator == ">=":
+        return left >= right  # type: ignore[operator]  # as above
+    if operator == "<":
+        return left < right  # type: ignore[operator]  # as above
+    return left <= right  # type: ignore[operator]  # as above
+
+
+def _number(operand: str) -> float | None:
+    try:
+        return size(operand)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return float(operand)
+    except ValueError:
+        return None

@@ -1,0 +1,3 @@
+"""Where the lab keeps files: volumes and snapshots as directory trees."""
+
+from __future__ import annotations

@@ -1,0 +1,130 @@
+"""The data plane: the same verbs on btrfs, with reflinks, and with plain copies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Literal, Protocol
+
+from provisioner.lab.ontap.dataplane import btrfs
+from provisioner.lab.ontap.dataplane.trees import (
+    FileCopier,
+    copy_bytes,
+    copy_tree,
+    reflink,
+    remove_tree,
+)
+
+CopyMethod = Literal["btrfs", "reflink", "copy"]
+
+
+class DataPlane(Protocol):
+    """Make and remove trees. Each verb is O(1) where the filesystem allows it."""
+
+    method: CopyMethod
+
+    def create(self, path: Path) -> None:
+        """Make an empty tree."""
+
+    def copy(self, source: Path, *, target: Path, read_only: bool) -> None:
+        """Make `target` an independent image of `source`."""
+
+    def remove(self, path: Path) -> None:
+        """Remove a tree with all that is in it; safe to repeat."""
+
+
+class SubvolumePlane:
+    """Every tree is a btrfs subvolume."""
+
+    method: CopyMethod = "btrfs"
+
+    def create(self, path: Path) -> None:
+        """Make an empty subvolume."""
+        btrfs.create_subvolume(path)
+
+    def copy(self, source: Path, *, target: Path, read_only: bool) -> None:
+        """Snapshot the subvolume."""
+        btrfs.snapshot_subvolume(source, target=target, read_only=read_only)
+
+    def remove(self, path: Path) -> None:
+        """Destroy the subvolume, and what else was made in its place."""
+        if not path.exists():
+            return
+        if btrfs.is_subvolume(path):
+            try:
+                btrfs.destroy_subvolume(path)
+            except OSError:
+                # Somebody made a subvolume inside it, or only root may destroy here.
+                _remove_nested(path)
+            else:
+                return
+        remove_tree(path)
+
+
+def _remove_nested(path: Path) -> None:
+    with contextlib.suppress(PermissionError):
+        btrfs.set_writable(path)
+    for directory, names, _files in os.walk(path):
+        for name in list(names):
+            inner = Path(directory, name)
+            if not inner.is_symlink() and btrfs.is_subvolume(inner):
+                names.remove(name)
+                _remove_nested(inner)
+                remove_tree(inner)
+
+
+class DirectoryPlane:
+    """Every tree is a directory, copied file by file."""
+
+    def __init__(self, copy_file: FileCopier) -> None:
+        """Copy each file with `copy_file`: shared blocks or bytes."""
+        self.method: CopyMethod = "reflink" if copy_file is reflink else "copy"
+        self._copy_file = copy_file
+
+    def create(self, path: Path) -> None:
+        """Make an empty directory."""
+        path.mkdir()
+
+    def copy(self, source: Path, *, target: Path, read_only: bool) -> None:
+        """Copy the directory; `read_only` is kept by nobody reaching the copy."""
+        copy_tree(source, target=target, copy_file=self._copy_file)
+
+    def remove(self, path: Path) -> None:
+        """Remove the directory."""
+        remove_tree(path)
+
+
+def choose_plane(root: Path) -> DataPlane:
+    """Try out what the filesystem of `root` can do and return the best plane."""
+    trial = Path(tempfile.mkdtemp(prefix=".trial-", dir=root))
+    try:
+        if _can_snapshot(trial):
+            return SubvolumePlane()
+        return DirectoryPlane(reflink if _can_reflink(trial) else copy_bytes)
+    finally:
+        remove_tree(trial)
+
+
+def _can_snapshot(trial: Path) -> bool:
+    volume, image = trial / "volume", trial / "image"
+    try:
+        btrfs.create_subvolume(volume)
+        btrfs.snapshot_subvolume(volume, target=image, read_only=True)
+        btrfs.destroy_subvolume(image)
+        btrfs.destroy_subvolume(volume)
+    except OSError:
+        return False
+    return True
+
+
+def _can_reflink(trial: Path) -> bool:
+    source, target = trial / "source", trial / "target"
+    source.write_bytes(b"x" * 4096)
+    with source.open("rb") as reading, target.open("wb") as writing:
+        try:
+            reflink(reading.fileno(), writing.fileno(), 4096)
+        except OSError:
+            return False
+    return True

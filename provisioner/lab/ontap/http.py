@@ -1,0 +1,201 @@
+"""One request and one answer, in the terms of the ONTAP REST conventions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from werkzeug.datastructures import MultiDict
+
+from provisioner.lab.ontap.conventions.body import (
+    BODY_LIMIT_BYTES,
+    flatten,
+    parse_json,
+    read_fields,
+)
+from provisioner.lab.ontap.conventions.values import Kind, boolean, integer
+from provisioner.lab.ontap.errors import ERRORS, OntapError
+from provisioner.lab.ontap.faults import Fault
+from provisioner.lab.ontap.records import Job
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+MAXIMUM_RETURN_TIMEOUT = 120
+
+# Query parameters that steer the answer and are no filters.
+STEERING = (
+    "fields",
+    "max_records",
+    "order_by",
+    "return_records",
+    "return_timeout",
+    "return_unmatched_nested_array_objects",
+    "ignore_unknown_fields",
+    "start.key",
+    "query",
+    "query_fields",
+)
+
+
+@dataclass
+class Reply:
+    """What goes back: a status, a JSON body and headers."""
+
+    body: dict[str, Any] = field(default_factory=dict)
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Call:
+    """A request that passed authentication and has a route."""
+
+    array: Array
+    method: str
+    path: str
+    query: MultiDict[str, str]
+    data: bytes
+    wants_links: bool = True
+    # What is to become of the job that the request starts.
+    job_fault: Fault | None = None
+
+    def parameter(self, name: str) -> str | None:
+        """Return a query parameter that may be given once.
+
+        Raises: OntapError 262188 when it was given twice.
+        """
+        values = self.query.getlist(name)
+        if len(values) > 1:
+            raise OntapError("262188", target=name, field=name)
+        return values[0] if values else None
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Return a boolean query parameter. Raises: OntapError 262197."""
+        return bool(self._typed(name, boolean, default))
+
+    def number(self, name: str, *, default: int, low: int, high: int) -> int:
+        """Return a whole number in a range. Raises: OntapError 262197."""
+        value = self._typed(name, integer, default)
+        assert isinstance(value, int)
+        if not low <= value <= high:
+            raise OntapError("262197", target=name, field=name, value=value)
+        return value
+
+    def _typed(self, name: str, kind: Kind, default: object) -> object:
+        value = self.parameter(name)
+        if value is None or value == "":
+            return default
+        try:
+            return kind(value)
+        except ValueError:
+            raise OntapError(
+                "262197", target=name, field=name, value=value[:200]
+            ) from None
+
+    @functools.cached_property
+    def filters(self) -> dict[str, str]:
+        """Return the query fields that select records; ``svm`` means its name."""
+        found: dict[str, str] = {}
+        for name in self.query:
+            if name in STEERING or name == "":
+                continue
+            value = self.parameter(name)
+            assert value is not None
+            found["svm.name" if name == "svm" else name] = value
+        return found
+
+    def body(
+        self,
+        schema: Mapping[str, Kind],
+        *,
+        read_only: Iterable[str] = (),
+        from_query: Iterable[str] = (),
+    ) -> dict[str, Any]:
+        """Return the body's fields, flat and of their kinds.
+
+        `from_query` are fields that may come as query parameters instead.
+        """
+        if len(self.data) > BODY_LIMIT_BYTES:
+            raise OntapError("262199", limit=BODY_LIMIT_BYTES)
+        flat = flatten(parse_json(self.data))
+        for name in from_query:
+            value = self.parameter(name)
+            if value is not None:
+                flat[name] = value
+        return read_fields(
+            flat,
+            schema=schema,
+            read_only=tuple(read_only),
+            strict=self.array.settings.strict,
+        )
+
+    def refuse_query(self, *, allowed: Iterable[str]) -> None:
+        """Refuse query parameters that a write does not know (strict mode)."""
+        if not self.array.settings.strict:
+            return
+        for name in self.query:
+            if name not in allowed and name not in STEERING and name:
+                raise OntapError("262179", target=name, field=name)
+
+    @property
+    def return_timeout(self) -> int:
+        """Return how many seconds a write waits for its job."""
+        return self.number(
+            "return_timeout", default=0, low=0, high=MAXIMUM_RETURN_TIMEOUT
+        )
+
+
+Handler = Callable[..., Reply]
+
+
+@dataclass(frozen=True)
+class Route:
+    """A method, a path with ``<name>`` parts, and who answers."""
+
+    method: str
+    path: str
+    handler: Handler
+
+
+def job_link(job: Job) -> dict[str, object]:
+    """Return the link that clients poll; it is in every answer with a job."""
+    href = f"/api/cluster/jobs/{job.uuid}"
+    return {"job": {"uuid": job.uuid, "_links": {"self": {"href": href}}}}
+
+
+def answer_job(
+    call: Call,
+    job: Job,
+    *,
+    created: Callable[[], dict[str, object] | None] | None = None,
+    location: str | None = None,
+) -> Reply:
+    """Start the job and answer 202, or 200 or 201 when it ends in time.
+
+    `created` gives the new record, for ``return_records=true``.
+    """
+    array = call.array
+    if call.job_fault is not None:
+        array.faults.attach(call.job_fault, job)
+    array.jobs.start(job)
+    current = array.jobs.wait(job, timeout_seconds=call.return_timeout)
+    body: dict[str, Any] = dict(job_link(job))
+    if current.state == "failure" and array.settings.failed_job == "error":
+        error = current.error or {}
+        return Reply({"error": dict(error), **body}, status=status_of(error))
+    done = current.state == "success"
+    status = (201 if created is not None else 200) if done else 202
+    if created is not None and call.flag("return_records", default=False):
+        record = created()
+        body = {"num_records": 1, "records": [record], **body} if record else body
+    headers = {"Location": location} if location else {}
+    return Reply(body, status=status, headers=headers)
+
+
+def status_of(error: Mapping[str, object]) -> int:
+    """Return the HTTP status that goes with a job's error."""
+    kind = ERRORS.get(str(error.get("code")))
+    return kind.status if kind else 400

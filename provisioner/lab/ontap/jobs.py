@@ -1,0 +1,157 @@
+"""ONTAP jobs: background work that is stored before it starts and survives a crash.
+
+A verb is a function of the array and the job's arguments. It may run twice (the lab
+was killed while it ran), so every verb looks first what is left to do.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from provisioner.lab.ontap.errors import OntapError
+from provisioner.lab.ontap.records import Job
+from provisioner.lab.ontap.store import Store
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+Verb = Callable[["Array", dict[str, object]], None]
+
+FINISHED = ("success", "failure", "cancelled")
+
+
+def now_text() -> str:
+    """Return the time as ONTAP writes it, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class Jobs:
+    """The queue of one array."""
+
+    def __init__(
+        self, array: Array, *, store: Store, verbs: Mapping[str, Verb], threads: int
+    ) -> None:
+        """Run the `verbs` in so many threads."""
+        self._array = array
+        self._store = store
+        self._verbs = verbs
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ontap-job")
+        self._changed = threading.Condition()
+        self._stopping = False
+
+    def create(
+        self,
+        verb: str,
+        *,
+        description: str,
+        svm_uuid: str | None,
+        arguments: dict[str, object],
+    ) -> Job:
+        """Store a new job, as part of the caller's transaction."""
+        job = Job(
+            uuid=str(uuid.uuid4()),
+            description=description,
+            verb=verb,
+            arguments=arguments,
+            start_time=now_text(),
+            svm_uuid=svm_uuid,
+        )
+        self._store.save(job)
+        return job
+
+    def create_failed(self, error: OntapError, *, description: str) -> Job:
+        """Store a job that failed at once: the late form of a refusal."""
+        with self._store.transaction():
+            job = self.create(
+                "none", description=description, svm_uuid=None, arguments={}
+            )
+            self._fail(job.uuid, error)
+        return job
+
+    def start(self, job: Job) -> None:
+        """Let a stored job run; call it after the transaction."""
+        if not self._stopping:
+            self._pool.submit(self._run, job.uuid)
+
+    def resume(self) -> None:
+        """Start what a killed lab left unfinished, in its order."""
+        self.forget_old()
+        for state in ("running", "queued"):
+            for job in self._store.select(Job, state=state):
+                self.start(job)
+
+    def wait(self, job: Job, *, timeout_seconds: float) -> Job:
+        """Return the job as it is when it ended or when the time is up."""
+        deadline = time.monotonic() + timeout_seconds
+        with self._changed:
+            while True:
+                current = self._store.get(Job, job.uuid)
+                left = deadline - time.monotonic()
+                if current.state in FINISHED or left <= 0:
+                    return current
+                self._changed.wait(min(left, 1.0))
+
+    def find(self, job_uuid: str) -> Job | None:
+        """Return the job, or None when there is none or it ended long ago."""
+        job = self._store.find(Job, job_uuid)
+        return None if job is None or self._is_old(job) else job
+
+    def forget_old(self) -> None:
+        """Drop the jobs that ended longer ago than they are kept."""
+        for state in FINISHED:
+            for job in self._store.select(Job, state=state):
+                if self._is_old(job):
+                    self._store.remove(job)
+
+    def _is_old(self, job: Job) -> bool:
+        retention = self._array.settings.job_retention_seconds
+        return job.ended_at is not None and time.time() - job.ended_at > retention
+
+    def stop(self) -> None:
+        """Let the running jobs end; what is queued runs at the next start."""
+        self._stopping = True
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def set_state(self, job_uuid: str, **changes: object) -> None:
+        """Write what changed and wake whoever waits."""
+        with self._store.transaction():
+            job = self._store.find(Job, job_uuid)
+            if job is not None:
+                self._store.save(replace(job, **changes))  # type: ignore[arg-type]
+        with self._changed:
+            self._changed.notify_all()
+
+    def _run(self, job_uuid: str) -> None:
+        job = self._store.find(Job, job_uuid)
+        if job is None or job.state in FINISHED:
+            return
+        self.set_state(job_uuid, state="running", message="running")
+        try:
+            self._array.faults.before_job(job)
+            self._verbs[job.verb](self._array, job.arguments)
+        except OntapError as error:
+            self._fail(job_uuid, error)
+        except Exception as error:
+            self._array.log.exception("job %s (%s) failed", job_uuid, job.verb)
+            self._fail(job_uuid, OntapError("460770", reason=repr(error)))
+        else:
+            self._finish(job_uuid, state="success", message="success")
+
+    def _fail(self, job_uuid: str, error: OntapError) -> None:
+        self._finish(
+            job_uuid,
+            state="failure",
+            message=error.message,
+            code=int(error.code),
+            error={"message": error.message, "code": error.code},
+        )
+
+    def _finish(self, job_uuid: str, **changes: object) -> None:
+        self.set_state(job_uuid, end_time=now_text(), ended_at=time.time(), **changes)

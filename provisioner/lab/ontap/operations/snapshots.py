@@ -1,0 +1,183 @@
+"""Making, changing and deleting snapshots."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from provisioner.lab.ontap.dataplane import btrfs
+from provisioner.lab.ontap.errors import OntapError
+from provisioner.lab.ontap.jobs import now_text
+from provisioner.lab.ontap.operations import names
+from provisioner.lab.ontap.records import DELETING, LIVE, MAKING, Job, Snapshot, Volume
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+Fields = Mapping[str, Any]
+
+
+def create(array: Array, volume: Volume, fields: Fields) -> tuple[Snapshot, Job]:
+    """Check a request for a snapshot and store it with its job.
+
+    Raises: OntapError 525059, 525062, 524479, 1638461, 1638477, 1638518.
+    """
+    name = fields.get("name")
+    if name is None:
+        raise OntapError("262194", target="name", field="name")
+    names.check_snapshot_name(name)
+    with array.store.transaction():
+        snapshot = plan(array, volume, name=name, fields=fields)
+        job = array.jobs.create(
+            "snapshot_make",
+            description=f"POST /api/storage/volumes/{volume.uuid}/snapshots/?name={name}",
+            svm_uuid=volume.svm_uuid,
+            arguments={"snapshot_uuid": snapshot.uuid},
+        )
+    return snapshot, job
+
+
+def plan(
+    array: Array, volume: Volume, *, name: str, fields: Fields | None = None
+) -> Snapshot:
+    """Store the row of a snapshot to be made, as part of the caller's transaction."""
+    if volume.type == "dp":
+        raise OntapError("1638461", target="name")
+    if volume.state != "online" or volume.is_splitting:
+        raise OntapError("524479", volume=volume.name)
+    taken = array.store.select(Snapshot, volume_uuid=volume.uuid)
+    if any(row.name == name and row.phase != DELETING for row in taken):
+        raise OntapError("525059", target="name", name=name)
+    if len(taken) >= array.settings.max_snapshots_per_volume:
+        raise OntapError("525062", volume=volume.name)
+    fields = fields or {}
+    snapshot = Snapshot(
+        str(uuid.uuid4()),
+        volume_uuid=volume.uuid,
+        name=name,
+        create_time=now_text(),
+        version_uuid=str(uuid.uuid4()),
+        comment=fields.get("comment"),
+        snapmirror_label=fields.get("snapmirror_label"),
+        expiry_time=fields.get("expiry_time"),
+    )
+    array.store.save(snapshot)
+    return snapshot
+
+
+def make(array: Array, arguments: Fields) -> None:
+    """Take the image of the volume's files and let the snapshot appear."""
+    snapshot = array.store.find(Snapshot, arguments["snapshot_uuid"])
+    if snapshot is None or snapshot.phase != MAKING:
+        return
+    volume = array.store.get(Volume, snapshot.volume_uuid)
+    path = array.snapshot_path(snapshot)
+    with array.busy(volume.uuid):
+        try:
+            array.plane.remove(path)
+            _take_image(array, volume, snapshot)
+        except OSError as error:
+            array.plane.remove(path)
+            array.store.remove(snapshot)
+            raise OntapError("524479", volume=volume.name) from error
+        array.store.save(replace(snapshot, phase=LIVE))
+
+
+def _take_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
+    """Copy the volume; a junction inside it is an empty directory in the image."""
+    source, target = array.volume_path(volume), array.snapshot_path(snapshot)
+    links = []
+    if array.namespace.method == "symlink":
+        links = [
+            os.path.relpath(row.junction_path or "", volume.junction_path or "/")
+            for row in array.store.select(Volume, svm_uuid=volume.svm_uuid)
+            if row.junction_parent_uuid == volume.uuid and row.junction_path
+        ]
+    array.plane.copy(source, target=target, read_only=not links)
+    for inside in links:
+        if (target / inside).is_symlink():
+            (target / inside).unlink()
+            (target / inside).mkdir()
+    if links and array.plane.method == "btrfs":
+        btrfs.set_read_only(target)
+
+
+def request_change(
+    array: Array, volume: Volume, snapshot: Snapshot, fields: Fields
+) -> Job:
+    """Check a change of a snapshot and store its job.
+
+    Raises: OntapError 525059, 1638477, 1638518, 1638522.
+    """
+    name = fields.get("name")
+    with array.store.transaction():
+        if name is not None and name != snapshot.name:
+            names.check_snapshot_name(name)
+            if volume.type == "dp":
+                raise OntapError("1638522", target="name")
+            if array.store.count(Snapshot, volume_uuid=volume.uuid, name=name):
+                raise OntapError("525059", target="name", name=name)
+        return array.jobs.create(
+            "snapshot_change",
+            description=_description("PATCH", snapshot),
+            svm_uuid=volume.svm_uuid,
+            arguments={"snapshot_uuid": snapshot.uuid, "changes": dict(fields)},
+        )
+
+
+def change(array: Array, arguments: Fields) -> None:
+    """Change name, comment, label or expiry of a snapshot."""
+    with array.store.transaction():
+        snapshot = array.store.find(Snapshot, arguments["snapshot_uuid"])
+        if snapshot is not None:
+            array.store.save(replace(snapshot, **arguments["changes"]))
+
+
+def delete(array: Array, volume: Volume, snapshot: Snapshot) -> Job:
+    """Store the job that deletes the snapshot; its rules are checked in the job."""
+    if volume.type == "dp":
+        raise OntapError("1638521")
+    with array.store.transaction():
+        return array.jobs.create(
+            "snapshot_delete",
+            description=_description("DELETE", snapshot),
+            svm_uuid=volume.svm_uuid,
+            arguments={"snapshot_uuid": snapshot.uuid},
+        )
+
+
+def destroy(array: Array, arguments: Fields) -> None:
+    """Remove a snapshot that no clone needs. Raises: OntapError 1638555."""
+    with array.store.transaction():
+        snapshot = array.store.find(Snapshot, arguments["snapshot_uuid"])
+        if snapshot is None:
+            return
+        volume = array.store.get(Volume, snapshot.volume_uuid)
+        if owners_of(array, snapshot):
+            raise OntapError(
+                "1638555",
+                snapshot=snapshot.name,
+                volume=volume.name,
+                svm=names.svm_name(array, volume),
+            )
+        array.store.save(replace(snapshot, phase=DELETING))
+    array.plane.remove(array.snapshot_path(snapshot))
+    array.store.remove(snapshot)
+
+
+def owners_of(array: Array, snapshot: Snapshot) -> list[str]:
+    """Return what holds the snapshot: clones of it, none when it is free."""
+    clones = array.store.select(Volume, parent_uuid=snapshot.volume_uuid)
+    if any(row.parent_snapshot_uuid == snapshot.uuid for row in clones):
+        return ["volume_clone"]
+    return []
+
+
+def _description(method: str, snapshot: Snapshot) -> str:
+    return (
+        f"{method} /api/storage/volumes/{snapshot.volume_uuid}"
+        f"/snapshots/{snapshot.uuid}"
+    )

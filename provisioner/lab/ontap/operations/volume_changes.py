@@ -1,0 +1,204 @@
+"""Changing volumes: what a PATCH may ask for, and how it is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from provisioner.lab.ontap.errors import OntapError
+from provisioner.lab.ontap.operations import junctions, names
+from provisioner.lab.ontap.operations.volumes import (
+    check_room,
+    check_size,
+    own_root,
+    remembered_in,
+)
+from provisioner.lab.ontap.records import LIVE, Job, Snapshot, Volume
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+Fields = Mapping[str, Any]
+
+STATES = ("online", "offline", "restricted")
+
+
+def request(array: Array, volume: Volume, fields: Fields) -> Job:
+    """Check a change and store its job.
+
+    Raises: OntapError with the code of the first rule that it breaks.
+    """
+    with array.store.transaction():
+        _check(array, volume, fields)
+        return array.jobs.create(
+            "volume_change",
+            description=f"PATCH /api/storage/volumes/{volume.uuid}",
+            svm_uuid=volume.svm_uuid,
+            arguments={"volume_uuid": volume.uuid, "changes": dict(fields)},
+        )
+
+
+def check(array: Array, volume: Volume, fields: Fields) -> None:
+    """Do what `request` checks and nothing else (``validate_only``)."""
+    with array.store.transaction():
+        _check(array, volume, fields)
+
+
+def _check(array: Array, volume: Volume, fields: Fields) -> None:
+    svm = names.svm_name(array, volume)
+    _check_combination(fields)
+    name = fields.get("name")
+    if name is not None and name != volume.name:
+        names.check_volume_name(name)
+        if array.store.count(Volume, svm_uuid=volume.svm_uuid, name=name):
+            raise OntapError("917526", target="name", name=name, svm=svm)
+    state = fields.get("state", volume.state)
+    if state not in STATES:
+        raise OntapError("918652", target="state", value=state)
+    path = fields.get("nas.path")
+    if path:
+        junctions.check_junction_path(path)
+    needs_online = {"nas.path", "nas.uid", "nas.gid", "nas.unix_permissions"}
+    if state != "online" and path != "" and needs_online & set(fields):
+        raise OntapError("9437885", svm=svm, name=volume.name)
+    if "size" in fields:
+        check_size(array, fields["size"])
+        if volume.guarantee == "volume":
+            check_room(array, max(0, fields["size"] - volume.size_bytes))
+    if fields.get("guarantee.type") == "volume" and volume.guarantee != "volume":
+        check_room(array, volume.size_bytes)
+    if "snapshot_policy.name" in fields:
+        names.check_snapshot_policy(fields["snapshot_policy.name"])
+    if "nas.export_policy.name" in fields or "nas.export_policy.id" in fields:
+        names.find_export_policy(array, fields, svm_uuid=volume.svm_uuid)
+    if not 0 <= fields.get("space.snapshot.reserve_percent", 0) <= 90:
+        raise OntapError("917835", target="space.snapshot.reserve_percent")
+    if "clone.split_initiated" in fields and volume.parent_uuid is None:
+        raise OntapError("918235", target="clone.split_initiated", name=volume.name)
+    if any(field.startswith("restore_to.") for field in fields):
+        find_restore_snapshot(array, volume, fields)
+
+
+def _check_combination(fields: Fields) -> None:
+    """Refuse what cannot go together with a restore."""
+    if not any(field.startswith("restore_to.") for field in fields):
+        return
+    for field in fields:
+        if not field.startswith("restore_to."):
+            raise OntapError("918251", target=field, field=field)
+
+
+def find_restore_snapshot(array: Array, volume: Volume, fields: Fields) -> Snapshot:
+    """Return the snapshot that a restore names. Raises: OntapError 1638600."""
+    name = fields.get("restore_to.snapshot.name")
+    key = fields.get("restore_to.snapshot.uuid")
+    for row in array.store.select(Snapshot, volume_uuid=volume.uuid, phase=LIVE):
+        if name in (None, row.name) and key in (None, row.uuid):
+            return row
+    raise OntapError("1638600", target="restore_to.snapshot.name")
+
+
+# --- the verb
+
+
+def apply(array: Array, arguments: Fields) -> None:
+    """Make the changes, in an order in which they can follow each other."""
+    volume_uuid: str = arguments["volume_uuid"]
+    changes: Fields = arguments["changes"]
+    with array.busy(volume_uuid):
+        volume = array.store.find(Volume, volume_uuid)
+        if volume is None or volume.phase != LIVE:
+            raise OntapError("4", target="uuid")
+        _apply_state(array, volume, changes)
+        _apply_properties(array, volume_uuid, changes)
+        _apply_root_owner(array, volume_uuid, changes)
+        if any(field.startswith("restore_to.") for field in changes):
+            _restore(array, volume_uuid, changes)
+        if "nas.path" in changes:
+            path = changes["nas.path"]
+            if path:
+                junctions.mount(array, volume_uuid, path=path)
+            else:
+                junctions.unmount(array, volume_uuid)
+
+
+def _apply_state(array: Array, volume: Volume, changes: Fields) -> None:
+    state = changes.get("state", volume.state)
+    if state == volume.state:
+        return
+    if state != "online":
+        junctions.unmount(array, volume.uuid)
+    _save(array, volume.uuid, state=state)
+
+
+def _apply_properties(array: Array, volume_uuid: str, changes: Fields) -> None:
+    columns = {
+        "name": "name",
+        "comment": "comment",
+        "size": "size_bytes",
+        "guarantee.type": "guarantee",
+        "snapshot_policy.name": "snapshot_policy",
+        "space.snapshot.reserve_percent": "snapshot_reserve_percent",
+        "nas.security_style": "security_style",
+        "nas.uid": "uid",
+        "nas.gid": "gid",
+        "nas.unix_permissions": "unix_permissions",
+    }
+    values = {columns[k]: v for k, v in changes.items() if k in columns}
+    if "nas.export_policy.name" in changes or "nas.export_policy.id" in changes:
+        volume = array.store.get(Volume, volume_uuid)
+        policy = names.find_export_policy(array, changes, svm_uuid=volume.svm_uuid)
+        values["export_policy_id"] = policy.id
+    if remembered := remembered_in(changes):
+        volume = array.store.get(Volume, volume_uuid)
+        values["remembered"] = {**volume.remembered, **remembered}
+    if values:
+        _save(array, volume_uuid, **values)
+
+
+def _apply_root_owner(array: Array, volume_uuid: str, changes: Fields) -> None:
+    """Set owner and mode of the root directory only; what is inside stays."""
+    volume = array.store.get(Volume, volume_uuid)
+    path = array.volume_path(volume)
+    if ("nas.uid" in changes or "nas.gid" in changes) and os.geteuid() == 0:
+        os.chown(path, changes.get("nas.uid", -1), changes.get("nas.gid", -1))
+        status = path.stat()
+        _save(array, volume_uuid, uid=status.st_uid, gid=status.st_gid)
+    if "nas.unix_permissions" in changes:
+        own_root(path, array.store.get(Volume, volume_uuid))
+
+
+def _restore(array: Array, volume_uuid: str, changes: Fields) -> None:
+    """Put the snapshot's image in the place of the volume's files.
+
+    The complete image waits under a name of its own, so that a crash loses nothing.
+    """
+    volume = array.store.get(Volume, volume_uuid)
+    snapshot = find_restore_snapshot(array, volume, changes)
+    if junctions.has_nested(array, volume):
+        raise OntapError(
+            "524511", snapshot=snapshot.name, reason="volumes are mounted inside it"
+        )
+    path = array.volume_path(volume)
+    half, ready = (
+        path.with_name(path.name + ".half"),
+        path.with_name(path.name + ".new"),
+    )
+    if not ready.exists():
+        array.plane.remove(half)
+        array.plane.copy(array.snapshot_path(snapshot), target=half, read_only=False)
+        half.rename(ready)
+    if volume.junction_path is not None:
+        array.namespace.part(junctions.place_of(array, volume))
+    array.plane.remove(path)
+    ready.rename(path)
+    if volume.junction_path is not None:
+        array.namespace.join(path, at=junctions.place_of(array, volume))
+
+
+def _save(array: Array, volume_uuid: str, **values: Any) -> None:
+    with array.store.transaction():
+        volume = array.store.get(Volume, volume_uuid)
+        array.store.save(replace(volume, **values))

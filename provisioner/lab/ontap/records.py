@@ -1,0 +1,121 @@
+"""The rows of the lab's state: one frozen dataclass per kind of thing.
+
+A row knows its table, its key and the columns that are searched; everything is stored
+as one JSON document, so that a field added later has its default in older rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+MAKING, LIVE, DELETING, QUEUED = "making", "live", "deleting", "queued"
+
+
+@dataclass(frozen=True)
+class Svm:
+    """A storage virtual machine with its own namespace and names."""
+
+    TABLE: ClassVar[str] = "svm"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("name",)
+
+    uuid: str
+    name: str
+    root_volume_uuid: str
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A FlexVol. Its files are in the data plane below its uuid."""
+
+    TABLE: ClassVar[str] = "volume"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("svm_uuid", "name", "parent_uuid", "phase")
+
+    uuid: str
+    svm_uuid: str
+    name: str
+    size_bytes: int
+    create_time: str
+    export_policy_id: int
+    msid: int
+    phase: str = MAKING
+    comment: str = ""
+    state: str = "online"
+    type: str = "rw"
+    junction_path: str | None = None
+    junction_parent_uuid: str | None = None
+    security_style: str = "unix"
+    uid: int = 0
+    gid: int = 0
+    unix_permissions: int = 755
+    guarantee: str = "volume"
+    snapshot_policy: str = "default"
+    snapshot_reserve_percent: int = 5
+    is_svm_root: bool = False
+    parent_uuid: str | None = None
+    parent_snapshot_uuid: str | None = None
+    is_splitting: bool = False
+    split_percent: int = 0
+    inherited_bytes: int = 0
+    deleted_at: float | None = None
+    efficiency: dict[str, object] = field(default_factory=dict)
+    # Documented settings that the lab remembers and gives back, by dotted name.
+    remembered: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A read-only image of a volume."""
+
+    TABLE: ClassVar[str] = "snapshot"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("volume_uuid", "name", "phase")
+
+    uuid: str
+    volume_uuid: str
+    name: str
+    create_time: str
+    version_uuid: str
+    phase: str = MAKING
+    comment: str | None = None
+    snapmirror_label: str | None = None
+    expiry_time: str | None = None
+    logical_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class ExportPolicy:
+    """Who may mount a volume: rules in the order of their index."""
+
+    TABLE: ClassVar[str] = "export_policy"
+    KEY: ClassVar[str] = "id"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("svm_uuid", "name")
+
+    id: int
+    svm_uuid: str
+    name: str
+    rules: list[dict[str, object]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Job:
+    """An ONTAP job; `verb` and `arguments` say what to run, again after a crash."""
+
+    TABLE: ClassVar[str] = "job"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("state",)
+
+    uuid: str
+    description: str
+    verb: str
+    arguments: dict[str, object]
+    start_time: str
+    svm_uuid: str | None = None
+    state: str = "queued"
+    message: str = ""
+    code: int = 0
+    error: dict[str, object] | None = None
+    end_time: str | None = None
+    ended_at: float | None = None

@@ -1,0 +1,91 @@
+"""Aggregates: ``/api/storage/aggregates``. The lab has one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
+from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
+from provisioner.lab.ontap.errors import OntapError
+from provisioner.lab.ontap.http import Call, Reply, Route
+from provisioner.lab.ontap.records import LIVE, Volume
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+
+def _space(array: Array) -> dict[str, object]:
+    size, available = array.aggregate_bytes()
+    used = size - available
+    return {
+        "size": size,
+        "available": available,
+        "used": used,
+        "full_threshold_percent": 98,
+        "physical_used": used,
+        "physical_used_percent": round(100 * used / size) if size else 0,
+    }
+
+
+def _view(array: Array, _row: None) -> Flat:
+    node = {"uuid": array.identity("node"), "name": array.config.node}
+    return {
+        "uuid": array.identity("aggregate"),
+        "name": array.config.aggregate,
+        "node": node,
+        "home_node": node,
+        "state": "online",
+        "volume_count": lambda: array.store.count(Volume, phase=LIVE),
+        "snaplock_type": "non_snaplock",
+        "space.block_storage": lambda: _space(array),
+    }
+
+
+AGGREGATES: Resource[None] = Resource(
+    FieldSet(
+        keys=("uuid", "name", "node"),
+        standard=(
+            "home_node",
+            "state",
+            "volume_count",
+            "snaplock_type",
+            "space.block_storage",
+        ),
+        trees=(
+            "create_time",
+            "block_storage",
+            "data_encryption",
+            "cloud_storage",
+            "space",
+            "metric",
+            "statistics",
+            "is_spare_low",
+            "inode_attributes",
+            "volume-count",
+            "dr_home_node",
+            "inactive_data_reporting",
+            "sidl_enabled",
+        ),
+    ),
+    view=_view,
+    href=lambda array, row: f"/api/storage/aggregates/{array.identity('aggregate')}",
+    order=("name",),
+)
+
+
+def list_aggregates(call: Call) -> Reply:
+    """List the aggregates that can hold volumes."""
+    return collection(call, AGGREGATES, [None])
+
+
+def get_aggregate(call: Call, uuid: str) -> Reply:
+    """Return one aggregate."""
+    if uuid != call.array.identity("aggregate"):
+        raise OntapError("4", target="uuid")
+    return instance(call, AGGREGATES, None)
+
+
+ROUTES = (
+    Route("GET", "/api/storage/aggregates", list_aggregates),
+    Route("GET", "/api/storage/aggregates/<uuid>", get_aggregate),
+)

@@ -1,0 +1,91 @@
+"""Jobs: ``/api/cluster/jobs``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
+from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
+from provisioner.lab.ontap.errors import OntapError
+from provisioner.lab.ontap.http import Call, Reply, Route
+from provisioner.lab.ontap.jobs import FINISHED
+from provisioner.lab.ontap.records import Job, Svm
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+
+def _view(array: Array, job: Job) -> Flat:
+    svm = array.store.find(Svm, job.svm_uuid)
+    return {
+        "uuid": job.uuid,
+        "description": job.description,
+        "state": job.state,
+        "message": job.message,
+        "code": job.code,
+        "error": job.error,
+        "start_time": job.start_time,
+        "end_time": job.end_time,
+        "svm.name": svm.name if svm else None,
+        "svm.uuid": svm.uuid if svm else None,
+        "node.name": array.config.node,
+    }
+
+
+JOBS: Resource[Job] = Resource(
+    FieldSet(
+        keys=("uuid",),
+        standard=(
+            "description",
+            "state",
+            "message",
+            "code",
+            "error",
+            "start_time",
+            "end_time",
+            "svm.name",
+            "svm.uuid",
+            "node.name",
+        ),
+    ),
+    view=_view,
+    href=lambda array, job: f"/api/cluster/jobs/{job.uuid}",
+    order=("start_time", "uuid"),
+)
+
+
+def _find(call: Call, uuid: str) -> Job:
+    job = call.array.jobs.find(uuid)
+    if job is None:
+        raise OntapError("4", target="uuid")
+    return job
+
+
+def list_jobs(call: Call) -> Reply:
+    """List the jobs that run or ended lately."""
+    call.array.jobs.forget_old()
+    return collection(call, JOBS, call.array.store.select(Job))
+
+
+def get_job(call: Call, uuid: str) -> Reply:
+    """Return one job; a job that ended long ago is not found."""
+    return instance(call, JOBS, _find(call, uuid))
+
+
+def change_job(call: Call, uuid: str) -> Reply:
+    """Refuse to cancel, pause or resume: no job of the lab can be held up."""
+    job = _find(call, uuid)
+    action = call.parameter("action")
+    if job.state in FINISHED:
+        raise OntapError("458762", target="action")
+    codes = {"cancel": "458776", "pause": "458771", "resume": "458783"}
+    if action not in codes:
+        raise OntapError("262197", target="action", field="action", value=action or "")
+    raise OntapError(codes[action], target="action")
+
+
+ROUTES = (
+    Route("GET", "/api/cluster/jobs", list_jobs),
+    Route("GET", "/api/cluster/jobs/<uuid>", get_job),
+    Route("PATCH", "/api/cluster/jobs/<uuid>", change_job),
+)

@@ -1,0 +1,265 @@
+"""How a volume looks: its fields, which of them cost, and their values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.lab.ontap.conventions.collection import Resource
+from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
+from provisioner.lab.ontap.operations.volumes import policy_of
+from provisioner.lab.ontap.records import LIVE, Snapshot, Svm, Volume
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+
+def _view(array: Array, volume: Volume) -> Flat:
+    svm = array.store.get(Svm, volume.svm_uuid)
+    policy = policy_of(array, volume)
+    return {
+        "uuid": volume.uuid,
+        "name": volume.name,
+        "comment": volume.comment,
+        "create_time": volume.create_time,
+        "language": "c.utf_8" if volume.state == "online" else None,
+        "size": volume.size_bytes,
+        "state": volume.state,
+        "style": "flexvol",
+        "type": volume.type,
+        "msid": volume.msid,
+        "svm.name": svm.name,
+        "svm.uuid": svm.uuid,
+        "svm._links": {"self": {"href": f"/api/svm/svms/{svm.uuid}"}},
+        "aggregates": [
+            {"name": array.config.aggregate, "uuid": array.identity("aggregate")}
+        ],
+        "snapshot_count": lambda: array.store.count(
+            Snapshot, volume_uuid=volume.uuid, phase=LIVE
+        ),
+        "snapshot_policy.name": volume.snapshot_policy,
+        "status": None
+        if volume.state == "online"
+        else [f"Volume {volume.name} is not {'online'}."],
+        "is_svm_root": volume.is_svm_root,
+        "snapmirror.is_protected": False,
+        "flexcache_endpoint_type": "none",
+        "nas.export_policy.name": policy.name,
+        "nas.export_policy.id": policy.id,
+        "nas.path": volume.junction_path,
+        "nas.uid": volume.uid,
+        "nas.gid": volume.gid,
+        "nas.unix_permissions": volume.unix_permissions,
+        "nas.security_style": volume.security_style,
+        "nas.junction_parent": lambda: _junction_parent(array, volume),
+        "guarantee.type": volume.guarantee,
+        "guarantee.honored": True,
+        "analytics.state": "off",
+        "tiering.policy": "none",
+        "encryption.enabled": False,
+        "space.logical_space.reporting": False,
+        "space.logical_space.enforcement": False,
+        "efficiency.state": "disabled",
+        "efficiency.dedupe": "none",
+        "efficiency.compression": "none",
+        "efficiency.compaction": "none",
+        "efficiency.cross_volume_dedupe": "none",
+        "efficiency.op_state": "idle",
+        "efficiency.policy.name": "-",
+        "efficiency.volume_path": f"/vol/{volume.name}",
+        **_clone(array, volume),
+        **_space(array, volume),
+        **volume.remembered,
+    }
+
+
+def _junction_parent(array: Array, volume: Volume) -> object:
+    parent = array.store.find(Volume, volume.junction_parent_uuid)
+    return None if parent is None else {"name": parent.name, "uuid": parent.uuid}
+
+
+def _clone(array: Array, volume: Volume) -> Flat:
+    view: dict[str, object] = {
+        "clone.is_flexclone": volume.parent_uuid is not None,
+        "clone.has_flexclone": lambda: bool(
+            array.store.count(Volume, parent_uuid=volume.uuid)
+        ),
+    }
+    parent = array.store.find(Volume, volume.parent_uuid)
+    if parent is None:
+        return view
+    snapshot = array.store.find(Snapshot, volume.parent_snapshot_uuid)
+    svm = array.store.get(Svm, parent.svm_uuid)
+    return {
+        **view,
+        "clone.parent_volume": {"name": parent.name, "uuid": parent.uuid},
+        "clone.parent_svm": {"name": svm.name, "uuid": svm.uuid},
+        "clone.parent_snapshot": snapshot
+        and {"name": snapshot.name, "uuid": snapshot.uuid},
+        "clone.split_initiated": volume.is_splitting,
+        "clone.split_complete_percent": volume.split_percent
+        if volume.is_splitting
+        else None,
+        "clone.split_estimate": lambda: array.usage.used_bytes(parent),
+        "clone.inherited_physical_used": volume.inherited_bytes,
+        "clone.inherited_savings": 0,
+    }
+
+
+def _space(array: Array, volume: Volume) -> Flat:
+    size, percent = volume.size_bytes, volume.snapshot_reserve_percent
+    reserve = size * percent // 100
+    view: dict[str, object] = {
+        "space.size": size,
+        "space.snapshot.reserve_percent": percent,
+        "space.snapshot.reserve_size": reserve,
+    }
+    if volume.state != "online":
+        return view
+
+    def used() -> int:
+        return array.usage.used_bytes(volume)
+
+    def available() -> int:
+        left = max(0, size - reserve - used())
+        if volume.guarantee == "volume":
+            return left
+        return min(left, array.aggregate_bytes()[1])
+
+    return {
+        **view,
+        "space.used": used,
+        "space.available": available,
+        "space.afs_total": size - reserve,
+        "space.percent_used": lambda: 100 * used() // max(1, size - reserve),
+        "space.physical_used": used,
+        "space.logical_space.used": used,
+        "space.snapshot.autodelete_enabled": False,
+    }
+
+
+VOLUMES: Resource[Volume] = Resource(
+    FieldSet(
+        keys=("uuid", "name"),
+        standard=(
+            "comment",
+            "create_time",
+            "language",
+            "size",
+            "state",
+            "style",
+            "type",
+            "msid",
+            "svm.name",
+            "svm.uuid",
+            "svm._links",
+            "aggregates",
+            "snapshot_count",
+            "snapshot_policy.name",
+            "status",
+            "snapmirror.is_protected",
+            "clone.is_flexclone",
+            "clone.has_flexclone",
+            "nas.export_policy.name",
+            "analytics.state",
+            "tiering.policy",
+            "space.size",
+            "space.used",
+            "space.available",
+            "space.afs_total",
+            "space.percent_used",
+        ),
+        expensive=(
+            "clone.parent_volume",
+            "clone.parent_svm",
+            "clone.parent_snapshot",
+            "clone.split_initiated",
+            "clone.split_complete_percent",
+            "clone.split_estimate",
+            "clone.inherited_physical_used",
+            "clone.inherited_savings",
+            "nas.path",
+            "nas.uid",
+            "nas.gid",
+            "nas.unix_permissions",
+            "nas.security_style",
+            "nas.junction_parent",
+            "nas.export_policy.id",
+            "guarantee.type",
+            "guarantee.honored",
+            "encryption.enabled",
+            "is_svm_root",
+            "flexcache_endpoint_type",
+            "space.physical_used",
+            "space.logical_space.used",
+            "space.logical_space.reporting",
+            "space.logical_space.enforcement",
+            "space.snapshot.reserve_percent",
+            "space.snapshot.reserve_size",
+            "space.snapshot.autodelete_enabled",
+            "efficiency.state",
+            "efficiency.dedupe",
+            "efficiency.compression",
+            "efficiency.compaction",
+            "efficiency.cross_volume_dedupe",
+            "efficiency.op_state",
+            "efficiency.policy.name",
+            "efficiency.volume_path",
+        ),
+        trees=(
+            "tiering",
+            "qos",
+            "quota",
+            "autosize",
+            "files",
+            "snaplock",
+            "encryption",
+            "efficiency",
+            "space",
+            "analytics",
+            "activity_tracking",
+            "anti_ransomware",
+            "application",
+            "asynchronous_directory_delete",
+            "cloud_retrieval_policy",
+            "cloud_write_enabled",
+            "consistency_group",
+            "constituents",
+            "constituent_count",
+            "error_state",
+            "granular_data",
+            "granular_data_mode",
+            "is_constituent",
+            "is_object_store",
+            "is_large_dir_enabled",
+            "idcs_scanner",
+            "max_dir_size",
+            "metric",
+            "movement",
+            "queue_for_encryption",
+            "rebalancing",
+            "restore_to",
+            "scheduled_snapshot_naming_scheme",
+            "snapshot_directory_access_enabled",
+            "snapshot_locking_enabled",
+            "snapmirror",
+            "statistics",
+            "status",
+            "tags",
+            "_tags",
+            "use_mirrored_aggregates",
+            "validate_only",
+            "vmdisks",
+            "convert_unicode",
+            "access_time_enabled",
+            "aggressive_readahead_mode",
+            "clone",
+            "nas",
+            "guarantee",
+            "snapshot_policy",
+            "svm",
+        ),
+    ),
+    view=_view,
+    href=lambda array, volume: f"/api/storage/volumes/{volume.uuid}",
+    order=("svm.name", "name", "uuid"),
+)

@@ -1,0 +1,194 @@
+"""The HTTPS server around the array, and how to start and stop it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import ssl
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from cheroot import wsgi
+from cheroot.ssl.builtin import BuiltinSSLAdapter
+
+from provisioner.lab.ontap.app import SOCKET_KEY, Application
+from provisioner.lab.ontap.array import Array
+from provisioner.lab.ontap.config import OntapConfig, Settings
+from provisioner.lab.ontap.dataplane.loop import attach_image, detach_image
+from provisioner.lab.ontap.dataplane.plane import CopyMethod
+from provisioner.lab.ontap.namespace import JunctionMethod
+from provisioner.lab.ontap.records import Svm
+from provisioner.lab.ontap.tls import ensure_certificates, server_context
+
+__all__ = ["OntapConfig", "OntapLab", "Settings"]
+
+_START_SECONDS = 10.0
+_IDLE_SECONDS = 30
+
+
+class _Gateway(wsgi.Gateway_10):  # type: ignore[misc]  # cheroot has no types
+    def get_environ(self) -> dict[str, Any]:
+        """Add the client's socket to the WSGI environment."""
+        environ: dict[str, Any] = super().get_environ()
+        environ[SOCKET_KEY] = self.req.conn.socket
+        return environ
+
+
+class _LazyTls(BuiltinSSLAdapter):  # type: ignore[misc]  # cheroot has no types
+    """Shake hands when a worker first reads, so that no client holds up the others."""
+
+    def __init__(self, context: ssl.SSLContext, server_file: Path) -> None:
+        super().__init__(str(server_file), str(server_file))
+        self.context = context
+
+    def wrap(self, sock: socket.socket) -> tuple[ssl.SSLSocket, dict[str, Any]]:
+        """Wrap the socket and do nothing on it yet."""
+        wrapped = self.context.wrap_socket(
+            sock, do_handshake_on_connect=False, server_side=True
+        )
+        return wrapped, {"wsgi.url_scheme": "https", "HTTPS": "on"}
+
+
+class OntapLab:
+    """One array behind HTTPS; also a context manager.
+
+    Stopping unmounts everything; starting again on the same root goes on with it.
+    """
+
+    def __init__(self, config: OntapConfig) -> None:
+        """Take the configuration; nothing is touched before `start`."""
+        self.config = config
+        self.port = config.port
+        self._array: Array | None = None
+        self._server: wsgi.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> OntapLab:
+        """Open the root and serve until `stop`; return itself.
+
+        Raises: OSError when the port is taken; BlockingIOError when another lab uses
+        the root.
+        """
+        root = self.config.root
+        root.mkdir(parents=True, exist_ok=True)
+        if self.config.btrfs_bytes is not None:
+            attach_image(root, size_bytes=self.config.btrfs_bytes)
+        self.password = self.config.password or _kept_password(root / "password")
+        self.ca_file, server_file = ensure_certificates(root, host=self.config.host)
+        try:
+            self._array = Array(self.config)
+            self._serve(server_file)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _serve(self, server_file: Path) -> None:
+        assert self._array is not None
+        application = Application(
+            self._array, user=self.config.user, password=self.password
+        )
+        server = wsgi.Server(
+            (self.config.host, self.config.port),
+            application,
+            numthreads=self.config.threads,
+            max=self.config.threads * 4,
+            request_queue_size=512,
+            timeout=_IDLE_SECONDS,
+            shutdown_timeout=5,
+        )
+        server.gateway = _Gateway
+        server.ssl_adapter = _LazyTls(server_context(server_file), server_file)
+        server.error_log = self._log_server_error
+        server.prepare()
+        self.port = server.bind_addr[1]
+        self._array.start()
+        self._server = server
+        self._thread = threading.Thread(
+            target=server.serve, name="ontap-lab", daemon=True
+        )
+        self._thread.start()
+
+    def _log_server_error(
+        self, msg: str = "", level: int = 20, traceback: bool = False
+    ) -> None:
+        """Log what went wrong on a connection; clients that vanish are everyday."""
+        assert self._array is not None
+        self._array.log.debug("%s", msg, exc_info=traceback)
+
+    def stop(self) -> None:
+        """Stop serving, let jobs end and unmount; safe to repeat."""
+        if self._server is not None and self._thread is not None:
+            self._server.stop()
+            self._thread.join(_START_SECONDS)
+            self._server = None
+        if self._array is not None:
+            self._array.stop()
+            self._array = None
+        if self.config.btrfs_bytes is not None:
+            detach_image(self.config.root)
+
+    def __enter__(self) -> OntapLab:
+        """Start."""
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    @property
+    def array(self) -> Array:
+        """The running array."""
+        assert self._array is not None, "the lab is not running"
+        return self._array
+
+    @property
+    def mount_root(self) -> Path:
+        """Where hosts see the SVM's namespace."""
+        svm = self.array.store.select(Svm, name=self.config.svm)[0]
+        return self.array.mount_root(svm)
+
+    @property
+    def copy_method(self) -> CopyMethod:
+        """How clones are made: btrfs, reflink or copy."""
+        return self.array.plane.method
+
+    @property
+    def junction_method(self) -> JunctionMethod:
+        """How volumes are joined: bind or symlink."""
+        return self.array.namespace.method
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a client needs to know, as the ready line has it."""
+        return {
+            "host": self.config.host,
+            "port": self.port,
+            "user": self.config.user,
+            "password": self.password,
+            "ca_file": str(self.ca_file),
+            "svm": self.config.svm,
+            "aggregate": self.config.aggregate,
+            "mount_root": str(self.mount_root),
+            "copy_method": self.copy_method,
+            "junction_method": self.junction_method,
+        }
+
+
+def _kept_password(path: Path) -> str:
+    """Return the password in the private file, making one up when there is none."""
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        password = secrets.token_urlsafe(18)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(password + "\n")
+        return password

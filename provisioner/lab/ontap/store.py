@@ -1,0 +1,181 @@
+"""The lab's state in SQLite: immediate transactions, nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from provisioner.lab.ontap import records
+
+
+class Row(Protocol):
+    """What a dataclass needs to be stored."""
+
+    TABLE: ClassVar[str]
+    KEY: ClassVar[str]
+    SEARCHED: ClassVar[tuple[str, ...]]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+R = TypeVar("R", bound=Row)
+
+_KINDS: tuple[type[Row], ...] = (
+    records.Svm,
+    records.Volume,
+    records.Snapshot,
+    records.ExportPolicy,
+    records.Job,
+)
+
+
+class Store:
+    """One connection, used by one thread at a time.
+
+    The write-ahead log survives the end of the process at any moment: a transaction
+    that returned is there at the next start.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the database, making it when it is not there."""
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        for kind in _KINDS:
+            self._create_table(kind)
+        self._db.execute("CREATE TABLE IF NOT EXISTS setting (name PRIMARY KEY, value)")
+
+    def _create_table(self, kind: type[Row]) -> None:
+        columns = "".join(f", {name}" for name in kind.SEARCHED)
+        self._db.execute(
+            f"CREATE TABLE IF NOT EXISTS {kind.TABLE} "
+            f"(key PRIMARY KEY{columns}, document TEXT NOT NULL)"
+        )
+        for name in kind.SEARCHED:
+            self._db.execute(
+                f"CREATE INDEX IF NOT EXISTS {kind.TABLE}_{name} "
+                f"ON {kind.TABLE} ({name})"
+            )
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make the block one transaction; inside another it becomes part of it."""
+        with self._lock:
+            if self._depth == 0:
+                self._db.execute("BEGIN IMMEDIATE")
+            self._depth += 1
+            try:
+                yield
+            except BaseException:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._depth -= 1
+            if self._depth == 0:
+                self._db.execute("COMMIT")
+
+    def save(self, row: Row) -> None:
+        """Write `row`, new or changed."""
+        document = asdict(row)
+        names = ("key", *row.SEARCHED, "document")
+        values = (
+            document[row.KEY],
+            *(document[name] for name in row.SEARCHED),
+            json.dumps(document),
+        )
+        marks = ", ".join("?" * len(names))
+        with self._lock:
+            self._db.execute(
+                f"INSERT OR REPLACE INTO {row.TABLE} "  # noqa: S608 - names are ours
+                f"({', '.join(names)}) VALUES ({marks})",
+                values,
+            )
+
+    def remove(self, row: Row) -> None:
+        """Forget `row`; nothing happens when it is gone already."""
+        with self._lock:
+            self._db.execute(
+                f"DELETE FROM {row.TABLE} WHERE key = ?",  # noqa: S608 - as above
+                (getattr(row, row.KEY),),
+            )
+
+    def find(self, kind: type[R], key: str | int | None) -> R | None:
+        """Return the row with the key, or None."""
+        if key is None:
+            return None
+        rows = self._rows(kind, "key = ?", (key,))
+        return rows[0] if rows else None
+
+    def get(self, kind: type[R], key: str | int | None) -> R:
+        """Return the row with the key, which must be there."""
+        row = self.find(kind, key)
+        if row is None:
+            raise LookupError(f"no {kind.TABLE} {key}")
+        return row
+
+    def select(self, kind: type[R], **equals: str | int | None) -> list[R]:
+        """Return the rows whose searched columns equal the values, oldest first.
+
+        A value of None means "any".
+        """
+        given = {name: value for name, value in equals.items() if value is not None}
+        where = " AND ".join(f"{name} = ?" for name in given) or "1"
+        return self._rows(kind, where, tuple(given.values()))
+
+    def count(self, kind: type[Row], **equals: str | int) -> int:
+        """Return how many rows `select` would give."""
+        where = " AND ".join(f"{name} = ?" for name in equals) or "1"
+        query = f"SELECT count(*) FROM {kind.TABLE} WHERE {where}"  # noqa: S608 - as above
+        with self._lock:
+            number = self._db.execute(query, tuple(equals.values())).fetchone()[0]
+        assert isinstance(number, int)
+        return number
+
+    def _rows(self, kind: type[R], where: str, values: tuple[object, ...]) -> list[R]:
+        query = (
+            f"SELECT document FROM {kind.TABLE} "  # noqa: S608 - as above
+            f"WHERE {where} ORDER BY rowid"
+        )
+        with self._lock:
+            documents = self._db.execute(query, values).fetchall()
+        known = {field.name for field in fields(kind)}
+        return [
+            kind(**{k: v for k, v in json.loads(text).items() if k in known})
+            for (text,) in documents
+        ]
+
+    def setting(self, name: str) -> Any:
+        """Return a remembered JSON value, or None."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT value FROM setting WHERE name = ?", (name,)
+            ).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def remember(self, name: str, value: object) -> None:
+        """Keep a JSON value under `name`."""
+        with self._lock:
+            self._db.execute(
+                "INSERT OR REPLACE INTO setting VALUES (?, ?)",
+                (name, json.dumps(value)),
+            )
+
+    def next_number(self, name: str, *, start: int) -> int:
+        """Return the next number of a named sequence."""
+        with self.transaction():
+            number: int = self.setting(name) or start
+            self.remember(name, number + 1)
+        return number
+
+    def close(self) -> None:
+        """Close the database."""
+        with self._lock:
+            self._db.close()
