@@ -7,9 +7,9 @@ import calendar
 import os.path
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from provisioner.lab.perforce import paths
 from provisioner.lab.perforce.clients import Client
@@ -147,15 +147,14 @@ def parse_file_argument(
 def _in_depot_or_client_syntax(
     request: Request, name: str
 ) -> tuple[str, Client | None]:
-    if not name:
-        client = request.get_client()
-        return client.everything, client
     if name.startswith("//"):
         return _absolute(request, name)
-    client = request.find_client()
-    if client is None:
+    if request.find_client() is None and name:
         raise CommandError(6243, arg=name, client=request.client_name)
-    return client.from_local(local_argument(request, name)), request.get_client()
+    client = request.get_client()
+    if not name:
+        return client.everything, client
+    return client.from_local(local_argument(request, name)), client
 
 
 def _absolute(request: Request, name: str) -> tuple[str, Client | None]:
@@ -243,31 +242,40 @@ def revisions_at(database: Database, files: FileSet) -> list[Revision]:
     Deleted revisions are there too. With a range, files whose latest revision up to
     the upper end lies before its lower end are left out.
     """
-    return [
-        revision
-        for prefix in files.prefixes
-        for revision in _at(database, files, prefix)
-        if _is_wanted(files, revision.path, prefix) and _is_above(revision, files.lower)
-    ]
+    found: list[Revision] = []
+    for prefix in files.prefixes:
+        revisions: Iterable[Revision] = map(
+            Revision._make, _rows_at(database, files, prefix)
+        )
+        if not _is_covered_by(files, prefix):
+            revisions = filter(lambda r: files.has_depot_path(r.path), revisions)
+        if files.lower is not None:
+            revisions = filter(lambda r: _is_above(r, files.lower), revisions)
+        found.extend(revisions)
+    return found
 
 
-def _is_wanted(files: FileSet, path: str, prefix: str) -> bool:
-    if files.is_whole_client:
-        return True  # the caller maps each path through the view anyway
-    if not files.in_client_syntax and files.pattern == prefix + "...":
-        return True
-    return files.has_depot_path(path)
+def _is_covered_by(files: FileSet, prefix: str) -> bool:
+    """Tell if everything below a prefix is in the set.
+
+    Of a whole client it is taken as such: whoever asks maps each path anyway.
+    """
+    return files.is_whole_client or (
+        not files.in_client_syntax and files.pattern == prefix + "..."
+    )
 
 
-def _at(database: Database, files: FileSet, prefix: str) -> Iterator[Revision]:
+def _rows_at(
+    database: Database, files: FileSet, prefix: str
+) -> Iterable[tuple[Any, ...]]:
     point = files.upper
     span = (prefix, prefix + paths.AFTER_ALL)
     if point.kind == "none":
-        return iter(())
+        return ()
     if point.kind in ("client", "label"):
         table = "have" if point.kind == "client" else "label_files"
         columns = ", ".join(f"r.{name}" for name in REVISION_COLUMNS.split(", "))
-        rows = database.execute(
+        return database.execute(
             f"SELECT {columns} FROM {table} h CROSS JOIN revisions r"
             f" ON r.path=h.path AND r.revision=h.revision"
             f" WHERE h.{'client' if table == 'have' else 'label'}=?"
@@ -275,26 +283,24 @@ def _at(database: Database, files: FileSet, prefix: str) -> Iterator[Revision]:
             point.name,
             *span,
         )
-    elif point.kind == "number":
-        rows = database.execute(
+    if point.kind == "number":
+        return database.execute(
             f"SELECT {REVISION_COLUMNS} FROM revisions"
             " WHERE path>=? AND path<? AND revision=?",
             *span,
             point.number,
         )
-    else:
-        condition, limit = "", ()
-        if point.kind != "head":
-            column = "change" if point.kind == "change" else "time"
-            condition, limit = f" AND {column}<=?", (point.number,)  # type: ignore[assignment]
-        # With max(), SQLite takes the other columns from the row that has it.
-        rows = database.execute(
-            f"SELECT {REVISION_COLUMNS.replace('revision', 'max(revision)')}"
-            f" FROM revisions WHERE path>=? AND path<?{condition} GROUP BY path",
-            *span,
-            *limit,
-        )
-    return map(Revision._make, rows)
+    condition, limit = "", list[int]()
+    if point.kind != "head":
+        column = "change" if point.kind == "change" else "time"
+        condition, limit = f" AND {column}<=?", [point.number]
+    # With max(), SQLite takes the other columns from the row that has it.
+    return database.execute(
+        f"SELECT {REVISION_COLUMNS.replace('revision', 'max(revision)')}"
+        f" FROM revisions WHERE path>=? AND path<?{condition} GROUP BY path",
+        *span,
+        *limit,
+    )
 
 
 def _is_above(revision: Revision, lower: Point | None) -> bool:

@@ -1,6 +1,5 @@
 """Specs in the database: clients, users, depots, labels."""
 
-
 from __future__ import annotations
 
 import json

@@ -7,7 +7,7 @@ place. Source: p4 help views.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from provisioner.lab.perforce import paths
@@ -44,31 +44,48 @@ def format_view_line(line: ViewLine) -> str:
     return " ".join(f'"{x}"' if re.search(r"\s", x) else x for x in (left, line.right))
 
 
+Translate = Callable[[str], str | None]
+
+
 class _Side:
     """One direction of one line: matches `source` and writes `target`."""
 
     def __init__(self, source: str, target: str) -> None:
         self.prefix = paths.literal_prefix(source)
-        self.source = source
-        self._tail = source == self.prefix + "..." and target.endswith("...")
-        self._target = target[:-3]
-        if self._tail and paths.has_wildcard(self._target):
-            self._tail = False
-        if not self._tail:
-            self._regex = paths.pattern_regex(source)
-            self._expansion = _expansion(source, target)
+        fixed = target[:-3]
+        if (
+            source == self.prefix + "..."
+            and target == fixed + "..."
+            and not paths.has_wildcard(fixed)
+        ):
+            self.translate = _tail_translation(self.prefix, fixed)
+        else:
+            self.translate = _pattern_translation(source, target)
 
-    def translate(self, path: str) -> str | None:
-        if not path.startswith(self.prefix):
-            return None
-        if self._tail:
-            return self._target + path[len(self.prefix) :]
-        match = self._regex.fullmatch(path)
+
+def _tail_translation(prefix: str, target: str) -> Translate:
+    """Return the translation of `prefix...` to `target...`: nearly every line."""
+    size = len(prefix)
+
+    def translate(path: str) -> str | None:
+        return target + path[size:] if path.startswith(prefix) else None
+
+    return translate
+
+
+def _pattern_translation(source: str, target: str) -> Translate:
+    regex = paths.pattern_regex(source)
+    expansion = _expansion(source, target)
+
+    def translate(path: str) -> str | None:
+        match = regex.fullmatch(path)
         if match is None:
             return None
         return "".join(
-            match[part] if isinstance(part, int) else part for part in self._expansion
+            match[part] if isinstance(part, int) else part for part in expansion
         )
+
+    return translate
 
 
 def _expansion(source: str, target: str) -> list[str | int]:
@@ -115,8 +132,19 @@ class _Direction:
             self._rules.append((line.flag, sides[index], later))
         self._rules.reverse()
 
-    def translate(self, path: str) -> str | None:
+        self.translate: Translate = self._latest if reverse else self._principal
+        if len(self._rules) == 1 and not self._rules[0][0]:
+            self.translate = self._rules[0][1].translate
+
+    def _latest(self, path: str) -> str | None:
         return next(self.translate_all(path), None)
+
+    def _principal(self, path: str) -> str | None:
+        """Return the place of a path; of several, the one without `&`."""
+        place = None
+        for place in self.translate_all(path):  # noqa: B007 - the last one counts
+            pass
+        return place
 
     def translate_all(self, path: str) -> Iterator[str]:
         """Yield the place of a path, and before it those of `&` lines."""
@@ -144,24 +172,15 @@ class View:
         self.lines = tuple(lines)
         self._to_client = _Direction(self.lines, reverse=False)
         self._to_depot = _Direction(self.lines, reverse=True)
-
-    def to_client(self, depot_path: str) -> str | None:
-        """Return where a depot file lies in the client; None when it is not mapped.
-
-        With `&` lines a file has several places; this is the principal one.
-        """
-        client_path = None
-        for client_path in self._to_client.translate_all(depot_path):  # noqa: B007
-            pass
-        return client_path
+        # Where a depot file lies in the client; None when it is not mapped. With `&`
+        # lines a file has several places; this is the principal one.
+        self.to_client: Translate = self._to_client.translate
+        # The depot path of a client path; None when it is not mapped.
+        self.to_depot: Translate = self._to_depot.translate
 
     def all_to_client(self, depot_path: str) -> list[str]:
         """Return every place of a depot file in the client."""
         return list(self._to_client.translate_all(depot_path))
-
-    def to_depot(self, client_path: str) -> str | None:
-        """Return the depot path of a client path; None when it is not mapped."""
-        return self._to_depot.translate(client_path)
 
     def precedence(self, depot_path: str) -> int:
         """Return which line maps a file: where two meet, the higher one wins."""

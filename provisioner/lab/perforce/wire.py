@@ -11,6 +11,7 @@ import select
 import socket
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 
 log = logging.getLogger("provisioner.lab.perforce.wire")
 
@@ -66,24 +67,55 @@ class Message:
         return int(value) if value.isdigit() else 0
 
 
+# Tables instead of calls: a flush of many files encodes each of them.
+_TABLE_SIZE = 2048
+_SIZES = [_LENGTH.pack(size) for size in range(_TABLE_SIZE)]
+
+
+def _size_bytes(size: int) -> bytes:
+    return _SIZES[size] if size < _TABLE_SIZE else _LENGTH.pack(size)
+
+
+@lru_cache(maxsize=256)
+def _end_bytes(func: str) -> bytes:
+    """Return what closes the last value and names the function."""
+    name = func.encode()
+    return b"\0func\0" + _size_bytes(len(name)) + name + b"\0"
+
+
+class _Names(dict[str, bytes]):
+    """Variable names as they stand between two values."""
+
+    def __missing__(self, name: str) -> bytes:
+        encoded = b"\0" + name.encode() + b"\0"
+        if len(self) < 10 * _TABLE_SIZE:
+            self[name] = encoded
+        return encoded
+
+
+_NAMES = _Names()
+
+
 def encode(func: str, variables: Mapping[str, Value]) -> bytes:
     """Return the bytes of one message."""
     parts: list[bytes] = []
-    pack = _LENGTH.pack
+    add = parts.append
     for name, value in variables.items():
         if isinstance(value, str):
-            data = value.encode(errors="surrogateescape")
+            data = value.encode("utf-8", "surrogateescape")
         elif isinstance(value, bytes):
             data = value
         else:
             data = b"%d" % value
-        parts += (name.encode(), b"\0", pack(len(data)), data, b"\0")
-    data = func.encode()
-    parts += (b"func\0", pack(len(data)), data, b"\0")
-    body = b"".join(parts)
-    size = pack(len(body))
-    check = size[0] ^ size[1] ^ size[2] ^ size[3]
-    return b"%c%b%b" % (check, size, body)
+        add(_NAMES[name])
+        size = len(data)
+        add(_SIZES[size] if size < _TABLE_SIZE else _LENGTH.pack(size))
+        add(data)
+    add(_end_bytes(func))
+    body = b"".join(parts)[1:]
+    header = _size_bytes(len(body))
+    check = header[0] ^ header[1] ^ header[2] ^ header[3]
+    return b"%c%b%b" % (check, header, body)
 
 
 def decode(body: bytes) -> Message:

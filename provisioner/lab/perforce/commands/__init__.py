@@ -34,9 +34,20 @@ COMMANDS: dict[str, Command] = {
     for name in command.names
 }
 
+_ELSEWHERE = """
+admin annotate archive attribute bgtask branch branches cachepurge check-permission
+checkpoint clone cluster configure copy cstat dbschema dbstat dbverify diff diff2 export
+extension failback failover fetch fix fixes grep group groups heartbeat help ignores
+init integ integrate integrated interchanges istat job jobs jobspec journalcopy
+journaldbchecksums journals key keys label labels labelsync ldap ldaps ldapsync license
+list lock lockstat login2 logappend logparse logrotate logschema logstat logtail merge
+monitor move obliterate ping populate property protect protects proxy prune pull purge
+push reload remote remotes rename renameclient renameuser replicate repo repos reshelve
+resolve resolved restore resubmit retype review reviews serverid servers shelve sizes
+spec storage stream streamlog streams streamspec switch tag topology trait triggers
+trust typemap undo unload unlock unshelve unsubmit unzip upgrades verify zip
+"""
 # Commands of Perforce that the lab refuses by name.
-KNOWN_ELSEWHERE = frozenset(
-    ["admin", "annotate", "archive", "attribute", "bgtask", "branch", "branches", "cachepurge", "check-permission", "checkpoint", "clone", "cluster", "configure", "copy", "cstat", "dbschema", "dbstat", "dbverify", "diff", "diff2", "export", "extension", "failback", "failover", "fetch", "fix", "fixes", "grep", "group", "groups", "heartbeat", "help", "ignores", "init", "integ", "integrate", "integrated", "interchanges", "istat", "job", "jobs", "jobspec", "journalcopy", "journaldbchecksums", "journals", "key", "keys", "label", "labels", "labelsync", "ldap", "ldaps", "ldapsync", "license", "list", "lock", "lockstat", "login2", "logappend", "logparse", "logrotate", "logschema", "logstat", "logtail", "merge", "monitor", "move", "obliterate", "ping", "populate", "property", "protect", "protects", "proxy", "prune", "pull", "purge", "push", "reload", "remote", "remotes", "rename", "renameclient", "renameuser", "replicate", "repo", "repos", "reshelve", "resolve", "resolved", "restore", "resubmit", "retype", "review", "reviews", "serverid", "servers", "shelve", "sizes", "spec", "storage", "stream", "streamlog", "streams", "streamspec", "switch", "tag", "topology", "trait", "triggers", "trust", "typemap", "undo", "unload", "unlock", "unshelve", "unsubmit", "unzip", "upgrades", "verify", "zip"]
-)
+KNOWN_ELSEWHERE = frozenset(_ELSEWHERE.split())
 
 __all__ = ["COMMANDS", "KNOWN_ELSEWHERE", "Command", "parse_options"]

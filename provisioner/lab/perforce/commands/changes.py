@@ -161,7 +161,7 @@ def _submitted_files(request: Request, change: object) -> list[dict[str, Value]]
     rows = request.state.database.rows(
         f"SELECT {REVISION_COLUMNS} FROM revisions WHERE change=? ORDER BY path", change
     )
-    return [_file_record(Revision._make(row)) for row in rows]  # type: ignore[arg-type]
+    return [_file_record(Revision._make(row)) for row in rows]
 
 
 def _file_record(revision: Revision) -> dict[str, Value]:
@@ -205,7 +205,7 @@ def opened_in(request: Request, change: int) -> list[Opened]:
     rows = request.state.database.rows(
         f"SELECT {OPENED_COLUMNS} FROM opened WHERE change=? ORDER BY path", change
     )
-    return [Opened._make(row) for row in rows]  # type: ignore[arg-type]
+    return [Opened._make(row) for row in rows]
 
 
 def _describe(
@@ -231,7 +231,7 @@ def _describe(
             request.say(
                 6361,
                 depotFile=file["depotFile"],
-                depotRev=f"#{file['rev']}",
+                depotRev=f"#{file['rev']!s}",
                 action=file["action"],
             )
         return

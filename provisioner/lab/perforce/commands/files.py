@@ -165,7 +165,7 @@ def fstat(request: Request) -> None:
                 for name, value in record.items():
                     request.send(
                         "client-OutputInfo",
-                        {"data": f"{name} {value}".rstrip(), "level": 1},
+                        {"data": f"{name} {value!s}".rstrip(), "level": 1},
                     )
                 request.info("")
         if not found:

@@ -505,7 +505,7 @@ def _all_opened(request: Request) -> list[Opened]:
         " ORDER BY path, client",
         *parameters,
     )
-    return [Opened._make(row) for row in rows]  # type: ignore[arg-type]
+    return [Opened._make(row) for row in rows]
 
 
 def _list_opened(request: Request, item: Opened) -> None:

@@ -14,12 +14,13 @@ from provisioner.lab.perforce.specstore import (
     save_spec,
 )
 from provisioner.lab.perforce.state import new_depot_fields
+from provisioner.lab.perforce.wire import Value
 
 
 def depots(request: Request) -> None:
     """Answer `p4 depots`."""
     for spec in all_specs(request.state.database, kind="depot"):
-        record = {
+        record: dict[str, Value] = {
             "name": spec.name,
             "time": spec.updated,
             "type": spec.text("Type"),

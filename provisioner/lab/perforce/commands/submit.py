@@ -275,7 +275,7 @@ def _split_unchanged(
     """Return the files to submit, and the unchanged ones that are left out."""
     if _policy(request, client) == "submitunchanged":
         return files, []
-    kept, unchanged = [], []
+    kept, unchanged = list[Opened](), list[Opened]()
     for item in files:
         head = find_head(request.state.database, path=item.path)
         is_same = (

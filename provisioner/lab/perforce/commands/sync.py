@@ -102,46 +102,56 @@ class Plan:
             have.path: have for have in have_in(database, wanted, client=client.name)
         }
         if not wanted.is_whole_client:
-            # What a depot path maps to may be had from elsewhere in the set's eyes.
+            # A file of the set may be had at a place outside of it.
             for path in targets.keys() - haves.keys():
                 have = find_have(database, client=client.name, path=path)
                 if have is not None:
                     haves[path] = have
         self.has_any = bool(haves)
         busy = opened_by(database, client=client.name)
-        deleted: list[Step] = []
-        changed: list[Step] = []
-        gone = self._gone(revisions, targets, haves)
-        force, populate = request.has("f"), request.has("p")
-        for path in gone:
-            have = haves[path]
+        self._deleted: list[Step] = []
+        self._changed: list[Step] = []
+        for path in self._gone(revisions, targets, haves):
             if path in busy:
                 self.opened.append(busy[path])
-            elif not populate:
-                deleted.append(
-                    Step("deleted", path, have.client_path, have.revision, None)
-                )
+            elif not request.has("p"):
+                self._delete(haves[path])
+        self._bring(targets, haves, busy, force=request.has("f"))
+        # Deletions come first: a directory may take the place of a file.
+        self.steps = self._deleted + self._changed
+
+    def _delete(self, have: Have) -> None:
+        self._deleted.append(
+            Step("deleted", have.path, have.client_path, have.revision, None)
+        )
+
+    def _bring(
+        self,
+        targets: dict[str, tuple[Revision, str]],
+        haves: dict[str, Have],
+        busy: dict[str, Opened],
+        *,
+        force: bool,
+    ) -> None:
+        """Plan what brings each target to the client."""
+        append = self._changed.append
         for path, (revision, place) in targets.items():
             have = haves.get(path)
-            if path in busy:
-                if have is not None and have.revision != revision.revision:
-                    self.opened.append(busy[path])
-                continue
-            if have is None:
+            if have is None or have[1] != place:
                 action = "added"
-            elif have.client_path != place:
-                deleted.append(
-                    Step("deleted", path, have.client_path, have.revision, None)
-                )
-                action = "added"
-            elif have.revision != revision.revision:
+            elif have[2] != revision[1]:
                 action = "updated"
             elif force:
                 action = "refreshed"
             else:
                 continue
-            changed.append(Step(action, path, place, revision.revision, revision))
-        self.steps = deleted + changed
+            if path in busy:
+                if action == "updated":
+                    self.opened.append(busy[path])
+                continue
+            if have is not None and action == "added":
+                self._delete(have)
+            append(Step(action, path, place, revision[1], revision))
 
     def _targets(self, revisions: list[Revision]) -> dict[str, tuple[Revision, str]]:
         """Return the files the client shall have, each with its place."""

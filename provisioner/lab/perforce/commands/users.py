@@ -20,6 +20,7 @@ from provisioner.lab.perforce.specstore import (
     find_spec,
     save_spec,
 )
+from provisioner.lab.perforce.wire import Value
 
 
 def users(request: Request) -> None:
@@ -32,7 +33,7 @@ def users(request: Request) -> None:
             pattern_matches(a, spec.name) for a in request.args
         ):
             continue
-        record = {
+        record: dict[str, Value] = {
             "User": spec.name,
             "Update": spec.updated,
             "Access": spec.accessed,
@@ -180,7 +181,7 @@ def _hand_out_ticket(request: Request, name: str) -> None:
         },
     )
     request.settle()
-    record = {"User": name, "TicketExpiration": ticket.seconds_left}
+    record: dict[str, Value] = {"User": name, "TicketExpiration": ticket.seconds_left}
     request.report(record, 7493, user=name)
     if name == request.user:
         request.login_changed = True
@@ -205,8 +206,9 @@ def _login_status(request: Request, name: str) -> None:
         if not tickets:
             raise CommandError(7480)
     left = tickets[0].seconds_left
+    record: dict[str, Value] = {"User": name, "TicketExpiration": left}
     request.report(
-        {"User": name, "TicketExpiration": left},
+        record,
         7494,
         user=name,
         hours=left // 3600,
