@@ -33,7 +33,7 @@ def create(array: Array, volume: Volume, fields: Fields) -> tuple[Snapshot, Job]
         snapshot = plan(array, volume, name=name, fields=fields)
         job = array.jobs.create(
             "snapshot_make",
-            description=f"POST /api/storage/volumes/{volume.uuid}/snapshots/?name={name}",
+            description=f"POST {_base(volume.uuid)}/?name={name}",
             svm_uuid=volume.svm_uuid,
             arguments={"snapshot_uuid": snapshot.uuid},
         )
@@ -177,7 +177,8 @@ def owners_of(array: Array, snapshot: Snapshot) -> list[str]:
 
 
 def _description(method: str, snapshot: Snapshot) -> str:
-    return (
-        f"{method} /api/storage/volumes/{snapshot.volume_uuid}"
-        f"/snapshots/{snapshot.uuid}"
-    )
+    return f"{method} {_base(snapshot.volume_uuid)}/{snapshot.uuid}"
+
+
+def _base(volume_uuid: str) -> str:
+    return f"/api/storage/volumes/{volume_uuid}/snapshots"
