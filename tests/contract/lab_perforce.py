@@ -32,9 +32,12 @@ class LabServer:
     def start(self) -> None:
         """Start serving, on the same port as before if there was one."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "provisioner.lab.perforce", "-r", str(self.root)]
-            + ["-p", f"127.0.0.1:{self.port}", "-L", str(self.root.parent / "log")]
-            + list(self.options),
+            [
+                *(sys.executable, "-m", "provisioner.lab.perforce"),
+                *("-r", str(self.root), "-p", f"127.0.0.1:{self.port}"),
+                *("-L", str(self.root.parent / "log")),
+                *self.options,
+            ],
             stdout=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).parents[2],

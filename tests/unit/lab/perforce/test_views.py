@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from P4 import Map
 
 from provisioner.lab.perforce.views import (
+from tests.unit.lab.perforce.properties import patient
     View,
     ViewLine,
     format_view_line,
@@ -46,7 +47,7 @@ def _oracle(lines: list[ViewLine]) -> Map:
     return mapping
 
 
-@settings(max_examples=600, deadline=None)
+@settings(patient, max_examples=600)
 @given(lines=st.lists(_line(), min_size=1, max_size=5), path=_paths)
 @example(
     lines=[
@@ -63,12 +64,13 @@ def test_a_view_maps_as_the_client_library_does(
     assert view.to_depot(f"//c/{path}") == oracle.translate(f"//c/{path}", False)
 
 
+@patient
 @given(line=_line())
 def test_a_view_line_survives_its_form(line: ViewLine) -> None:
     assert parse_view_line(format_view_line(line)) == line
 
 
-@settings(deadline=None)
+@patient
 @given(lines=st.lists(_line(), min_size=1, max_size=4), path=_paths)
 def test_the_depot_prefixes_of_a_client_pattern_hold_all_its_files(
     lines: list[ViewLine], path: str
