@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from P4 import P4
 
 from provisioner.lab.perforce.specs import (
-from tests.unit.lab.perforce.properties import patient
     CHANGE,
     CLIENT,
     DEPOT,
@@ -19,6 +18,7 @@ from tests.unit.lab.perforce.properties import patient
     format_form,
     parse_form,
 )
+from tests.unit.lab.perforce.properties import patient
 
 _letters = st.characters(
     exclude_categories=("Cc", "Cs", "Zl", "Zp", "Zs"), exclude_characters='"#'

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from P4 import Map
 
 from provisioner.lab.perforce.views import (
-from tests.unit.lab.perforce.properties import patient
     View,
     ViewLine,
     format_view_line,
     is_well_formed,
     parse_view_line,
 )
+from tests.unit.lab.perforce.properties import patient
 
 _names = st.sampled_from(["a", "b", "ab", "x y", "é", "a%40b"])
 _tails = st.sampled_from(["...", "*", "%%1", "a*", "*.c", "a", ".../a", "*/%%1"])
