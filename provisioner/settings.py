@@ -11,9 +11,13 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import django_stubs_ext
 import environ
 
 from provisioner.logging import logging_config
+
+# Generic classes of Django take their type in brackets at run time, too.
+django_stubs_ext.monkeypatch()
 
 env = environ.FileAwareEnv()
 

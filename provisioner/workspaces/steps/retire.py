@@ -166,7 +166,7 @@ def ensure_unmounted(run: StepRun) -> dict[str, Any]:
 
 
 def ensure_clone_deleted(run: StepRun) -> dict[str, Any]:
-    """Have the FlexClone destroyed, past the recovery queue: nothing in it is wanted."""
+    """Have the FlexClone destroyed, past the recovery queue: its work is settled."""
     volume = _our_volume(run)
     if volume is not None:
         run.ontap.delete_volume(

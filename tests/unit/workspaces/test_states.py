@@ -34,7 +34,7 @@ def test_every_state_has_its_row_in_the_table() -> None:
     assert set(states.STEP_TRANSITIONS) == set(Step.State)
 
 
-@pytest.mark.parametrize(("start", "to"), itertools.product(W, W))
+@pytest.mark.parametrize(("start", "to"), list(itertools.product(W, W)))
 def test_a_workspace_moves_only_as_the_table_says(
     start: Workspace.State, to: Workspace.State, workspace: Workspace
 ) -> None:

@@ -1,0 +1,92 @@
+"""Rows that administrators keep by hand: sites and Perforce servers.
+
+Everything with a lifecycle is looked at here and changed through actions alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+
+from provisioner.gateways.hosts.mount_options import (
+    MountOptionRefused,
+    check_mount_options,
+)
+from provisioner.workspaces.models import (
+    Event,
+    Operation,
+    PerforceServer,
+    Site,
+    Snapshot,
+    Template,
+    Workspace,
+)
+
+
+class SiteForm(forms.ModelForm[Site]):
+    class Meta:
+        model = Site
+        fields = "__all__"
+
+    def clean_mount_options(self) -> str:
+        options: str = self.cleaned_data["mount_options"]
+        try:
+            return ",".join(check_mount_options(options))
+        except MountOptionRefused as refusal:
+            raise forms.ValidationError(refusal.sentence, code=refusal.code) from None
+
+
+@admin.register(Site)
+class SiteAdmin(admin.ModelAdmin[Site]):
+    form = SiteForm
+    list_display = ("name", "title", "ontap_host", "svm", "perforce_server")
+
+
+@admin.register(PerforceServer)
+class PerforceServerAdmin(admin.ModelAdmin[PerforceServer]):
+    list_display = ("name", "p4port", "p4user", "flush_limit")
+
+
+class ReadOnlyAdmin(admin.ModelAdmin[Any]):
+    """Looking is free; changing has its own pages."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(
+        self, request: HttpRequest, obj: Any | None = None
+    ) -> bool:
+        return False
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Any | None = None
+    ) -> bool:
+        return False
+
+
+@admin.register(Template)
+class TemplateAdmin(ReadOnlyAdmin):
+    list_display = ("name", "site", "state", "volume_name")
+
+
+@admin.register(Snapshot)
+class SnapshotAdmin(ReadOnlyAdmin):
+    list_display = ("name", "template", "change", "have_count", "created_at")
+
+
+@admin.register(Workspace)
+class WorkspaceAdmin(ReadOnlyAdmin):
+    list_display = ("name", "owner", "template", "state", "created_at")
+
+
+@admin.register(Operation)
+class OperationAdmin(ReadOnlyAdmin):
+    list_display = ("kind", "workspace", "template", "state", "created_at")
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    list_display = ("at", "kind", "workspace", "template", "actor", "message")
