@@ -681,11 +681,9 @@ def test_line_ends_follow_the_client(make: Make) -> None:
 
 
 def test_reconcile_finds_edits_deletes_and_adds(ws: Workspace) -> None:
-    ws.add({"edited": "1", "deleted": "1", "same": "1"})
+    # Written first: the client remembers which directories had none.
     ws.write(".p4ignore", "*.o\nbuild/\n")
-    # The client remembers for a connection which directories had such a file.
-    ws.p4.disconnect()
-    ws.p4.connect()
+    ws.add({"edited": "1", "deleted": "1", "same": "1"})
     for name in ("edited", "deleted"):
         (ws.root / name).chmod(0o644)
     ws.write("edited", "2")
@@ -898,3 +896,65 @@ def test_an_rsh_port_shares_the_root_with_the_listener(
     p4.run("submit", "-d", "over rsh")
     p4.disconnect()
     assert len(ws.p4.run("files", "//depot/many/...")) == 300
+
+
+# --- shelving
+
+
+def _shelve(ws: Workspace, *files: str) -> str:
+    spec = ws.p4.fetch_change()
+    spec["Description"] = "shelf"
+    spec["Files"] = []
+    number = ws.p4.save_change(spec)[0].split()[1]
+    ws.p4.run("reopen", "-c", number, *files)
+    ws.p4.run("shelve", "-c", number)
+    return number
+
+
+def test_a_shelf_keeps_work_for_another_client(make: Make) -> None:
+    one, two = make("one"), make("two")
+    one.add({"a": "1", "gone": "1"})
+    one.p4.run("edit", "a")
+    one.write("a", "work")
+    one.p4.run("delete", "gone")
+    one.write("new", "n")
+    one.p4.run("add", "new")
+    number = _shelve(one, "...")
+    (listed,) = two.p4.run("changes", "-s", "shelved", "-c", one.name)
+    assert listed["change"] == number
+    shown = two.p4.run("describe", "-s", "-S", number)[0]
+    assert shown["action"] == ["edit", "delete", "add"]
+    assert two.p4.run_print("-q", f"{one.depot}/a@={number}")[-1] == "work"
+    assert refused(one.p4, "submit", "-c", number) == 6936
+
+    two.p4.run("sync")
+    two.p4.run("unshelve", "-s", number)
+    assert (two.root / "a").read_text() == "work"
+    assert (two.root / "new").read_text() == "n"
+    assert {x["action"] for x in two.p4.run("opened")} == {"edit", "delete", "add"}
+    two.submit()
+    assert two.p4.run_print("-q", f"{one.depot}/a")[-1] == "work"
+
+
+def test_shelves_keep_their_client_from_being_deleted(make: Make) -> None:
+    ws, other = make("shelver"), make("other")
+    ws.add({"a": "1"})
+    ws.p4.run("edit", "a")
+    number = _shelve(ws, "a")
+    ws.p4.run("revert", "a")
+    assert refused(other.p4, "client", "-d", ws.name) == 6934
+    assert refused(other.p4, "client", "-d", "-f", ws.name) == 6934
+    assert other.p4.run("client", "-d", "-f", "-Fs", ws.name)
+    assert other.p4.run("changes", "-s", "shelved", "-c", ws.name)
+    other.p4.run("shelve", "-d", "-f", "-c", number)
+    assert other.p4.run("changes", "-s", "shelved", "-c", ws.name) == []
+    assert "deleted" in other.p4.run("change", "-d", "-f", number)[0]
+
+
+def test_a_shelf_can_go_with_its_client(make: Make) -> None:
+    ws, other = make("shelver"), make("other")
+    ws.add({"a": "1"})
+    ws.p4.run("edit", "a")
+    number = _shelve(ws, "a")
+    assert other.p4.run("client", "-d", "-f", "-Fd", ws.name)
+    assert refused(other.p4, "describe", "-s", number) == 6170

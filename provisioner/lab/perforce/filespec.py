@@ -40,7 +40,9 @@ class Revision(NamedTuple):
 
 REVISION_COLUMNS = "path, revision, change, action, type, time, modified, digest, size"
 
-PointKind = Literal["head", "none", "number", "change", "date", "client", "label"]
+PointKind = Literal[
+    "head", "none", "number", "change", "date", "client", "label", "shelf"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,7 @@ _NOTHING_AT = {
     "date": 6539,
     "client": 6540,
     "label": 6541,
+    "shelf": 6519,
 }
 
 
@@ -195,6 +198,8 @@ def _point(request: Request, endpoint: tuple[str, str]) -> Point:
         return _number_point(request, value)
     if value.isdecimal():
         return Point(kind="change", number=int(value))
+    if value[0] == "=" and value[1:].isdecimal():
+        return Point(kind="shelf", number=int(value[1:]))
     if value == "now":
         return Point(kind="date", number=int(time.time()))
     match = _DATE.fullmatch(value)
@@ -281,6 +286,13 @@ def _rows_at(
             f" WHERE h.{'client' if table == 'have' else 'label'}=?"
             " AND h.path>=? AND h.path<?",
             point.name,
+            *span,
+        )
+    if point.kind == "shelf":
+        return database.execute(
+            "SELECT path, max(revision, 1), change, action, type, modified, modified,"
+            " digest, size FROM shelved WHERE change=? AND path>=? AND path<?",
+            point.number,
             *span,
         )
     if point.kind == "number":

@@ -146,6 +146,9 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6162: (822155282, "Invalid file type '%type%'."),
     6163: (822155283, "%arg% - names with wildcards or revision characters need -f."),
     6935: (822352663, "Client '%client%' is readonly; files can't be opened in it."),
+    6936: (822418200, "Change %change% has shelved files -- cannot submit."),
+    6937: (822418201, "%depotFile% - already shelved; use -f to replace it."),
+    6938: (823204634, "No files shelved in change %change%."),
 }
 # fmt: on
 

@@ -10,6 +10,7 @@ from provisioner.lab.perforce.commands import (
     opening,
     reconcile,
     server,
+    shelving,
     submit,
     sync,
     users,
@@ -28,6 +29,7 @@ COMMANDS: dict[str, Command] = {
         sync,
         opening,
         submit,
+        shelving,
         reconcile,
     )
     for command in module.COMMANDS
@@ -43,9 +45,9 @@ journaldbchecksums journals key keys label labels labelsync ldap ldaps ldapsync 
 list lock lockstat login2 logappend logparse logrotate logschema logstat logtail merge
 monitor move obliterate ping populate property protect protects proxy prune pull purge
 push reload remote remotes rename renameclient renameuser replicate repo repos reshelve
-resolve resolved restore resubmit retype review reviews serverid servers shelve sizes
+resolve resolved restore resubmit retype review reviews serverid servers sizes
 spec storage stream streamlog streams streamspec switch tag topology trait triggers
-trust typemap undo unload unlock unshelve unsubmit unzip upgrades verify zip
+trust typemap undo unload unlock unsubmit unzip upgrades verify zip
 """
 # Commands of Perforce that the lab refuses by name.
 KNOWN_ELSEWHERE = frozenset(_ELSEWHERE.split())

@@ -334,7 +334,7 @@ def _create(request: Request, fields: Fields, description: str) -> None:
     with database.writing():
         number = database.next_change()
         insert_pending(request, number, description=description)
-        moved = _move_files(request, client.name, form_files(fields), 0, number)
+        moved = move_files(request, client.name, form_files(fields), 0, number)
     request.say(6344, change=f"Change {number}", workCount=moved or "", jobCount="")
 
 
@@ -350,9 +350,10 @@ def insert_pending(request: Request, number: int, *, description: str) -> None:
     )
 
 
-def _move_files(
+def move_files(
     request: Request, client: str, files: list[str], old: int, new: int
 ) -> int:
+    """Move opened files from one change to another; return how many there were."""
     moved = 0
     for path in files:
         moved += request.state.database.execute(
@@ -382,9 +383,9 @@ def _update(request: Request, text: str, fields: Fields, description: str) -> No
         if status == "pending":
             wanted = set(form_files(fields))
             current = {item.path for item in opened_in(request, number)}
-            added = _move_files(request, client, sorted(wanted - current), 0, number)
+            added = move_files(request, client, sorted(wanted - current), 0, number)
             gone = sorted(current - wanted)
-            removed = _move_files(request, client, gone, number, 0)
+            removed = move_files(request, client, gone, number, 0)
     request.say(
         6345,
         change=f"Change {number}",

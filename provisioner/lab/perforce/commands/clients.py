@@ -173,6 +173,12 @@ def _delete(request: Request) -> None:
         delete_spec(database, kind="client", name=name)
         for table in ("have", "opened"):
             database.execute(f"DELETE FROM {table} WHERE client=?", name)
+        if request.options.get("F") == "d":
+            database.execute(
+                "DELETE FROM shelved WHERE change IN"
+                " (SELECT change FROM changes WHERE client=?)",
+                name,
+            )
         database.execute(
             "DELETE FROM changes WHERE client=? AND status='pending' AND change"
             " NOT IN (SELECT change FROM shelved)",
@@ -183,6 +189,8 @@ def _delete(request: Request) -> None:
 
 def _check_may_delete(request: Request, spec: StoredSpec) -> None:
     is_admin = request.state.is_super(request.user)
+    if request.has("F") and not request.has("f"):
+        raise CommandError(7198, usage=_USAGE)
     if request.has("f"):
         if not is_admin:
             raise CommandError(6185)
@@ -194,7 +202,7 @@ def _check_may_delete(request: Request, spec: StoredSpec) -> None:
     has_shelves = database.execute(
         "SELECT 1 FROM shelved JOIN changes USING (change) WHERE client=?", spec.name
     ).fetchone()
-    if has_shelves and request.options.get("F") != "s":
+    if has_shelves and request.options.get("F") not in ("s", "d"):
         raise CommandError(6934, client=spec.name)
     if request.has("f"):
         return
@@ -252,7 +260,7 @@ def _list_one(request: Request, spec: StoredSpec) -> None:
     )
 
 
-_USAGE = "client -o [-t template] | -i [-f] | -d [-f [-Fs]] [name]"
+_USAGE = "client -o [-t template] | -i [-f] | -d [-f [-Fs|-Fd]] [name]"
 
 COMMANDS = (
     Command(

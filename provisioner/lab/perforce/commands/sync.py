@@ -21,6 +21,7 @@ from provisioner.lab.perforce.filespec import (
     opened_by,
     revisions_at,
 )
+from provisioner.lab.perforce.messages import NotInLab
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.wire import Value
 
@@ -59,6 +60,8 @@ def _sync(request: Request, *, keeps_files: bool) -> None:
     client = request.get_client()
     limit = request.number("m", default=0)
     for wanted in file_sets(request, default=""):
+        if wanted.upper.kind == "shelf":
+            raise NotInLab("sync @=change")
         with request.state.database.reading():
             plan = Plan(request, client, wanted)
         steps = plan.steps[:limit] if limit else plan.steps
