@@ -11,6 +11,7 @@ import json
 import os
 import stat
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,15 @@ def main() -> None:
         os.setgid(request["gid"])
         os.setuid(request["uid"])
     os.umask(0o022)
-    json.dump(_work(request), sys.stdout)
+    with tempfile.TemporaryDirectory() as home:
+        json.dump(_work(request, home=Path(home)), sys.stdout)
 
 
-def _work(request: dict[str, Any]) -> dict[str, Any]:
+def _work(request: dict[str, Any], *, home: Path) -> dict[str, Any]:
     root = Path(request["root"])
     p4 = P4()
     p4.cwd = str(root)  # where .p4config is, as for anybody who has changed directory
-    p4.ticket_file = os.devnull
+    p4.ticket_file = str(home / "p4tickets")
     found = {"p4client": p4.client, "p4user": p4.user, "p4port": p4.port}
     p4.charset = "none"
     p4.connect()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import signal
 import sys
@@ -57,6 +58,8 @@ class Command(BaseCommand):
             btrfs=options["btrfs"],
         )
         signal.signal(signal.SIGTERM, _interrupt)
+        # What happens is said in sentences here; the worker's log has the events.
+        logging.getLogger("provisioner").setLevel(logging.WARNING)
         try:
             with Demo(demo_options, say=self._say) as demo:
                 site = demo.start()
