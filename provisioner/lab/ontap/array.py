@@ -24,6 +24,7 @@ from provisioner.lab.ontap.dataplane.loop import detach_image
 from provisioner.lab.ontap.dataplane.plane import choose_plane
 from provisioner.lab.ontap.dataplane.usage import Usage
 from provisioner.lab.ontap.faults import Faults
+from provisioner.lab.ontap.housekeeping import Housekeeping
 from provisioner.lab.ontap.jobs import Jobs, now_text
 from provisioner.lab.ontap.namespace import choose_namespace
 from provisioner.lab.ontap.operations.verbs import VERBS
@@ -71,6 +72,8 @@ class Array:
         self.jobs = Jobs(
             self, store=self.store, verbs=VERBS, threads=config.job_threads
         )
+        self.stopping = threading.Event()
+        self.housekeeping = Housekeeping(self)
         self._volume_locks: defaultdict[str, threading.RLock] = defaultdict(
             threading.RLock
         )
@@ -123,10 +126,13 @@ class Array:
         for svm in self.store.select(Svm):
             self._open_namespace(svm)
         self.jobs.resume()
+        self.housekeeping.start()
 
     def stop(self) -> None:
         """End the jobs, take the namespace apart and let go of the root."""
+        self.stopping.set()
         self.faults.release()
+        self.housekeeping.join()
         self.jobs.stop()
         self.namespace.part_all(self.root / "svm")
         self.store.close()

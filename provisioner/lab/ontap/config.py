@@ -19,6 +19,8 @@ class Settings:
     refusals: a check that may fail early or late fails in the answer, or in the job.
     failed_job: with return_timeout, a failed job gives an HTTP error, or 202 as ever.
     clone_guarantee: ``guarantee`` is accepted when a FlexClone is created.
+    recovery_queue_seconds: how long a volume deleted without force is kept.
+    split_seconds: how long a split takes.
     """
 
     clone_reown: bool = True
@@ -29,6 +31,7 @@ class Settings:
     clone_guarantee: bool = True
     job_retention_seconds: float = 300.0
     recovery_queue_seconds: float = 0.0
+    split_seconds: float = 0.5
     max_volumes_per_svm: int = 12_000
     max_clones_per_volume: int = 32_767
     max_snapshots_per_volume: int = 1_023

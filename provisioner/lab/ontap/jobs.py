@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,20 @@ from provisioner.lab.ontap.store import Store
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
-Verb = Callable[["Array", dict[str, object]], None]
+Act = Callable[["Array", dict[str, object]], None]
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What a job does, and what drops the half-made result when it fails."""
+
+    run: Act
+    abandon: Act | None = None
+
+
+class Postponed(Exception):
+    """The job goes on at the next start of the lab."""
+
 
 FINISHED = ("success", "failure", "cancelled")
 
@@ -135,14 +148,26 @@ class Jobs:
         self.set_state(job_uuid, state="running", message="running")
         try:
             self._array.faults.before_job(job)
-            self._verbs[job.verb](self._array, job.arguments)
+            self._verbs[job.verb].run(self._array, job.arguments)
+        except Postponed:
+            return
         except OntapError as error:
-            self._fail(job_uuid, error)
+            self._give_up(job, error)
         except Exception as error:
             self._array.log.exception("job %s (%s) failed", job_uuid, job.verb)
-            self._fail(job_uuid, OntapError("460770", reason=repr(error)))
+            self._give_up(job, OntapError("460770", reason=str(error)))
         else:
             self._finish(job_uuid, state="success", message="success")
+
+    def _give_up(self, job: Job, error: OntapError) -> None:
+        """Drop what is half-made, then let the job fail."""
+        abandon = self._verbs[job.verb].abandon
+        if abandon is not None:
+            try:
+                abandon(self._array, job.arguments)
+            except Exception:
+                self._array.log.exception("job %s left something behind", job.uuid)
+        self._fail(job.uuid, error)
 
     def _fail(self, job_uuid: str, error: OntapError) -> None:
         self._finish(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
@@ -25,19 +26,29 @@ from provisioner.lab.ontap.tls import ensure_certificates, server_context
 
 __all__ = ["OntapConfig", "OntapLab", "Settings"]
 
+_LOG = logging.getLogger("cloneyard.lab.ontap")
+
 _START_SECONDS = 10.0
 _IDLE_SECONDS = 30
 
 
-class _Gateway(wsgi.Gateway_10):  # type: ignore[misc]  # cheroot has no types
-    def get_environ(self) -> dict[str, Any]:
+class _Gateway(wsgi.Gateway_10):
+    def get_environ(self) -> Any:
         """Add the client's socket to the WSGI environment."""
-        environ: dict[str, Any] = super().get_environ()
+        environ: Any = super().get_environ()  # type: ignore[no-untyped-call]  # cheroot
         environ[SOCKET_KEY] = self.req.conn.socket
         return environ
 
 
-class _LazyTls(BuiltinSSLAdapter):  # type: ignore[misc]  # cheroot has no types
+class _Server(wsgi.Server):
+    def error_log(
+        self, msg: str = "", level: int = 20, traceback: bool = False
+    ) -> None:
+        """Log what went wrong on a connection; clients that vanish are everyday."""
+        _LOG.debug("%s", msg, exc_info=traceback)
+
+
+class _LazyTls(BuiltinSSLAdapter):
     """Shake hands when a worker first reads, so that no client holds up the others."""
 
     def __init__(self, context: ssl.SSLContext, server_file: Path) -> None:
@@ -91,7 +102,7 @@ class OntapLab:
         application = Application(
             self._array, user=self.config.user, password=self.password
         )
-        server = wsgi.Server(
+        server = _Server(
             (self.config.host, self.config.port),
             application,
             numthreads=self.config.threads,
@@ -102,7 +113,6 @@ class OntapLab:
         )
         server.gateway = _Gateway
         server.ssl_adapter = _LazyTls(server_context(server_file), server_file)
-        server.error_log = self._log_server_error
         server.prepare()
         self.port = server.bind_addr[1]
         self._array.start()
@@ -111,13 +121,6 @@ class OntapLab:
             target=server.serve, name="ontap-lab", daemon=True
         )
         self._thread.start()
-
-    def _log_server_error(
-        self, msg: str = "", level: int = 20, traceback: bool = False
-    ) -> None:
-        """Log what went wrong on a connection; clients that vanish are everyday."""
-        assert self._array is not None
-        self._array.log.debug("%s", msg, exc_info=traceback)
 
     def stop(self) -> None:
         """Stop serving, let jobs end and unmount; safe to repeat."""

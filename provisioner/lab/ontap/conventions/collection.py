@@ -65,15 +65,16 @@ def collection(call: Call, resource: Resource[T], rows: Iterable[T]) -> Reply:
         _fields_parameter(call), fields=resource.fields, extra=call.filters
     )
     order = _Order.parse(call.parameter("order_by"), resource)
-    matching = [
+    matching: list[tuple[_Key, T, Flat]] = [
         (order.key(flat), row, flat) for row, flat in select(call, resource, rows)
     ]
     if not call.flag("return_records", default=True):
-        return Reply({"num_records": len(matching), **_self_link(call)})
-    matching.sort(key=cmp_to_key(lambda a, b: order.compare(a[0], b[0])))
+        return Reply({"num_records": len(matching), **_links(call)})
+    placed = cmp_to_key(order.compare)
+    matching.sort(key=lambda item: placed(item[0]))
     start = _start_key(call, order)
     records: list[dict[str, Any]] = []
-    more, last = False, None
+    more, last = False, start
     for key, row, flat in matching:
         if start is not None and order.compare(key, start) <= 0:
             continue
@@ -85,10 +86,7 @@ def collection(call: Call, resource: Resource[T], rows: Iterable[T]) -> Reply:
         records.append(resource.link(call, wanted.select(flat), row))
         last = key
     body: dict[str, Any] = {"records": records, "num_records": len(records)}
-    links = _self_link(call)
-    if more:
-        links.setdefault("_links", {})["next"] = {"href": _href(call, start=last)}
-    return Reply({**body, **links})
+    return Reply({**body, **_links(call, more_after=last if more else None)})
 
 
 def select(
@@ -114,10 +112,14 @@ def _fields_parameter(call: Call) -> str | None:
     return call.parameter("fields")
 
 
-def _self_link(call: Call) -> dict[str, Any]:
-    if not call.wants_links:
-        return {}
-    return {"_links": {"self": {"href": _href(call, start=None)}}}
+def _links(call: Call, *, more_after: _Key | None = None) -> dict[str, Any]:
+    """Return the collection's links: plain JSON has only the one to the next page."""
+    links: dict[str, Any] = {}
+    if call.wants_links:
+        links["self"] = {"href": _href(call, start=None)}
+    if more_after is not None:
+        links["next"] = {"href": _href(call, start=more_after)}
+    return {"_links": links} if links else {}
 
 
 def _href(call: Call, *, start: _Key | None) -> str:

@@ -97,7 +97,7 @@ def has_nested(array: Array, volume: Volume) -> bool:
     """Say whether other volumes are mounted inside this one."""
     return any(
         row.junction_parent_uuid == volume.uuid and row.junction_path
-        for row in array.store.select(Volume, svm_uuid=volume.svm_uuid, phase=LIVE)
+        for row in array.store.select(Volume, svm_uuid=volume.svm_uuid)
     )
 
 

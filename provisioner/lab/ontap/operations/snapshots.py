@@ -80,10 +80,16 @@ def make(array: Array, arguments: Fields) -> None:
             array.plane.remove(path)
             _take_image(array, volume, snapshot)
         except OSError as error:
-            array.plane.remove(path)
-            array.store.remove(snapshot)
             raise OntapError("524479", volume=volume.name) from error
         array.store.save(replace(snapshot, phase=LIVE))
+
+
+def abandon(array: Array, arguments: Fields) -> None:
+    """Drop a half-made snapshot."""
+    snapshot = array.store.find(Snapshot, arguments["snapshot_uuid"])
+    if snapshot is not None and snapshot.phase == MAKING:
+        array.plane.remove(array.snapshot_path(snapshot))
+        array.store.remove(snapshot)
 
 
 def _take_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from provisioner.lab.ontap.jobs import Verb
-from provisioner.lab.ontap.operations import snapshots, volume_changes, volumes
+from provisioner.lab.ontap.operations import snapshots, splits, volume_changes, volumes
 
 VERBS: Mapping[str, Verb] = {
-    "volume_make": volumes.make,
-    "volume_clone": volumes.make_clone,
-    "volume_change": volume_changes.apply,
-    "volume_delete": volumes.destroy,
-    "snapshot_make": snapshots.make,
-    "snapshot_change": snapshots.change,
-    "snapshot_delete": snapshots.destroy,
+    "volume_make": Verb(volumes.make, abandon=volumes.abandon),
+    "volume_clone": Verb(volumes.make_clone, abandon=volumes.abandon),
+    "volume_change": Verb(volume_changes.apply),
+    "volume_split": Verb(splits.run),
+    "volume_delete": Verb(volumes.destroy),
+    "snapshot_make": Verb(snapshots.make, abandon=snapshots.abandon),
+    "snapshot_change": Verb(snapshots.change),
+    "snapshot_delete": Verb(snapshots.destroy),
 }

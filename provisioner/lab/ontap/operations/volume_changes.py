@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.operations import junctions, names
+from provisioner.lab.ontap.operations import junctions, names, splits
 from provisioner.lab.ontap.operations.volumes import (
     check_room,
     check_size,
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 Fields = Mapping[str, Any]
 
 STATES = ("online", "offline", "restricted")
+
+# What may be changed in the same call that starts a split.
+_WITH_SPLIT = ("clone.split_initiated", "nas.path", "comment", "name", "state")
 
 
 def request(array: Array, volume: Volume, fields: Fields) -> Job:
@@ -82,12 +85,14 @@ def _check(array: Array, volume: Volume, fields: Fields) -> None:
 
 
 def _check_combination(fields: Fields) -> None:
-    """Refuse what cannot go together with a restore."""
-    if not any(field.startswith("restore_to.") for field in fields):
-        return
+    """Refuse what cannot go together with a restore or a split."""
+    is_restore = any(field.startswith("restore_to.") for field in fields)
+    is_split = fields.get("clone.split_initiated") is True
     for field in fields:
-        if not field.startswith("restore_to."):
+        if is_restore and not field.startswith("restore_to."):
             raise OntapError("918251", target=field, field=field)
+        if is_split and field not in _WITH_SPLIT:
+            raise OntapError("918248", target=field, field=field)
 
 
 def find_restore_snapshot(array: Array, volume: Volume, fields: Fields) -> Snapshot:
@@ -116,6 +121,9 @@ def apply(array: Array, arguments: Fields) -> None:
         _apply_root_owner(array, volume_uuid, changes)
         if any(field.startswith("restore_to.") for field in changes):
             _restore(array, volume_uuid, changes)
+        if "clone.split_initiated" in changes:
+            act = splits.begin if changes["clone.split_initiated"] else splits.end
+            act(array, volume_uuid)
         if "nas.path" in changes:
             path = changes["nas.path"]
             if path:
@@ -130,6 +138,7 @@ def _apply_state(array: Array, volume: Volume, changes: Fields) -> None:
         return
     if state != "online":
         junctions.unmount(array, volume.uuid)
+        splits.end(array, volume.uuid)
     _save(array, volume.uuid, state=state)
 
 

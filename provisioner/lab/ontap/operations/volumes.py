@@ -38,8 +38,22 @@ Fields = Mapping[str, Any]
 MINIMUM_BYTES = 20 << 20
 
 # What a FlexClone can be created with; everything else is set by a PATCH afterwards.
-CLONE_FIELDS = ("name", "svm", "comment", "type", "clone", "qos", "style", "tags")
+CLONE_FIELDS = ("name", "svm", "comment", "type", "clone", "qos", "style", "_tags")
 CLONE_NAS_FIELDS = ("nas.path", "nas.uid", "nas.gid")
+
+# Documented settings that change nothing in the lab but are given back.
+_REMEMBERED = (
+    "analytics",
+    "autosize",
+    "encryption",
+    "files",
+    "language",
+    "qos",
+    "quota",
+    "snaplock",
+    "_tags",
+    "tiering",
+)
 
 
 def create(array: Array, fields: Fields) -> tuple[Volume, Job]:
@@ -258,12 +272,10 @@ def check_room(array: Array, needed_bytes: int) -> None:
 
 def remembered_in(fields: Fields) -> dict[str, object]:
     """Return the documented settings of a body that the lab only remembers."""
-    families = ("qos", "tiering", "analytics", "autosize", "encryption", "snaplock")
-    families = (*families, "files", "quota", "language", "tags")
     return {
         name: value
         for name, value in fields.items()
-        if name.partition(".")[0] in families
+        if name.partition(".")[0] in _REMEMBERED
     }
 
 
@@ -276,10 +288,9 @@ def make(array: Array, arguments: Fields) -> None:
     if volume is None or volume.phase != MAKING:
         return
     path = array.volume_path(volume)
-    with _half_made_is_dropped(array, volume, path):
-        array.plane.remove(path)
-        array.plane.create(path)
-        own_root(path, volume)
+    array.plane.remove(path)
+    array.plane.create(path)
+    own_root(path, volume)
     _appear(array, volume, state=arguments["state"])
 
 
@@ -292,35 +303,24 @@ def make_clone(array: Array, arguments: Fields) -> None:
     if volume is None or volume.phase != MAKING:
         return
     path = array.volume_path(volume)
-    with _half_made_is_dropped(array, volume, path):
-        snapshot = array.store.get(Snapshot, volume.parent_snapshot_uuid)
-        if snapshot.phase == MAKING:
-            snapshots.make(array, {"snapshot_uuid": snapshot.uuid})
-        array.plane.remove(path)
-        array.plane.copy(array.snapshot_path(snapshot), target=path, read_only=False)
-        if arguments["reown"] and array.settings.clone_reown and os.geteuid() == 0:
-            own_tree(path, uid=volume.uid, gid=volume.gid)
+    snapshot = array.store.get(Snapshot, volume.parent_snapshot_uuid)
+    snapshots.make(array, {"snapshot_uuid": snapshot.uuid})
+    array.plane.remove(path)
+    array.plane.copy(array.snapshot_path(snapshot), target=path, read_only=False)
+    if arguments["reown"] and array.settings.clone_reown and os.geteuid() == 0:
+        own_tree(path, uid=volume.uid, gid=volume.gid)
     _appear(array, volume, state="online")
 
 
-class _half_made_is_dropped:
-    """Remove the row and the tree of a volume whose making failed."""
-
-    def __init__(self, array: Array, volume: Volume, path: Path) -> None:
-        self._array, self._volume, self._path = array, volume, path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if error is None:
-            return
-        self._array.plane.remove(self._path)
-        self._array.store.remove(self._volume)
-        if isinstance(error, OSError):
-            reason = error.strerror or str(error)
-            code = "524597" if self._volume.parent_uuid else "917536"
-            raise OntapError(code, reason=reason) from error
+def abandon(array: Array, arguments: Fields) -> None:
+    """Drop a half-made volume, and the base snapshot that was to be made for it."""
+    volume = array.store.find(Volume, arguments["volume_uuid"])
+    if volume is None or volume.phase != MAKING:
+        return
+    array.plane.remove(array.volume_path(volume))
+    array.store.remove(volume)
+    if volume.parent_snapshot_uuid is not None:
+        snapshots.abandon(array, {"snapshot_uuid": volume.parent_snapshot_uuid})
 
 
 def _appear(array: Array, volume: Volume, *, state: str) -> None:

@@ -49,8 +49,8 @@ def get_settings(call: Call) -> Reply:
     return Reply(asdict(call.array.settings))
 
 
-def patch_settings(call: Call) -> Reply:
-    """Change settings until the lab stops."""
+def change_settings(call: Call) -> Reply:
+    """Change the settings that are named, until the lab stops."""
     document = parse_json(call.data)
     known = {field.name: field for field in fields(Settings)}
     changes: dict[str, Any] = {}
@@ -117,7 +117,8 @@ ROUTES = (
     Route("PUT", "/lab/faults", put_faults),
     Route("DELETE", "/lab/faults", delete_faults),
     Route("GET", "/lab/settings", get_settings),
-    Route("PATCH", "/lab/settings", patch_settings),
+    Route("PATCH", "/lab/settings", change_settings),
+    Route("PUT", "/lab/settings", change_settings),
     Route("GET", "/lab/mounts", check_mount),
     Route("GET", "/lab/status", get_status),
 )

@@ -1,0 +1,46 @@
+"""What an array does by itself now and then: empty the recovery queue, forget jobs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from provisioner.lab.ontap.operations import volumes
+from provisioner.lab.ontap.records import QUEUED, Volume
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+_EVERY_SECONDS = 0.5
+
+
+class Housekeeping:
+    """A thread that looks around twice a second."""
+
+    def __init__(self, array: Array) -> None:
+        """Look after `array`, until it stops."""
+        self._array = array
+        self._thread = threading.Thread(
+            target=self._run, name="ontap-housekeeping", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the thread; the array must be stopping."""
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._array.stopping.wait(_EVERY_SECONDS):
+            self._array.jobs.forget_old()
+            self._empty_queue()
+
+    def _empty_queue(self) -> None:
+        limit = time.time() - self._array.settings.recovery_queue_seconds
+        for volume in self._array.store.select(Volume, phase=QUEUED):
+            if volume.deleted_at is not None and volume.deleted_at <= limit:
+                self._array.jobs.start(volumes.purge(self._array, volume))

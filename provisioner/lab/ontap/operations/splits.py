@@ -1,0 +1,71 @@
+"""Splitting a FlexClone from its parent.
+
+As on all-flash arrays the blocks stay shared in the filesystem; what ends is the
+dependence: the parent and its snapshot may go afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from provisioner.lab.ontap.jobs import Postponed
+from provisioner.lab.ontap.records import Volume
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+_STEPS = 20
+
+
+def begin(array: Array, volume_uuid: str) -> None:
+    """Let a split run in the background; nothing happens when one does."""
+    with array.store.transaction():
+        volume = array.store.get(Volume, volume_uuid)
+        if volume.is_splitting or volume.parent_uuid is None:
+            return
+        array.store.save(replace(volume, is_splitting=True, split_percent=0))
+        job = array.jobs.create(
+            "volume_split",
+            description=f"volume clone split {volume.name}",
+            svm_uuid=volume.svm_uuid,
+            arguments={"volume_uuid": volume_uuid},
+        )
+    array.jobs.start(job)
+
+
+def end(array: Array, volume_uuid: str) -> None:
+    """Stop a split; the volume stays a clone."""
+    with array.store.transaction():
+        volume = array.store.get(Volume, volume_uuid)
+        array.store.save(replace(volume, is_splitting=False, split_percent=0))
+
+
+def run(array: Array, arguments: Mapping[str, Any]) -> None:
+    """Move on to 100 percent, then let the clone stand alone.
+
+    Raises: Postponed when the lab stops; the split goes on at the next start.
+    """
+    volume_uuid: str = arguments["volume_uuid"]
+    for step in range(1, _STEPS + 1):
+        if array.stopping.wait(array.settings.split_seconds / _STEPS):
+            raise Postponed
+        with array.store.transaction():
+            volume = array.store.find(Volume, volume_uuid)
+            if volume is None or not volume.is_splitting:
+                return
+            percent = 100 * step // _STEPS
+            array.store.save(replace(volume, split_percent=percent))
+    with array.store.transaction():
+        volume = array.store.find(Volume, volume_uuid)
+        if volume is not None and volume.is_splitting:
+            array.store.save(
+                replace(
+                    volume,
+                    is_splitting=False,
+                    split_percent=0,
+                    parent_uuid=None,
+                    parent_snapshot_uuid=None,
+                )
+            )
