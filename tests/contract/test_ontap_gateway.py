@@ -1,0 +1,449 @@
+"""What gateway.py promises, on the lab and on a real ONTAP where one is given."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from provisioner.gateways.errors import (
+    AlreadyExists,
+    AuthFailed,
+    GatewayError,
+    InUse,
+    NotFound,
+    Refused,
+)
+from provisioner.gateways.ontap.rest import RestOntapGateway
+from provisioner.gateways.ontap.types import ExportRule
+from tests.contract.ontap_fixtures import GID, SIZE_BYTES, UID, OntapScene
+
+NO_SUCH_UUID = "00000000-0000-4000-8000-000000000000"
+
+# --- the cluster and the SVM
+
+
+def test_the_cluster_says_which_release_it_runs(ontap: OntapScene) -> None:
+    cluster = ontap.gateway.get_cluster()
+    assert cluster.name
+    assert cluster.version >= (9, 6, 0)
+    assert "Release" in cluster.version_text
+
+
+def test_the_svm_is_ready(ontap: OntapScene) -> None:
+    ontap.gateway.check_svm()
+
+
+def test_an_svm_that_is_not_there_is_not_ready(ontap: OntapScene) -> None:
+    account = dataclasses.replace(ontap.target.account, svm="svm_nowhere")
+    gateway = RestOntapGateway(account)
+    with pytest.raises(NotFound):
+        gateway.check_svm()
+    gateway.close()
+
+
+def test_a_wrong_password_is_not_accepted(ontap: OntapScene) -> None:
+    account = dataclasses.replace(ontap.target.account, password="wrong")
+    gateway = RestOntapGateway(account)
+    with pytest.raises(AuthFailed):
+        gateway.get_cluster()
+    gateway.close()
+
+
+def test_an_aggregate_has_size_and_room(ontap: OntapScene) -> None:
+    aggregate = ontap.gateway.get_aggregate(ontap.target.aggregate)
+    assert aggregate.name == ontap.target.aggregate
+    assert 0 < aggregate.available_bytes <= aggregate.size_bytes
+
+
+def test_an_aggregate_that_is_not_there(ontap: OntapScene) -> None:
+    with pytest.raises(NotFound):
+        ontap.gateway.get_aggregate("aggr_nowhere")
+
+
+def test_an_address_serves_nfs(ontap: OntapScene) -> None:
+    lifs = ontap.gateway.list_data_lifs()
+    assert any(lif.is_up and lif.address for lif in lifs)
+
+
+# --- volumes
+
+
+def test_a_new_volume_is_thin_unmounted_and_ours(ontap: OntapScene) -> None:
+    volume = ontap.gateway.create_volume(
+        ontap.volume_spec(), ontap_job_started=ontap.jobs.append
+    )
+    assert volume.name == ontap.name("tmpl")
+    assert volume.state == "online"
+    assert volume.comment == ontap.comment("tmpl")
+    assert volume.size_bytes == SIZE_BYTES
+    assert volume.junction_path == ""
+    assert volume.export_policy == "default"
+    assert volume.snapshot_policy == "none"
+    assert volume.clone_parent is None
+    assert (volume.uid, volume.gid) == (UID, GID)
+    assert volume.guarantee == "none"
+    assert volume.snapshot_reserve_percent == 0
+    assert volume.aggregate == ontap.target.aggregate
+    assert volume.created_at is not None
+    assert len(ontap.jobs) == 1
+
+
+def test_a_volume_is_found_by_name_and_by_uuid(ontap: OntapScene) -> None:
+    made = ontap.make_volume()
+    found = ontap.gateway.find_volume(made.name)
+    assert found is not None
+    assert found.uuid == made.uuid
+    assert ontap.gateway.get_volume(made.uuid).name == made.name
+
+
+def test_a_volume_that_is_not_there(ontap: OntapScene) -> None:
+    assert ontap.gateway.find_volume(ontap.name("nothing")) is None
+    with pytest.raises(NotFound):
+        ontap.gateway.get_volume(NO_SUCH_UUID)
+
+
+def test_a_pattern_finds_nothing_but_a_refusal(ontap: OntapScene) -> None:
+    ontap.make_volume()
+    with pytest.raises(Refused):
+        ontap.gateway.find_volume(ontap.name("*"))
+
+
+def test_volumes_are_listed_by_the_beginning_of_their_comment(
+    ontap: OntapScene,
+) -> None:
+    ontap.make_volume("a")
+    ontap.make_volume("b")
+    listed = ontap.gateway.list_volumes(comment_prefix=ontap.comment())
+    assert {each.name for each in listed} == {ontap.name("a"), ontap.name("b")}
+    assert not ontap.gateway.list_volumes(comment_prefix=ontap.comment("c"))
+    everything = {each.name for each in ontap.gateway.list_volumes()}
+    assert {ontap.name("a"), ontap.name("b")} <= everything
+
+
+def test_a_taken_volume_name(ontap: OntapScene) -> None:
+    ontap.make_volume()
+    with pytest.raises(AlreadyExists):
+        ontap.make_volume()
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"aggregate": "aggr_nowhere"}, NotFound),
+        ({"export_policy": "nobody_has_this"}, NotFound),
+        ({"name": "1_begins_with_a_digit"}, Refused),
+        ({"name": "has-a-hyphen"}, Refused),
+        ({"size_bytes": 4096}, Refused),
+    ],
+)
+def test_a_volume_that_cannot_be(
+    changes: dict[str, Any], error: type[GatewayError], ontap: OntapScene
+) -> None:
+    with pytest.raises(error):
+        ontap.gateway.create_volume(ontap.volume_spec(**changes))
+    assert not ontap.gateway.list_volumes(comment_prefix=ontap.comment())
+
+
+# --- clones
+
+
+def test_a_new_clone_is_online_unmounted_and_its_owners(ontap: OntapScene) -> None:
+    parent = ontap.make_volume()
+    snapshot = ontap.make_snapshot(parent)
+    clone = ontap.gateway.create_clone(
+        ontap.clone_spec(uid=2001, gid=2002), ontap_job_started=ontap.jobs.append
+    )
+    assert clone.state == "online"
+    assert clone.comment == ontap.comment("ws")
+    assert clone.junction_path == ""
+    assert clone.guarantee == "none"
+    assert (clone.uid, clone.gid) == (2001, 2002)
+    assert clone.clone_parent is not None
+    assert clone.clone_parent.volume_uuid == parent.uuid
+    assert clone.clone_parent.volume_name == parent.name
+    assert clone.clone_parent.snapshot_name == snapshot.name
+    assert clone.clone_parent.snapshot_uuid == snapshot.uuid
+    assert len(ontap.jobs) == 1
+
+
+def test_a_clone_without_an_owner_keeps_its_parents(ontap: OntapScene) -> None:
+    ontap.make_snapshot(ontap.make_volume())
+    clone = ontap.gateway.create_clone(ontap.clone_spec(uid=None, gid=None))
+    assert (clone.uid, clone.gid) == (UID, GID)
+
+
+def test_a_clone_for_root_is_refused(ontap: OntapScene) -> None:
+    ontap.make_snapshot(ontap.make_volume())
+    with pytest.raises(Refused):
+        ontap.gateway.create_clone(ontap.clone_spec(uid=0, gid=0))
+    assert ontap.gateway.find_volume(ontap.name("ws")) is None
+
+
+def test_a_taken_clone_name(ontap: OntapScene) -> None:
+    ontap.make_clone()
+    with pytest.raises(AlreadyExists):
+        ontap.make_clone()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"parent_volume": "nobody_has_this"}, {"parent_snapshot": "nobody_has_this"}],
+)
+def test_a_clone_of_nothing(changes: dict[str, Any], ontap: OntapScene) -> None:
+    ontap.make_snapshot(ontap.make_volume())
+    with pytest.raises(NotFound):
+        ontap.gateway.create_clone(ontap.clone_spec(**changes))
+    assert ontap.gateway.find_volume(ontap.name("ws")) is None
+
+
+def test_many_threads_may_share_a_gateway(ontap: OntapScene) -> None:
+    ontap.make_snapshot(ontap.make_volume())
+    specs = [ontap.clone_spec(f"ws{number}") for number in range(8)]
+    with ThreadPoolExecutor(len(specs)) as pool:
+        clones = list(pool.map(ontap.gateway.create_clone, specs))
+    assert [clone.name for clone in clones] == [spec.name for spec in specs]
+    assert len({clone.uuid for clone in clones}) == len(specs)
+
+
+# --- policies of a volume
+
+
+def test_a_clone_gets_its_policies(ontap: OntapScene) -> None:
+    clone = ontap.make_clone()
+    policy = ontap.make_policy()
+    for _ in range(2):
+        changed = ontap.gateway.set_volume_policies(
+            clone.uuid, export_policy=policy.name, ontap_job_started=ontap.jobs.append
+        )
+        assert changed.export_policy == policy.name
+        assert changed.snapshot_policy == "none"
+    assert len(ontap.jobs) == 2
+    ontap.gateway.set_volume_policies(clone.uuid, export_policy="default")
+
+
+def test_a_policy_that_is_not_there_cannot_be_set(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    with pytest.raises(NotFound):
+        ontap.gateway.set_volume_policies(volume.uuid, export_policy="nobody_has_it")
+    with pytest.raises(NotFound):
+        ontap.gateway.set_volume_policies(NO_SUCH_UUID, export_policy="default")
+
+
+# --- the namespace
+
+
+def test_a_volume_is_mounted_and_again(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    path = f"/{volume.name}"
+    for _ in range(2):
+        mounted = ontap.gateway.mount_volume(volume.uuid, junction_path=path)
+        assert mounted.junction_path == path
+
+
+def test_a_junction_path_that_is_taken(ontap: OntapScene) -> None:
+    first, second = ontap.make_volume("a"), ontap.make_volume("b")
+    ontap.gateway.mount_volume(first.uuid, junction_path=f"/{first.name}")
+    with pytest.raises(Refused):
+        ontap.gateway.mount_volume(second.uuid, junction_path=f"/{first.name}")
+    assert ontap.gateway.get_volume(second.uuid).junction_path == ""
+
+
+@pytest.mark.parametrize("path", ["/nobody_has_this/ws", "", "no_slash", "/bad*"])
+def test_a_junction_path_that_cannot_be(path: str, ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    with pytest.raises(Refused):
+        ontap.gateway.mount_volume(volume.uuid, junction_path=path)
+    assert ontap.gateway.get_volume(volume.uuid).junction_path == ""
+
+
+def test_nothing_can_be_mounted_where_no_volume_is(ontap: OntapScene) -> None:
+    with pytest.raises(NotFound):
+        ontap.gateway.mount_volume(NO_SUCH_UUID, junction_path="/cytest_nothing")
+
+
+def test_a_volume_is_unmounted_and_again(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    ontap.gateway.mount_volume(volume.uuid, junction_path=f"/{volume.name}")
+    for _ in range(2):
+        ontap.gateway.unmount_volume(volume.uuid)
+        assert ontap.gateway.get_volume(volume.uuid).junction_path == ""
+
+
+def test_a_volume_that_is_gone_is_unmounted(ontap: OntapScene) -> None:
+    ontap.gateway.unmount_volume(NO_SUCH_UUID)
+
+
+# --- deletion
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_volume_is_deleted_and_again(force: bool, ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    for _ in range(2):
+        ontap.gateway.delete_volume(volume.uuid, force=force)
+        assert ontap.gateway.find_volume(volume.name) is None
+        with pytest.raises(NotFound):
+            ontap.gateway.get_volume(volume.uuid)
+
+
+def test_a_mounted_volume_is_deleted_with_its_junction(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    path = f"/{volume.name}"
+    ontap.gateway.mount_volume(volume.uuid, junction_path=path)
+    ontap.gateway.delete_volume(volume.uuid, force=True)
+    again = ontap.make_volume()
+    ontap.gateway.mount_volume(again.uuid, junction_path=path)
+
+
+def test_a_volume_with_clones_stays(ontap: OntapScene) -> None:
+    clone = ontap.make_clone()
+    assert clone.clone_parent is not None
+    parent_uuid = clone.clone_parent.volume_uuid
+    with pytest.raises(InUse):
+        ontap.gateway.delete_volume(parent_uuid, force=True)
+    ontap.gateway.delete_volume(clone.uuid, force=True)
+    ontap.gateway.delete_volume(parent_uuid, force=True)
+
+
+@pytest.mark.parametrize("uuid", ["", "*", "not-a-uuid"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda gateway, uuid: gateway.delete_volume(uuid, force=True),
+        lambda gateway, uuid: gateway.unmount_volume(uuid),
+        lambda gateway, uuid: gateway.delete_snapshot(NO_SUCH_UUID, snapshot_uuid=uuid),
+    ],
+    ids=["delete_volume", "unmount_volume", "delete_snapshot"],
+)
+def test_a_uuid_that_is_none_touches_nothing(
+    uuid: str, verb: Callable[[RestOntapGateway, str], None], ontap: OntapScene
+) -> None:
+    volume = ontap.make_volume()
+    with pytest.raises(ValueError):
+        verb(ontap.gateway, uuid)
+    assert ontap.gateway.get_volume(volume.uuid).state == "online"
+
+
+# --- snapshots
+
+
+def test_a_snapshot_is_taken(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    snapshot = ontap.gateway.create_snapshot(
+        volume.uuid,
+        name="cl_7",
+        comment="change 7",
+        ontap_job_started=ontap.jobs.append,
+    )
+    assert snapshot.name == "cl_7"
+    assert snapshot.comment == "change 7"
+    assert snapshot.owners == ()
+    assert snapshot.created_at is not None
+    assert snapshot.created_at.utcoffset() is not None
+    assert len(ontap.jobs) == 1
+    assert ontap.gateway.find_snapshot(volume.uuid, name="cl_7") == snapshot
+
+
+def test_a_snapshot_that_is_not_there(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    assert ontap.gateway.find_snapshot(volume.uuid, name="cl_8") is None
+    assert ontap.gateway.list_snapshots(volume.uuid) == []
+
+
+def test_snapshots_of_a_volume_that_is_not_there(ontap: OntapScene) -> None:
+    with pytest.raises(NotFound):
+        ontap.gateway.find_snapshot(NO_SUCH_UUID, name="cl_7")
+    with pytest.raises(NotFound):
+        ontap.gateway.list_snapshots(NO_SUCH_UUID)
+    with pytest.raises(NotFound):
+        ontap.gateway.create_snapshot(NO_SUCH_UUID, name="cl_7", comment="")
+
+
+def test_snapshots_are_listed_oldest_first(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    for name in ("cl_9", "cl_7", "cl_8"):
+        ontap.make_snapshot(volume, name)
+    snapshots = ontap.gateway.list_snapshots(volume.uuid)
+    assert {each.name for each in snapshots} == {"cl_9", "cl_7", "cl_8"}
+    times = [each.created_at or dt.datetime.max for each in snapshots]
+    assert times == sorted(times)
+
+
+def test_a_taken_snapshot_name(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    ontap.make_snapshot(volume)
+    with pytest.raises(AlreadyExists):
+        ontap.make_snapshot(volume)
+
+
+def test_a_snapshot_is_deleted_and_again(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    snapshot = ontap.make_snapshot(volume)
+    for _ in range(2):
+        ontap.gateway.delete_snapshot(volume.uuid, snapshot_uuid=snapshot.uuid)
+        assert ontap.gateway.find_snapshot(volume.uuid, name="cl_7") is None
+
+
+def test_a_snapshot_of_a_volume_that_is_gone_is_deleted(ontap: OntapScene) -> None:
+    ontap.gateway.delete_snapshot(NO_SUCH_UUID, snapshot_uuid=NO_SUCH_UUID)
+
+
+def test_a_snapshot_with_a_clone_stays_until_the_clone_goes(ontap: OntapScene) -> None:
+    clone = ontap.make_clone()
+    assert clone.clone_parent is not None
+    parent, snapshot = (
+        clone.clone_parent.volume_uuid,
+        clone.clone_parent.snapshot_uuid,
+    )
+    found = ontap.gateway.find_snapshot(parent, name="cl_7")
+    assert found is not None
+    assert found.owners
+    with pytest.raises(InUse):
+        ontap.gateway.delete_snapshot(parent, snapshot_uuid=snapshot)
+    ontap.gateway.delete_volume(clone.uuid, force=True)
+    ontap.gateway.delete_snapshot(parent, snapshot_uuid=snapshot)
+
+
+# --- export policies
+
+
+def test_an_export_policy_keeps_its_rules(ontap: OntapScene) -> None:
+    rule = ExportRule(clients=("10.0.0.0/24", "10.0.1.5"), superuser=("none",))
+    made = ontap.make_policy("policy", rule)
+    assert made.rules == (rule,)
+    assert ontap.gateway.find_export_policy(made.name) == made
+
+
+def test_an_export_policy_gets_another_rule(ontap: OntapScene) -> None:
+    policy = ontap.make_policy()
+    assert policy.rules == ()
+    rule = ExportRule(clients=("10.0.0.0/24",))
+    ontap.gateway.add_export_rule(policy.id, rule=rule)
+    found = ontap.gateway.find_export_policy(policy.name)
+    assert found is not None
+    assert found.rules == (rule,)
+
+
+def test_an_export_policy_that_is_not_there(ontap: OntapScene) -> None:
+    assert ontap.gateway.find_export_policy(ontap.name("nothing")) is None
+    with pytest.raises(NotFound):
+        ontap.gateway.add_export_rule(1, rule=ExportRule(clients=("10.0.0.0/24",)))
+
+
+def test_a_taken_export_policy_name(ontap: OntapScene) -> None:
+    ontap.make_policy()
+    with pytest.raises(AlreadyExists):
+        ontap.make_policy()
+
+
+def test_a_client_that_cannot_be(ontap: OntapScene) -> None:
+    policy = ontap.make_policy()
+    with pytest.raises(Refused):
+        ontap.gateway.add_export_rule(
+            policy.id, rule=ExportRule(clients=("10.0.0.0/99",))
+        )
