@@ -958,3 +958,40 @@ def test_a_shelf_can_go_with_its_client(make: Make) -> None:
     number = _shelve(ws, "a")
     assert other.p4.run("client", "-d", "-f", "-Fd", ws.name)
     assert refused(other.p4, "describe", "-s", number) == 6170
+
+
+# --- protections
+
+
+def test_protections_hide_files_and_tell_who_may_read_them(
+    server: LabServer, make: Make
+) -> None:
+    _user(server, "vera", "secret-5")
+    ws = make()
+    ws.add({"open/f": "1", "secret/f": "2"})
+    spec = ws.p4.fetch_protect()
+    before = list(spec["Protections"])
+    assert "super user cloneyard * //..." in before
+    spec["Protections"] = [
+        "write user * * //...",
+        f"list user vera * -{ws.depot}/secret/...",
+        "super user cloneyard * //...",
+    ]
+    ws.p4.save_protect(spec)
+    try:
+        vera = server.connect(client="vera-ws", user="vera", password="secret-5")
+        assert [x["depotFile"] for x in vera.run("files", f"{ws.depot}/...")] == [
+            f"{ws.depot}/open/f"
+        ]
+        assert warned(vera, "print", f"{ws.depot}/secret/f") == [6519]
+        assert vera.run("protects", "-m") == [{"permMax": "write"}]
+        secret = f"{ws.depot}/secret/f"
+        assert ws.p4.run("protects", "-m", "-u", "vera", secret) == [
+            {"permMax": "none"}
+        ]
+        lines = ws.p4.run("protects", "-u", "vera", f"{ws.depot}/...")
+        assert [("unmap" in line) for line in lines] == [False, True]
+        assert refused(vera, "protects", "-u", "cloneyard") == 6185
+        assert refused(vera, "protect", "-o") == 6185
+    finally:
+        ws.p4.save_protect({**spec, "Protections": before})

@@ -10,19 +10,18 @@ from __future__ import annotations
 import os
 import re
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from P4 import P4, OutputHandler, P4Exception
 
 from provisioner.gateways.errors import AuthFailed, GatewayError, Unreachable
+from provisioner.gateways.perforce import trust
 from provisioner.gateways.perforce.errors import (
     NEEDS_LOGIN,
     SERVER_KEY_CHANGED,
@@ -45,7 +44,7 @@ _TICKET = re.compile(r"[0-9A-Fa-f]{32,}")
 Record = dict[str, Any]
 
 # The library offers no way to overrule these for one connection.
-for _name in ("P4CONFIG", "P4TRUST", "P4LOGINSSO", "P4CLIENTPATH", "P4LANGUAGE"):
+for _name in ("P4CONFIG", "P4LOGINSSO", "P4CLIENTPATH", "P4LANGUAGE"):
     os.environ.pop(_name, None)
 
 
@@ -77,12 +76,15 @@ class Patience:
     total_seconds: float
     silent_seconds: float
     is_over: bool = False
+    is_cancelled: bool = False
     _began: float = field(default_factory=time.monotonic)
     _asked: float = field(default_factory=time.monotonic)
     _silent: float = 0.0
 
     def __call__(self) -> bool:
         """Return whether to go on waiting."""
+        if self.is_cancelled:
+            return False
         now = time.monotonic()
         pause, self._asked = now - self._asked, now
         self._silent = 0.0 if pause < 0.4 else self._silent + min(pause, 1.0)
@@ -95,17 +97,19 @@ class Patience:
 class _EachRecord(OutputHandler):  # type: ignore[misc]  # the library has no types
     """Hands records on one by one instead of collecting them."""
 
-    def __init__(self, take: Callable[[Record], None]) -> None:
+    def __init__(self, take: Callable[[Record], None], *, patience: Patience) -> None:
         super().__init__()
         self._take = take
+        self._patience = patience
         self.raised: BaseException | None = None
 
     def outputStat(self, record: Record) -> int:
-        try:
-            self._take(record)
-        except BaseException as error:
-            self.raised = error  # the library would swallow it
-            return int(OutputHandler.CANCEL)
+        if self.raised is None:
+            try:
+                self._take(record)
+            except BaseException as error:
+                self.raised = error  # the library would swallow it
+                self._patience.is_cancelled = True
         return int(OutputHandler.HANDLED)
 
 
@@ -117,15 +121,16 @@ def connected(
 
     Raises: Unreachable, AuthFailed.
     """
-    is_ssl = account.port.startswith("ssl")
-    with tempfile.TemporaryDirectory() if is_ssl else nullcontext(_NOWHERE) as private:
-        library = _library(account, client=client, private=Path(private))
-        _connect(library, account=account)
-        try:
-            yield Connection(library, account=account, holder=holder)
-        finally:
-            if library.connected():
-                library.disconnect()
+    library = _library(account, client=client)
+    if account.port.startswith("ssl"):
+        trust.pin(account.port, fingerprint=account.fingerprint)
+    _connect(library, account=account)
+    try:
+        yield Connection(library, account=account, holder=holder)
+    finally:
+        if library.connected():
+            library.setbreak(Patience(total_seconds=2, silent_seconds=2))
+            library.disconnect()
 
 
 class Connection:
@@ -184,34 +189,29 @@ class Connection:
                 account.bulk_timeout_seconds if is_bulk else account.timeout_seconds
             ),
         )
-        handler = _EachRecord(each) if each else None
-        library.setbreak(patience)
-        library.handler = handler
-        library.input = text
+        handler = _EachRecord(each, patience=patience) if each else None
+        operation = _name_of(command)
         if not library.connected():
-            raise self._lost(command)
+            raise self._lost(operation, reason="an earlier command broke it off.")
+        library.input = text
+        library.handler = handler
+        library.setbreak(patience)  # after the handler, which would take its place
         try:
             output = library.run(*command)
         except P4Exception as error:
-            raise self._lost(command) from error
-        finally:
-            library.handler = None
+            raise self._lost(operation, reason=str(error)) from error
         if handler and handler.raised:
             raise handler.raised
         if patience.is_over:
-            raise Unreachable(
-                f"The Perforce server {account.port} gave no answer to "
-                f"{_name_of(command)} in time.",
-                system="perforce",
-                operation=_name_of(command),
-            )
+            raise self._lost(operation, reason="no answer in time.")
         return _reply(output or [], messages=library.messages)
 
-    def _lost(self, command: tuple[str, ...]) -> Unreachable:
+    def _lost(self, operation: str, *, reason: str) -> Unreachable:
         return Unreachable(
-            f"The connection to the Perforce server {self._account.port} was lost.",
+            f"The connection to the Perforce server {self._account.port} was lost: "
+            f"{reason}",
             system="perforce",
-            operation=_name_of(command),
+            operation=operation,
         )
 
     def _wants_login(self, reply: Reply) -> bool:
@@ -240,13 +240,16 @@ class Connection:
         for message in self._library.messages:
             if message.msgid in keys:
                 return _wrong_key(message.dict.get("key", ""), account=self._account)
-        return translate(failed, operation=operation, user=self._account.user)
+        error = translate(failed, operation=operation, user=self._account.user)
+        if isinstance(error, Unreachable):
+            return self._lost(operation, reason=error.sentence)
+        return error
 
 
-def _library(account: PerforceAccount, *, client: str, private: Path) -> Any:
+def _library(account: PerforceAccount, *, client: str) -> Any:
     """Return the library's object, told everything so that it asks the host nothing."""
     library = P4()
-    library.p4enviro_file = str(private / "enviro")
+    library.p4enviro_file = _NOWHERE
     library.cwd = "/"
     library.ticket_file = _NOWHERE
     library.ignore_file = _NOWHERE
@@ -257,22 +260,7 @@ def _library(account: PerforceAccount, *, client: str, private: Path) -> Any:
     library.client = client
     library.charset = account.charset
     library.password = account.password
-    if account.port.startswith("ssl"):
-        _trust(library, account=account, private=private)
     return library
-
-
-def _trust(library: Any, *, account: PerforceAccount, private: Path) -> None:
-    """Pin the server's key, as `p4 trust -i` would, in a file of this connection.
-
-    The fingerprint is the SHA-1 of the public key, in hexadecimal with colons.
-    """
-    path = private / "trust"
-    address = account.port.partition(":")[2]
-    pinned = account.fingerprint
-    path.write_text(f"{address}=**++**:{pinned}\n" if pinned else "")
-    path.chmod(0o600)
-    library.set_env("P4TRUST", str(path))
 
 
 def _wrong_key(offered: str, *, account: PerforceAccount) -> AuthFailed:

@@ -192,8 +192,9 @@ def _fallback(message: ServerMessage) -> type[GatewayError]:
 
 
 def _several(failed: list[ServerMessage]) -> str:
-    shown = "; ".join(_one_line(message.text) for message in failed[:10])
-    more = len(failed) - 10
+    texts = list(dict.fromkeys(_one_line(message.text) for message in failed))
+    shown = "; ".join(texts[:10])
+    more = len(texts) - 10
     return f"{shown}; and {more} more." if more > 0 else shown
 
 
