@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.validators import MinValueValidator
+from django.http import QueryDict
 
 from provisioner.lib.sizes import exact_size_text, parse_size
 from provisioner.workspaces.errors import ActionRefused, NameTaken, RequestKeyReused
@@ -80,9 +81,14 @@ class EnvironmentField(LinesField):
         return variables
 
 
-class SnapshotChoiceField(forms.ModelChoiceField):
-    def label_from_instance(self, obj: Any) -> str:
-        assert isinstance(obj, Snapshot)
+if TYPE_CHECKING:
+    _ChoiceOfSnapshot = forms.ModelChoiceField[Snapshot]
+else:
+    _ChoiceOfSnapshot = forms.ModelChoiceField
+
+
+class SnapshotChoiceField(_ChoiceOfSnapshot):
+    def label_from_instance(self, obj: Snapshot) -> str:
         made_at = obj.created_at.strftime("%d %b %Y, %H:%M UTC")
         return f"Change {obj.change}, {obj.have_count:,} files, built {made_at}"
 
@@ -147,14 +153,10 @@ class WorkspaceRetireForm(AskingForm):
         if unsaved:
             self.fields["discard"] = forms.BooleanField(
                 label="Discard what is listed here, for good",
-                required=True,
-                error_messages={
-                    "required": "Check this to discard what is listed, or keep the "
-                    "workspace and submit it first."
-                },
+                required=False,
             )
 
-    def discard(self) -> bool:
+    def wants_discard(self) -> bool:
         return bool(self.cleaned_data.get("discard"))
 
 
@@ -180,13 +182,13 @@ class TemplateDefinitionForm(AskingForm):
     line_end = forms.ChoiceField(choices=LineEnd.choices, label="Line endings")
     client_options = forms.CharField(
         max_length=120,
-        help_text="The six words of a client spec’s Options.",
+        help_text="The six words of a client spec's Options.",
     )
     submit_options = forms.CharField(max_length=40)
     build_command = LinesField(
         rows=3,
         required=False,
-        help_text="Run by /bin/sh in the template’s root. Empty: no build.",
+        help_text="Run by /bin/sh in the template's root. Empty: no build.",
     )
     build_environment = EnvironmentField(
         rows=3, required=False, help_text="One NAME=value a line."
@@ -226,7 +228,7 @@ class TemplateCreateForm(TemplateDefinitionForm):
     name = forms.CharField(
         max_length=40,
         validators=[name_validator],
-        help_text="Part of the volume’s and the client’s name, so it is for good.",
+        help_text="Part of the volume's and the client's name, so it is for good.",
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
         ),
@@ -282,6 +284,7 @@ class WorkspaceFilterForm(forms.Form):
 
     def without_page(self) -> str:
         """Return the filters as the beginning of a page's address."""
+        assert isinstance(self.data, QueryDict)
         query = self.data.copy()
         query.pop("page", None)
         return f"?{query.urlencode()}&" if query else "?"

@@ -19,7 +19,7 @@ P = ParamSpec("P")
 class WebRequest(HttpRequest):
     """A request of somebody who has signed in."""
 
-    user: User  # type: ignore[assignment]  # LoginRequiredMiddleware saw to it
+    user: User  # LoginRequiredMiddleware saw to it
     htmx: HtmxDetails
 
 

@@ -6,7 +6,8 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, F, Prefetch, Q, QuerySet
+from django.db.models.lookups import IsNull
 from django.utils import timezone
 
 from provisioner.accounts.models import User
@@ -171,9 +172,9 @@ class Home:
 
 def home_of(user: User) -> Home:
     """Return what a person has and could get."""
-    templates = list(templates_visible_to(user))
-    # What can be had now comes first; sorting keeps the order by name.
-    templates.sort(key=lambda template: template.default_snapshot_id is None)
+    # What can be had now comes first.
+    is_unpublished = IsNull(F("default_snapshot_id"), True)
+    templates = list(templates_visible_to(user).order_by(is_unpublished, "name"))
     return Home(
         workspaces=list(workspaces_of(user)),
         templates=templates[:TEMPLATES_OFFERED],

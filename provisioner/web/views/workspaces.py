@@ -86,7 +86,7 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         try:
             actions.workspace_retire(
-                by=request.user, workspace=workspace, discard=form.discard()
+                by=request.user, workspace=workspace, discard=form.wants_discard()
             )
         except ActionRefused as refusal:
             form.refuse(refusal)

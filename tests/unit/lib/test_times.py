@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from provisioner.lib.times import age_text, duration_text
+
+NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-1, "0.0 s"),
+        (0.04, "0.0 s"),
+        (0.44, "0.4 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min"),
+        (200, "3 min 20 s"),
+        (3600, "1 h"),
+        (7500, "2 h 5 min"),
+        (90_000, "1 d 1 h"),
+    ],
+)
+def test_durations_have_their_two_largest_units(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "just now"),
+        (-5, "in a moment"),
+        (59, "59 seconds ago"),
+        (60, "1 minute ago"),
+        (7200, "2 hours ago"),
+        (86_400 * 3, "3 days ago"),
+        (-40, "in 40 seconds"),
+        (-3600, "in 1 hour"),
+    ],
+)
+def test_ages_have_their_largest_unit(seconds: float, text: str) -> None:
+    assert age_text(NOW - dt.timedelta(seconds=seconds), now=NOW) == text

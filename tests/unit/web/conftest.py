@@ -1,0 +1,155 @@
+"""Browsers of everybody, and workspaces and builds that have been on their way."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions, states
+from provisioner.workspaces.models import Operation, Snapshot, Step, Template, Workspace
+from tests.factories import UserFactory
+
+UNSAVED = {
+    "opened": [
+        {
+            "depot_file": "//depot/main/src/render.cpp",
+            "client_file": "//c/src/render.cpp",
+            "action": "edit",
+            "change": "default",
+            "user": "alice",
+            "client": "c",
+        }
+    ],
+    "shelved": [
+        {
+            "change": 77,
+            "user": "alice",
+            "client": "c",
+            "description": "Try <b>culling</b>",
+            "is_shelved": True,
+        }
+    ],
+    "untracked": [{"action": "add", "depot_file": "", "path": "/mnt/w/notes.txt"}],
+}
+
+
+def browser_of(user: User | None) -> Client:
+    """Return a browser in which the user has signed in, or nobody."""
+    browser = Client()
+    if user is not None:
+        browser.force_login(user)
+    return browser
+
+
+@pytest.fixture
+def as_alice(alice: User) -> Client:
+    return browser_of(alice)
+
+
+@pytest.fixture
+def as_carol(carol: User) -> Client:
+    return browser_of(carol)
+
+
+@pytest.fixture
+def as_admin(admin: User) -> Client:
+    return browser_of(admin)
+
+
+@pytest.fixture
+def as_nobody(db: None) -> Client:
+    return browser_of(None)
+
+
+@pytest.fixture
+def as_newcomer(db: None) -> Client:
+    """Somebody without uid and gid."""
+    return browser_of(UserFactory(username="newcomer", uid=None, gid=None))
+
+
+def end(
+    operation: Operation,
+    state: Operation.State,
+    *,
+    code: str = "",
+    message: str = "",
+    findings: dict[str, object] | None = None,
+) -> None:
+    """Let an operation end as its last step would have it."""
+    states.end_operation(
+        operation, state, code=code, message=message, findings=findings
+    )
+    states.skip_waiting_steps(operation)
+
+
+def running_of(subject: Workspace | Template) -> Operation:
+    return subject.operations.get(state=Operation.State.RUNNING)
+
+
+@pytest.fixture
+def workspace(alice: User, snapshot: Snapshot) -> Workspace:
+    """One of alice's, being made."""
+    return actions.workspace_create(by=alice, template=snapshot.template, name="hers")
+
+
+@pytest.fixture
+def ready(workspace: Workspace) -> Workspace:
+    """One of alice's, ready to work in."""
+    pin = workspace.snapshot
+    flush = Step.objects.get(operation__workspace=workspace, name="flush")
+    states.queue_step(flush, job_id=None)
+    states.start_step(flush)
+    states.finish_step(
+        flush, result={"have_count": pin.have_count, "have_digest": pin.have_digest}
+    )
+    end(running_of(workspace), Operation.State.SUCCEEDED)
+    states.set_workspace_state(workspace, Workspace.State.READY)
+    return workspace
+
+
+@pytest.fixture
+def failed(workspace: Workspace) -> Workspace:
+    """One of alice's, whose first step failed."""
+    step = Step.objects.get(operation__workspace=workspace, name="clone")
+    states.start_step(step)
+    states.fail_step(step, code="full", message="The aggregate is full.")
+    end(running_of(workspace), Operation.State.FAILED, code="full")
+    states.set_workspace_state(
+        workspace,
+        Workspace.State.FAILED,
+        code="full",
+        message="The aggregate is full.",
+    )
+    return workspace
+
+
+@pytest.fixture
+def refused(ready: Workspace, alice: User) -> Workspace:
+    """One of alice's, whose retirement found unsaved work."""
+    operation = actions.workspace_retire(by=alice, workspace=ready)
+    end(
+        operation,
+        Operation.State.REFUSED,
+        code="unsaved_work",
+        message="3 things in this workspace are not submitted.",
+        findings=UNSAVED,
+    )
+    ready.refresh_from_db()
+    states.set_workspace_state(ready, Workspace.State.READY)
+    return ready
+
+
+@pytest.fixture
+def retired(ready: Workspace, alice: User) -> Workspace:
+    """One of alice's, taken back."""
+    end(actions.workspace_retire(by=alice, workspace=ready), Operation.State.SUCCEEDED)
+    ready.refresh_from_db()
+    states.set_workspace_state(ready, Workspace.State.RETIRED)
+    return ready
+
+
+@pytest.fixture
+def build(admin: User, template: Template) -> Operation:
+    """A build of the template under way."""
+    return actions.template_build(by=admin, template=template)

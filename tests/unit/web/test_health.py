@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from tests.factories import SiteFactory
+
+
+def heartbeat(*, seconds_ago: float) -> None:
+    """Leave the mark of a worker that was heard so long ago."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM procrastinate_workers")
+        cursor.execute(
+            "INSERT INTO procrastinate_workers (last_heartbeat) "
+            "VALUES (now() - %s * interval '1 second')",
+            [seconds_ago],
+        )
+
+
+def checks_of(answer) -> dict[str, dict[str, object]]:
+    return {check["name"]: check for check in answer.json()["checks"]}
+
+
+def test_healthz_answers_anybody_and_asks_nobody(
+    client: Client, django_assert_num_queries, db: None
+) -> None:
+    with django_assert_num_queries(0):
+        answer = client.get("/healthz")
+    assert answer.status_code == 200
+    assert answer.json() == {"alive": True}
+    assert "no-store" in answer["Cache-Control"]
+
+
+@pytest.mark.parametrize("address", ["/healthz", "/readyz"])
+def test_probes_only_look(client: Client, address: str) -> None:
+    assert client.post(address).status_code == 405
+
+
+def test_readyz_is_ready_when_all_is_there(client: Client, db: None) -> None:
+    heartbeat(seconds_ago=1)
+    answer = client.get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json()["ready"] is True
+    assert set(checks_of(answer)) == {"database", "worker"}
+    assert all(check["reason"] == "" for check in answer.json()["checks"])
+
+
+def test_readyz_says_that_no_worker_runs(client: Client, db: None) -> None:
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert checks_of(answer)["worker"]["reason"] == "No worker is running."
+
+
+def test_readyz_says_how_long_no_worker_was_heard(client: Client, db: None) -> None:
+    heartbeat(seconds_ago=90)
+    worker = checks_of(client.get("/readyz"))["worker"]
+    assert worker["ok"] is False
+    assert worker["reason"] == "No worker was heard for 90 seconds."
+
+
+def test_readyz_says_which_far_side_does_not_answer(
+    client: Client, db: None, settings
+) -> None:
+    settings.SITE_SECRET = lambda name, *, key: "s3cret"
+    SiteFactory(name="munich", perforce_server__name="depot")
+    heartbeat(seconds_ago=1)
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    checks = checks_of(answer)
+    for name in ("ontap:munich", "perforce:depot"):
+        assert checks[name]["ok"] is False
+        assert checks[name]["reason"]
+    assert checks["database"]["ok"] is True
+    assert "s3cret" not in answer.text

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from django.test import Client
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions, states
+from provisioner.workspaces.models import Operation, Snapshot, Workspace
+from tests.factories import SnapshotFactory, TemplateFactory
+from tests.unit.web.conftest import end, running_of
+
+
+def test_shows_what_each_of_mine_is(as_alice: Client, ready: Workspace) -> None:
+    page = as_alice.get("/").text
+    assert "hers" in page
+    assert "Ready" in page
+    assert f'<span class="change">{ready.snapshot.change}</span>' in page
+    assert str(ready.path) in page
+
+
+def test_shows_nobody_elses(
+    as_carol: Client, as_admin: Client, ready: Workspace
+) -> None:
+    assert "hers" not in as_carol.get("/").text
+    assert "hers" not in as_admin.get("/").text
+
+
+def test_nobody_is_sent_to_sign_in(as_nobody: Client) -> None:
+    assert as_nobody.get("/")["Location"] == "/login/?next=/"
+
+
+def test_a_post_is_refused(as_alice: Client) -> None:
+    assert as_alice.post("/").status_code == 405
+
+
+def test_without_workspaces_it_offers_templates(
+    as_alice: Client, snapshot: Snapshot
+) -> None:
+    page = as_alice.get("/").text
+    assert "You have no workspace yet" in page
+    assert f"/templates/{snapshot.template_id}/get/" in page
+    assert 'name="request_key"' in page
+
+
+def test_without_templates_it_says_who_makes_them(
+    as_alice: Client, as_admin: Client
+) -> None:
+    assert "An administrator defines and builds one first" in as_alice.get("/").text
+    assert "/templates/new/" in as_admin.get("/").text
+
+
+def test_without_uid_it_says_so_and_offers_no_button(
+    as_newcomer: Client, snapshot: Snapshot
+) -> None:
+    page = as_newcomer.get("/").text
+    assert "has no uid and gid yet" in page
+    assert "request_key" not in page
+
+
+def test_templates_with_a_snapshot_come_first(
+    as_alice: Client, snapshot: Snapshot
+) -> None:
+    TemplateFactory(site=snapshot.template.site, name="a-new-one")
+    page = as_alice.get("/").text
+    assert page.index(">main<") < page.index(">a-new-one<")
+
+
+def test_it_polls_while_something_moves_and_no_longer(
+    as_alice: Client, workspace: Workspace
+) -> None:
+    assert 'hx-trigger="every 2s"' in as_alice.get("/").text
+    end(running_of(workspace), Operation.State.SUCCEEDED)
+    states.set_workspace_state(workspace, Workspace.State.READY)
+    assert "hx-trigger" not in as_alice.get("/").text
+
+
+def test_htmx_gets_the_list_alone(as_alice: Client, workspace: Workspace) -> None:
+    answer = as_alice.get("/", headers={"HX-Request": "true"})
+    assert answer.text.lstrip().startswith('<div id="workspaces"')
+    assert "HX-Request" in answer["Vary"]
+
+
+def test_more_workspaces_take_no_more_queries(
+    as_alice: Client,
+    alice: User,
+    snapshot: Snapshot,
+    django_assert_num_queries,
+) -> None:
+    for number in range(5):
+        SnapshotFactory(template=TemplateFactory(site=snapshot.template.site))
+        actions.workspace_create(
+            by=alice, template=snapshot.template, name=f"w-{number}"
+        )
+    # the session, its user, their workspaces, the templates
+    with django_assert_num_queries(4):
+        as_alice.get("/")
+
+
+def test_retired_ones_have_their_own_page(
+    as_alice: Client, as_carol: Client, retired: Workspace
+) -> None:
+    assert "hers" not in as_alice.get("/").text
+    assert "hers" in as_alice.get("/retired/").text
+    assert "hers" not in as_carol.get("/retired/").text
+    assert as_alice.post("/retired/").status_code == 405

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from provisioner.workspaces.models import Operation, Workspace
+
+
+def address_of(workspace: Workspace) -> str:
+    return f"/workspaces/{workspace.pk}/retire/"
+
+
+def retirements(workspace: Workspace) -> list[Operation]:
+    return list(workspace.operations.filter(kind=Operation.Kind.RETIRE))
+
+
+def test_it_asks_first(as_alice: Client, ready: Workspace) -> None:
+    page = as_alice.get(address_of(ready)).text
+    assert "Retire hers?" in page
+    assert ready.client_name in page
+    assert 'name="discard"' not in page
+    assert not retirements(ready)
+
+
+def test_a_confirmed_one_is_retired(as_alice: Client, ready: Workspace) -> None:
+    answer = as_alice.post(address_of(ready))
+    assert answer["Location"] == f"/workspaces/{ready.pk}/"
+    ready.refresh_from_db()
+    assert ready.state == Workspace.State.RETIRING
+    assert retirements(ready)[0].parameters == {"discard": False}
+
+
+def test_discarding_cannot_be_asked_for_unseen(
+    as_alice: Client, ready: Workspace
+) -> None:
+    as_alice.post(address_of(ready), {"discard": "on"})
+    assert retirements(ready)[0].parameters == {"discard": False}
+
+
+def test_after_a_refusal_it_lists_what_would_be_lost(
+    as_alice: Client, refused: Workspace
+) -> None:
+    page = as_alice.get(address_of(refused)).text
+    assert "//depot/main/src/render.cpp" in page
+    assert "/mnt/w/notes.txt" in page
+    assert 'name="discard"' in page
+
+
+@pytest.mark.parametrize(("sent", "discard"), [({}, False), ({"discard": "on"}, True)])
+def test_after_a_refusal_discarding_is_a_choice(
+    as_alice: Client, refused: Workspace, sent: dict[str, str], discard: bool
+) -> None:
+    as_alice.post(address_of(refused), sent)
+    assert retirements(refused)[0].parameters == {"discard": discard}
+
+
+def test_one_that_is_being_made_can_be_stopped(
+    as_alice: Client, workspace: Workspace
+) -> None:
+    assert "Making it is stopped" in as_alice.get(address_of(workspace)).text
+    as_alice.post(address_of(workspace))
+    assert len(retirements(workspace)) == 1
+
+
+def test_asking_twice_is_one_retirement(as_alice: Client, ready: Workspace) -> None:
+    as_alice.post(address_of(ready))
+    assert as_alice.post(address_of(ready)).status_code == 302
+    assert len(retirements(ready)) == 1
+    assert "being retired already" in as_alice.get(address_of(ready)).text
+
+
+def test_a_retired_one_is_said_to_be(as_alice: Client, retired: Workspace) -> None:
+    assert "It was retired" in as_alice.get(address_of(retired)).text
+    answer = as_alice.post(address_of(retired))
+    assert answer.status_code == 409
+    assert "was retired" in answer.text
+
+
+def test_an_administrator_may(as_admin: Client, ready: Workspace) -> None:
+    assert as_admin.post(address_of(ready)).status_code == 302
+
+
+def test_a_stranger_may_not(as_carol: Client, ready: Workspace) -> None:
+    assert as_carol.get(address_of(ready)).status_code == 404
+    assert as_carol.post(address_of(ready)).status_code == 404
+    assert not retirements(ready)
+
+
+def test_nobody_may_not(as_nobody: Client, ready: Workspace) -> None:
+    assert as_nobody.post(address_of(ready))["Location"].startswith("/login/")
+    assert not retirements(ready)
+
+
+def test_other_methods_are_refused(as_alice: Client, ready: Workspace) -> None:
+    assert as_alice.delete(address_of(ready)).status_code == 405
