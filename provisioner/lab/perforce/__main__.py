@@ -7,6 +7,7 @@ python -m provisioner.lab.perforce -r ROOT -i               one connection, fd 0
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import logging
 import os
@@ -42,6 +43,8 @@ def main() -> int:
         admin_password=os.environ.get("LAB_P4PASSWD", PerforceConfig.admin_password),
         security_level=options.security,
     )
+    # A flush makes many objects and no cycles; looking for those would cost a third.
+    gc.set_threshold(100_000, 50, 100)
     _configure_log(options.log, is_verbose=bool(options.verbose))
     if options.inherited:
         return _serve_inherited(config)

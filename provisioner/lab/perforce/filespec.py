@@ -16,6 +16,7 @@ from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.paths import RevisionSpec
+from provisioner.lab.perforce.protections import Access
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specstore import find_spec, touch_spec
 
@@ -77,7 +78,8 @@ class FileSet:
     client: Client | None
     lower: Point | None
     upper: Point
-    has_revision: bool
+    # What the asking user may do; None when nothing is hidden from them.
+    access: Access | None
 
     @property
     def nothing_found(self) -> int:
@@ -143,8 +145,13 @@ def parse_file_argument(
         client=client,
         lower=None if spec.lower is None else _point(request, spec.lower),
         upper=_upper_point(request, spec),
-        has_revision=spec.upper is not None,
+        access=_limited_access(request),
     )
+
+
+def _limited_access(request: Request) -> Access | None:
+    access = request.state.access(request.user)
+    return None if access.reads_everything else access
 
 
 def _in_depot_or_client_syntax(
@@ -256,6 +263,9 @@ def revisions_at(database: Database, files: FileSet) -> list[Revision]:
             revisions = filter(lambda r: files.has_depot_path(r.path), revisions)
         if files.lower is not None:
             revisions = filter(lambda r: _is_above(r, files.lower), revisions)
+        access = files.access
+        if access is not None:
+            revisions = [r for r in revisions if access.allows("read", r.path)]
         found.extend(revisions)
     return found
 

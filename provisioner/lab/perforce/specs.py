@@ -150,6 +150,12 @@ Map 257 word rq len:64
 SpecMap 259 wlist len:64
 """,
 )
+PROTECT = _definition(
+    "protect",
+    """
+Protections 501 wlist fmt:C words:5 opt:default len:64
+""",
+)
 
 
 class FormError(Exception):

@@ -9,6 +9,7 @@ from pathlib import Path
 from provisioner.lab.perforce import auth
 from provisioner.lab.perforce.content import Content
 from provisioner.lab.perforce.database import Database
+from provisioner.lab.perforce.protections import Access, table_lines
 from provisioner.lab.perforce.specstore import find_spec, save_spec
 
 SERVER_VERSION = "P4D/LINUX26X86_64/2024.2/9999999 (2026/01/01) Cloneyard lab"
@@ -45,8 +46,16 @@ class ServerState:
     content: Content
     started_at: float = field(default_factory=time.time)
 
+    def protection_lines(self) -> list[str]:
+        """Return the protections table as lines."""
+        return table_lines(self.database, admin_user=self.config.admin_user)
+
+    def access(self, user: str) -> Access:
+        """Return what a user may do."""
+        return Access(self.protection_lines(), user=user)
+
     def is_super(self, user: str) -> bool:
-        return user == self.config.admin_user
+        return self.access(user).highest_anywhere() == "super"
 
 
 def open_state(config: PerforceConfig) -> ServerState:

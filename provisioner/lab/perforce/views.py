@@ -24,16 +24,21 @@ class ViewLine:
     right: str
 
 
+def split_words(text: str) -> list[str]:
+    """Return the words of a form's line, quotes and `##` comments removed."""
+    words = re.findall(r'"[^"]*"|[-+&]"[^"]*"|\S+', text)
+    comment = next((i for i, word in enumerate(words) if word.startswith("##")), None)
+    return [word.replace('"', "") for word in words[:comment]]
+
+
 def parse_view_line(text: str) -> ViewLine | None:
     """Return the mapping in a line of a form; None when it is not one."""
-    words = re.findall(r'"[^"]*"|\S+', text.split("\t##")[0])
-    comment = next((i for i, word in enumerate(words) if word.startswith("##")), None)
-    words = words[:comment]
+    words = split_words(text)
     if len(words) == 1:
-        words.append(words[0].lstrip('"').lstrip(_FLAGS).rstrip('"'))
+        words.append(words[0].lstrip(_FLAGS))
     if len(words) != 2:
         return None
-    left, right = (word.strip('"') for word in words)
+    left, right = words
     flag = left[0] if left[:1] and left[0] in _FLAGS else ""
     return ViewLine(flag=flag, left=left[len(flag) :], right=right)
 

@@ -8,6 +8,7 @@ from provisioner.lab.perforce.commands import (
     files,
     info,
     opening,
+    protect,
     reconcile,
     server,
     shelving,
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Command] = {
         submit,
         shelving,
         reconcile,
+        protect,
     )
     for command in module.COMMANDS
     for name in command.names
@@ -43,7 +45,7 @@ extension failback failover fetch fix fixes grep group groups heartbeat help ign
 init integ integrate integrated interchanges istat job jobs jobspec journalcopy
 journaldbchecksums journals key keys label labels labelsync ldap ldaps ldapsync license
 list lock lockstat login2 logappend logparse logrotate logschema logstat logtail merge
-monitor move obliterate ping populate property protect protects proxy prune pull purge
+monitor move obliterate ping populate property proxy prune pull purge
 push reload remote remotes rename renameclient renameuser replicate repo repos reshelve
 resolve resolved restore resubmit retype review reviews serverid servers sizes
 spec storage stream streamlog streams streamspec switch tag topology trait triggers

@@ -145,6 +145,7 @@ def _add_candidates(request: Request, client: Client) -> list[tuple[str, str]]:
     """Return depot and client path of each argument that can be added."""
     database = request.state.database
     already = opened_by(database, client=client.name)
+    access = request.state.access(request.user)
     candidates = []
     for argument in request.args:
         place = _add_place(request, client, argument)
@@ -153,6 +154,8 @@ def _add_candidates(request: Request, client: Client) -> list[tuple[str, str]]:
             request.say(6511, argc=argument)
         elif path in already:
             _say_already(request, path, already[path], "add")
+        elif not access.allows("open", path):
+            request.say(6513, argc=argument)
         elif (head := find_head(database, path=path)) and not head.is_deleted:
             if request.is_tagged:
                 request.info(f"{path} - can't add existing file")
@@ -228,6 +231,7 @@ def _open_existing(request: Request, *, action: str) -> None:
     client = request.get_client()
     check_writeable(client)
     change = target_change(request)
+    access = request.state.access(request.user)
     for wanted in file_sets(request):
         found = False
         opened = []
@@ -236,6 +240,9 @@ def _open_existing(request: Request, *, action: str) -> None:
             found = True
             if have.path in already:
                 _say_already(request, have.path, already[have.path], action)
+                continue
+            if not access.allows("open", have.path):
+                request.say(6513, argc=wanted.typed)
                 continue
             revision = find_revision(
                 request.state.database, path=have.path, number=have.revision

@@ -1,4 +1,3 @@
-
 """p4 shelve, unshelve."""
 
 from __future__ import annotations

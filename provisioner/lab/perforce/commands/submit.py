@@ -40,6 +40,10 @@ def submit(request: Request) -> None:
     client = request.get_client()
     check_writeable(client)
     number, files = _prepare(request, client)
+    access = request.state.access(request.user)
+    if not all(access.allows("write", item.path) for item in files):
+        request.say(6513, argc="")
+        raise CommandError(7210, change=number)
     _refuse_outdated(request, number, _outdated(request, files))
     if request.is_tagged:
         request.record({"change": number, "locked": len(files)})

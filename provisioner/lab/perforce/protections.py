@@ -1,0 +1,118 @@
+"""Who may do what where: the protections table.
+
+Source: p4 help protect. Of the levels, `review` and the `=mode` forms are not part of
+the lab; neither are groups and hosts other than `*`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from provisioner.lab.perforce import paths
+from provisioner.lab.perforce.database import Database
+from provisioner.lab.perforce.specstore import find_spec
+from provisioner.lab.perforce.views import split_words
+
+LEVELS = ("none", "list", "read", "open", "write", "admin", "super")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protection:
+    """One line of the table; an excluded line takes away what earlier ones gave."""
+
+    level: str
+    user: str
+    host: str
+    path: str
+    is_excluded: bool
+    number: int
+
+    def concerns(self, user: str) -> bool:
+        return paths.pattern_matches(self.user, user)
+
+    def may_meet(self, pattern: str) -> bool:
+        """Tell if some file of a pattern can fall under this line."""
+        if not paths.has_wildcard(pattern):
+            return paths.pattern_matches(self.path, pattern)
+        mine, other = paths.literal_prefix(self.path), paths.literal_prefix(pattern)
+        return mine.startswith(other) or other.startswith(mine)
+
+
+def parse_protection(text: str, *, number: int) -> Protection | None:
+    """Return the protection in a line of the form; None when the lab has no such."""
+    words = split_words(text)
+    if len(words) != 5 or words[0] not in LEVELS[1:] or words[1] != "user":
+        return None
+    level, _, user, host, path = words
+    is_excluded = path.startswith("-")
+    if host != "*" or not path.removeprefix("-").startswith("//"):
+        return None
+    return Protection(
+        level=level,
+        user=user,
+        host=host,
+        path=path.removeprefix("-"),
+        is_excluded=is_excluded,
+        number=number,
+    )
+
+
+def default_lines(admin_user: str) -> list[str]:
+    """Return the table of a server that nobody has protected yet."""
+    return ["write user * * //...", f"super user {admin_user} * //..."]
+
+
+def table_lines(database: Database, *, admin_user: str) -> list[str]:
+    """Return the lines of the table as its form has them."""
+    spec = find_spec(database, kind="protect", name="protect")
+    return spec.lines("Protections") if spec else default_lines(admin_user)
+
+
+class Access:
+    """What one user may do."""
+
+    def __init__(self, lines: list[str], *, user: str) -> None:
+        parsed = (
+            parse_protection(text, number=number)
+            for number, text in enumerate(lines, start=1)
+        )
+        self.protections = [p for p in parsed if p is not None and p.concerns(user)]
+
+    def level(self, path: str) -> str:
+        """Return the highest level on a file."""
+        return self._highest(
+            [p for p in self.protections if paths.pattern_matches(p.path, path)]
+        )
+
+    def allows(self, level: str, path: str) -> bool:
+        """Tell if a user has at least a level on a file."""
+        return LEVELS.index(self.level(path)) >= LEVELS.index(level)
+
+    def highest_anywhere(self, pattern: str = "//...") -> str:
+        """Return the highest level on any file of a pattern, exclusions aside."""
+        return max(
+            (
+                p.level
+                for p in self.protections
+                if not p.is_excluded and p.may_meet(pattern)
+            ),
+            key=LEVELS.index,
+            default="none",
+        )
+
+    @property
+    def reads_everything(self) -> bool:
+        """Tell if no file is hidden, so that nothing needs to be looked at."""
+        return all(not p.is_excluded for p in self.protections) and any(
+            p.path == "//..." and LEVELS.index(p.level) >= LEVELS.index("read")
+            for p in self.protections
+        )
+
+    def _highest(self, matching: list[Protection]) -> str:
+        highest = "none"
+        for protection in matching:
+            if protection.is_excluded:
+                highest = "none"
+            else:
+                highest = max(highest, protection.level, key=LEVELS.index)
+        return highest
