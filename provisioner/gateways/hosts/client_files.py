@@ -34,7 +34,7 @@ def sync_as(
     Safe to repeat after an interruption. Without root the files are the caller's.
 
     Raises: what PerforceGateway.sync raises; ChildFailed.
-    Source: p4 sync -q //client/...@change.
+    Source: p4 sync //client/...@change.
     """
     answer = run_module_as(
         _LOCAL,

@@ -1,6 +1,7 @@
-"""The verbs that touch a client's files, in a child that is the owner of the files.
+"""The verbs that read or write a client's files, for a process that owns those files.
 
-Run by hosts/run_as.py; see hosts/client_files.py for who asks.
+Started by hosts/run_as.py, which calls `run`. It must not be root where the files are
+somebody's: Perforce's client writes wherever the server says.
 """
 
 from __future__ import annotations
@@ -16,22 +17,33 @@ Json = dict[str, Any]
 
 
 def run(request: Json, show: Callable[[Json], None]) -> Json:
-    """Do what the request's `verb` names; return its result as JSON."""
+    """Do the verb that the request names, with its account and arguments.
+
+    Raises: any GatewayError of the verb.
+    """
     gateway = P4PerforceGateway(PerforceAccount(**request["account"]))
-    if request["verb"] == "sync":
+    return _VERBS[request["verb"]](gateway, request, show)
 
-        def tell(progress: SyncProgress) -> None:
-            show(dataclasses.asdict(progress))
 
-        report = gateway.sync(
-            request["client"], change=request["change"], on_progress=tell
-        )
-        return dataclasses.asdict(report)
-    if request["verb"] == "reconcile_preview":
-        findings = gateway.reconcile_preview(
-            request["client"],
-            untracked=request["untracked"],
-            ignore=tuple(request["ignore"]),
-        )
-        return {"findings": [dataclasses.asdict(finding) for finding in findings]}
-    raise ValueError(f"No such verb: {request['verb']}.")
+def _sync(
+    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+) -> Json:
+    def tell(progress: SyncProgress) -> None:
+        show(dataclasses.asdict(progress))
+
+    report = gateway.sync(request["client"], change=request["change"], on_progress=tell)
+    return dataclasses.asdict(report)
+
+
+def _reconcile(
+    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+) -> Json:
+    findings = gateway.reconcile_preview(
+        request["client"],
+        untracked=request["untracked"],
+        ignore=tuple(request["ignore"]),
+    )
+    return {"findings": [dataclasses.asdict(finding) for finding in findings]}
+
+
+_VERBS = {"sync": _sync, "reconcile_preview": _reconcile}

@@ -1,0 +1,159 @@
+"""Sync and reconcile as the owner of the files, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from provisioner.gateways.errors import AuthFailed, NotFound, Refused
+from provisioner.gateways.hosts import client_files
+from provisioner.gateways.perforce.types import ClientSpec, SyncProgress
+from tests.contract.perforce_fixtures import PerforceScene
+
+IS_ROOT = os.geteuid() == 0
+UID = 20123 if IS_ROOT else os.geteuid()
+GID = 20124 if IS_ROOT else os.getegid()
+FILES: dict[str, bytes | Path | None] = {
+    "readme.txt": b"hello\n",
+    "bin/tool.sh": b"#!/bin/sh\n",
+    "with space/\u00e9 @#%.txt": b"odd\n",
+    "link": Path("readme.txt"),
+}
+
+
+def ignore_progress(progress: SyncProgress) -> None:
+    """Take progress and do nothing with it."""
+
+
+def owned_client(scene: PerforceScene) -> ClientSpec:
+    spec = scene.make_client()
+    Path(spec.root).mkdir()
+    os.chown(spec.root, UID, GID)
+    return spec
+
+
+def sync(scene: PerforceScene, spec: ClientSpec, *, change: int) -> None:
+    client_files.sync_as(
+        scene.account,
+        client=spec.name,
+        change=change,
+        uid=UID,
+        gid=GID,
+        on_progress=ignore_progress,
+    )
+
+
+def test_synced_files_belong_to_the_uid(perforce: PerforceScene) -> None:
+    change = perforce.submit(FILES)
+    spec = owned_client(perforce)
+    seen: list[SyncProgress] = []
+
+    report = client_files.sync_as(
+        perforce.account,
+        client=spec.name,
+        change=change,
+        uid=UID,
+        gid=GID,
+        on_progress=seen.append,
+    )
+
+    root = Path(spec.root)
+    everything = [root, *root.rglob("*")]
+    assert {(path.lstat().st_uid, path.lstat().st_gid) for path in everything} == {
+        (UID, GID)
+    }
+    assert (root / "readme.txt").stat().st_mode & 0o777 == 0o444
+    assert (root / "bin/tool.sh").stat().st_mode & 0o777 == 0o555
+    assert (root / "bin").stat().st_mode & 0o777 == 0o755
+    assert report.files == len(FILES)
+    assert (seen[-1].files, seen[-1].files_total) == (len(FILES), len(FILES))
+
+
+def test_reconcile_sees_what_the_owner_changed(perforce: PerforceScene) -> None:
+    change = perforce.submit(FILES)
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    Path(spec.root, "readme.txt").chmod(0o644)
+    Path(spec.root, "readme.txt").write_text("changed\n")
+    Path(spec.root, "made.o").write_text("by a build\n")
+    Path(spec.root, "new.c").write_text("untracked\n")
+
+    found = client_files.reconcile_as(
+        perforce.account,
+        client=spec.name,
+        untracked=True,
+        ignore=("*.o",),
+        uid=UID,
+        gid=GID,
+    )
+
+    assert {(each.action, each.path) for each in found} == {
+        ("edit", f"{spec.root}/readme.txt"),
+        ("add", f"{spec.root}/new.c"),
+    }
+
+
+def test_errors_come_back_as_they_were_raised(perforce: PerforceScene) -> None:
+    change = perforce.submit(FILES)
+    spec = owned_client(perforce)
+    wrong = replace(perforce.account, password="wrong secret")
+
+    with pytest.raises(NotFound):
+        sync(perforce, spec, change=2_000_000_000)
+    with pytest.raises(AuthFailed) as caught:
+        client_files.sync_as(
+            wrong,
+            client=spec.name,
+            change=change,
+            uid=UID,
+            gid=GID,
+            on_progress=ignore_progress,
+        )
+
+    assert caught.value.system == "perforce"
+    assert "wrong secret" not in caught.value.sentence
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can be somebody else")
+def test_files_of_somebody_else_are_not_written(perforce: PerforceScene) -> None:
+    change = perforce.submit(FILES)
+    spec = perforce.make_client()
+    Path(spec.root).mkdir()
+
+    with pytest.raises(Refused) as caught:
+        sync(perforce, spec, change=change)
+
+    assert "Permission denied" in caught.value.sentence
+    assert os.listdir(spec.root) == []
+
+
+def test_an_interrupted_sync_goes_on_where_it_stopped(
+    perforce: PerforceScene,
+) -> None:
+    change = perforce.submit({f"d{n % 7}/file{n}": b"x" * 9999 for n in range(900)})
+    spec = owned_client(perforce)
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(progress: SyncProgress) -> None:
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        client_files.sync_as(
+            perforce.account,
+            client=spec.name,
+            change=change,
+            uid=UID,
+            gid=GID,
+            on_progress=interrupt,
+        )
+    time.sleep(0.1)
+    sync(perforce, spec, change=change)
+
+    assert perforce.gateway.have_list(spec.name).count == 900
+    assert perforce.gateway.reconcile_preview(spec.name, untracked=True) == []
