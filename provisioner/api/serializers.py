@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
+from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from provisioner.accounts.models import ApiToken
 from provisioner.api.errors import CODES
-from provisioner.api.waiting import LONGEST_WAIT_SECONDS
+from provisioner.api.fields import Flag, IdOrName, Name, Number, Text
 from provisioner.workspaces.models import (
     LineEnd,
     Operation,
@@ -18,7 +19,6 @@ from provisioner.workspaces.models import (
     Step,
     Template,
     Workspace,
-    name_validator,
 )
 from provisioner.workspaces.workflow import WORKFLOWS
 
@@ -28,34 +28,6 @@ STEP_TITLES = {
     for kind, specs in WORKFLOWS.items()
     for spec in specs
 }
-
-
-class NameField(serializers.CharField):
-    """The name of a template or a workspace."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_length=40, trim_whitespace=False, **kwargs)
-        self.validators.append(name_validator)
-
-
-@extend_schema_field(
-    {
-        "oneOf": [
-            {"type": "integer", "minimum": 1},
-            {"type": "string", "minLength": 1, "maxLength": 255},
-        ]
-    }
-)
-class IdOrNameField(serializers.Field[int | str, Any, int | str, Any]):
-    """A number is an id, a string a name."""
-
-    def to_internal_value(self, data: Any) -> int | str:
-        if isinstance(data, int) and not isinstance(data, bool) and data > 0:
-            return data
-        if isinstance(data, str):
-            text = serializers.CharField(max_length=255, trim_whitespace=False)
-            return str(text.run_validation(data))
-        raise serializers.ValidationError("Give an id (a number) or a name.")
 
 
 # --- what goes wrong
@@ -93,7 +65,7 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
 
 
 class TokenCreateSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(
+    name = Text(
         max_length=100, default="", allow_blank=True, help_text="What it is for."
     )
 
@@ -188,11 +160,19 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
 
 
 class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
-    site = serializers.CharField(max_length=40, help_text="The site's name.")
-    name = NameField()
+    serializer_field_mapping: ClassVar = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.CharField: Text,
+        models.TextField: Text,
+        models.PositiveSmallIntegerField: Number,
+        models.PositiveIntegerField: Number,
+        models.BigIntegerField: Number,
+    }
+    site = Text(max_length=40, help_text="The site's name.")
+    name = Name()
     line_end = serializers.ChoiceField(choices=LineEnd.choices, default=LineEnd.LOCAL)
     build_environment = serializers.DictField(
-        child=serializers.CharField(allow_blank=True, trim_whitespace=False),
+        child=Text(allow_blank=True, trim_whitespace=False),
         default=dict,
         help_text="Variables for the build. They are not shown again.",
     )
@@ -225,7 +205,7 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
 
 
 class TemplateBuildSerializer(serializers.Serializer[Any]):
-    change = serializers.IntegerField(
+    change = Number(
         min_value=1,
         max_value=LARGEST_CHANGE,
         allow_null=True,
@@ -417,59 +397,19 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
 
 
 class WorkspaceCreateSerializer(serializers.Serializer[Any]):
-    template = IdOrNameField(help_text="Its id or its name.")
-    site = serializers.CharField(
+    template = IdOrName(help_text="Its id or its name.")
+    site = Text(
         max_length=40,
         required=False,
         help_text="Needed where several sites have a template of that name.",
     )
-    name = NameField(required=False, help_text="Made up if not given.")
+    name = Name(required=False, help_text="Made up if not given.")
     purpose = serializers.ChoiceField(
         choices=Workspace.Purpose.choices, default=Workspace.Purpose.DEVELOPMENT
     )
-    snapshot = IdOrNameField(
+    snapshot = IdOrName(
         required=False, help_text="Its id or its name; the newest if not given."
     )
-    reconcile = serializers.BooleanField(
+    reconcile = Flag(
         default=False, help_text="Compare all files with the depot before it is ready."
     )
-
-
-# --- query strings
-
-
-class WaitQuery(serializers.Serializer[Any]):
-    wait = serializers.IntegerField(
-        min_value=0,
-        max_value=LONGEST_WAIT_SECONDS,
-        default=0,
-        help_text="Seconds to hold the answer until the workspace has settled. "
-        "The status says what was asked for; the state in the body, how it ended.",
-    )
-
-
-class WorkspaceRetireQuery(WaitQuery):
-    discard = serializers.BooleanField(
-        default=False, help_text="Retire it even where unsaved work would be lost."
-    )
-
-
-class WorkspaceListQuery(serializers.Serializer[Any]):
-    state = serializers.ChoiceField(choices=Workspace.State.choices, required=False)
-    template = serializers.CharField(required=False, help_text="Its id or its name.")
-    name = serializers.CharField(required=False)
-    owner = serializers.CharField(required=False, help_text="A username.")
-
-
-class TemplateListQuery(serializers.Serializer[Any]):
-    name = serializers.CharField(required=False)
-    site = serializers.CharField(required=False)
-
-
-class SnapshotListQuery(serializers.Serializer[Any]):
-    template = serializers.CharField(required=False, help_text="Its id or its name.")
-
-
-class OperationListQuery(serializers.Serializer[Any]):
-    workspace = serializers.IntegerField(required=False, min_value=1)
-    template = serializers.IntegerField(required=False, min_value=1)

@@ -17,6 +17,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create, token_revoke, tokens_of
+from provisioner.api import query_strings as q
 from provisioner.api import serializers as s
 from provisioner.api.authentication import PasswordAuthentication
 from provisioner.api.http import AlwaysJson, request_key
@@ -142,10 +143,10 @@ class TemplateViewSet(ApiViewSet):
         "List templates",
         ok=s.TemplateSerializer,
         refused=[400],
-        parameters=[s.TemplateListQuery],
+        parameters=[q.TemplateListQuery],
     )
     def list(self, request: Request) -> Response:
-        query = self.read_query(s.TemplateListQuery)
+        query = self.read_query(q.TemplateListQuery)
         templates = self.get_queryset()
         if "name" in query:
             templates = templates.filter(name=query["name"])
@@ -213,10 +214,10 @@ class SnapshotViewSet(ApiViewSet):
         "List snapshots",
         ok=s.SnapshotSerializer,
         refused=[400],
-        parameters=[s.SnapshotListQuery],
+        parameters=[q.SnapshotListQuery],
     )
     def list(self, request: Request) -> Response:
-        query = self.read_query(s.SnapshotListQuery)
+        query = self.read_query(q.SnapshotListQuery)
         snapshots = self.get_queryset()
         if "template" in query:
             snapshots = snapshots.filter(_of_template(query["template"]))
@@ -241,10 +242,10 @@ class WorkspaceViewSet(ApiViewSet):
         "Retired ones too, unless `state` says otherwise.",
         ok=s.WorkspaceSerializer,
         refused=[400],
-        parameters=[s.WorkspaceListQuery],
+        parameters=[q.WorkspaceListQuery],
     )
     def list(self, request: Request) -> Response:
-        query = self.read_query(s.WorkspaceListQuery)
+        query = self.read_query(q.WorkspaceListQuery)
         workspaces = self.get_queryset()
         if "state" in query:
             workspaces = workspaces.filter(state=query["state"])
@@ -264,10 +265,10 @@ class WorkspaceViewSet(ApiViewSet):
         ok=s.WorkspaceSerializer,
         status=202,
         refused=[403, 409],
-        parameters=[s.WaitQuery, REQUEST_KEY],
+        parameters=[q.WaitQuery, REQUEST_KEY],
     )
     def create(self, request: Request) -> Response:
-        seconds = self.read_query(s.WaitQuery)["wait"]
+        seconds = self.read_query(q.WaitQuery)["wait"]
         asked = self.read_body(s.WorkspaceCreateSerializer)
         template = self._template(asked)
         workspace = actions.workspace_create(
@@ -308,10 +309,10 @@ class WorkspaceViewSet(ApiViewSet):
         "Look at a workspace",
         ok=s.WorkspaceSerializer,
         refused=[400, 404],
-        parameters=[s.WaitQuery],
+        parameters=[q.WaitQuery],
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(s.WaitQuery)["wait"]
+        seconds = self.read_query(q.WaitQuery)["wait"]
         workspace = self.get_object()
         if not seconds:
             return Response(self.get_serializer(workspace).data)
@@ -324,10 +325,10 @@ class WorkspaceViewSet(ApiViewSet):
         ok=s.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
-        parameters=[s.WorkspaceRetireQuery],
+        parameters=[q.WorkspaceRetireQuery],
     )
     def destroy(self, request: Request, pk: int) -> Response:
-        query = self.read_query(s.WorkspaceRetireQuery)
+        query = self.read_query(q.WorkspaceRetireQuery)
         workspace = self.get_object()
         actions.workspace_retire(
             by=self.user, workspace=workspace, discard=query["discard"]
@@ -339,12 +340,12 @@ class WorkspaceViewSet(ApiViewSet):
         ok=s.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
-        parameters=[s.WaitQuery],
+        parameters=[q.WaitQuery],
         operation_id="workspaces_retry",
     )
     @action(methods=["post"], detail=True)
     def retry(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(s.WaitQuery)["wait"]
+        seconds = self.read_query(q.WaitQuery)["wait"]
         workspace = self.get_object()
         actions.workspace_retry(by=self.user, workspace=workspace)
         return self._settled(workspace.pk, seconds=seconds, status=202)
@@ -372,10 +373,10 @@ class OperationViewSet(ApiViewSet):
         "List operations",
         ok=s.OperationSerializer,
         refused=[400],
-        parameters=[s.OperationListQuery],
+        parameters=[q.OperationListQuery],
     )
     def list(self, request: Request) -> Response:
-        query = self.read_query(s.OperationListQuery)
+        query = self.read_query(q.OperationListQuery)
         return self.page_of(self.get_queryset().filter(**query))
 
     @described("Look at an operation", ok=s.OperationSerializer, refused=[404])

@@ -1,0 +1,59 @@
+"""Fields that take JSON at its word: no number is a text, no text a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from provisioner.workspaces.models import name_validator
+
+
+class Text(serializers.CharField):
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Number(serializers.IntegerField):
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, int) or isinstance(data, bool):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Flag(serializers.BooleanField):
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class Name(Text):
+    """The name of a template or a workspace."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=40, trim_whitespace=False, **kwargs)
+        self.validators.append(name_validator)
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "integer", "minimum": 1},
+            {"type": "string", "minLength": 1, "maxLength": 255},
+        ]
+    }
+)
+class IdOrName(serializers.Field[int | str, Any, int | str, Any]):
+    """A number is an id, a text a name."""
+
+    def to_internal_value(self, data: Any) -> int | str:
+        if isinstance(data, int) and not isinstance(data, bool) and data > 0:
+            return data
+        if isinstance(data, str):
+            text = Text(max_length=255, trim_whitespace=False)
+            return str(text.run_validation(data))
+        raise serializers.ValidationError("Give an id (a number) or a name.")

@@ -1,0 +1,47 @@
+"""Shapes of query strings: what may stand behind the ? of an address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from provisioner.api.waiting import LONGEST_WAIT_SECONDS
+from provisioner.workspaces.models import Workspace
+
+
+class WaitQuery(serializers.Serializer[Any]):
+    wait = serializers.IntegerField(
+        min_value=0,
+        max_value=LONGEST_WAIT_SECONDS,
+        default=0,
+        help_text="Seconds to hold the answer until the workspace has settled. "
+        "The status says what was asked for; the state in the body, how it ended.",
+    )
+
+
+class WorkspaceRetireQuery(WaitQuery):
+    discard = serializers.BooleanField(
+        default=False, help_text="Retire it even where unsaved work would be lost."
+    )
+
+
+class WorkspaceListQuery(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(choices=Workspace.State.choices, required=False)
+    template = serializers.CharField(required=False, help_text="Its id or its name.")
+    name = serializers.CharField(required=False)
+    owner = serializers.CharField(required=False, help_text="A username.")
+
+
+class TemplateListQuery(serializers.Serializer[Any]):
+    name = serializers.CharField(required=False)
+    site = serializers.CharField(required=False)
+
+
+class SnapshotListQuery(serializers.Serializer[Any]):
+    template = serializers.CharField(required=False, help_text="Its id or its name.")
+
+
+class OperationListQuery(serializers.Serializer[Any]):
+    workspace = serializers.IntegerField(required=False, min_value=1)
+    template = serializers.IntegerField(required=False, min_value=1)
