@@ -84,26 +84,33 @@ class PerforceGateway(Protocol):
         """
 
     def is_submitted(self, change: int) -> bool:
-        """Say whether the change exists and is submitted.
+        """Say whether the change exists, is submitted, and our account may see it.
 
-        Source: p4 describe -s.
+        Source: p4 changes -s submitted //...@change,change.
         """
 
     def count_files(self, paths: tuple[str, ...], *, change: int) -> int:
-        """Return how many files exist (not deleted) under the paths at the change."""
+        """Return how many files exist (not deleted) under the paths at the change.
+
+        A file counts once, where the paths overlap too.
+
+        Source: p4 files -e.
+        """
 
     def flush(self, client: str, *, change: int) -> None:
         """Make the server believe the client has everything at the change.
 
         No file moves. Safe to repeat. The client must be unlocked and host-free.
 
-        Raises: NotFound (client or change), Refused (limits, locked, host).
+        Raises: NotFound (client or change), Refused (limits, locked, host, files that
+        are opened and so keep their revision).
         Source: p4 sync -k -q //client/...@change.
         """
 
     def have_list(self, client: str) -> HaveList:
         """Return number and digest of the client's have list.
 
+        Raises: NotFound (client).
         Source: p4 have.
         """
 
@@ -145,14 +152,17 @@ class PerforceGateway(Protocol):
 
         Safe to repeat after an interruption: what arrived is not sent again.
 
-        Raises: NotFound (change), Refused (file errors: each is named in the sentence
-        up to ten).
-        Source: p4 sync -q //client/...@change.
+        Raises: NotFound (client or change), Refused (files that could not be written or
+        are opened; each is named in the sentence, up to ten).
+        Source: p4 sync //client/...@change, without -q: each file's record is counted.
         """
 
     def count_out_of_sync(self, client: str, *, change: int) -> int:
         """Return how many files a sync to the change would touch.
 
+        Touches no file, so it need not run where they are.
+
+        Raises: NotFound (client or change).
         Source: p4 sync -n //client/...@change.
         """
 
@@ -162,7 +172,10 @@ class PerforceGateway(Protocol):
         """Compare files with the have list; open nothing. Local files.
 
         Without `untracked` only versioned files are looked at (-e -d). `ignore` are
-        P4IGNORE patterns, used instead of any ignore file in the tree.
+        P4IGNORE patterns, used instead of any ignore file in the tree; one that begins
+        with a slash starts at the Root.
+
+        Raises: NotFound (client), Refused (host).
 
         Source: p4 reconcile -n.
         """
