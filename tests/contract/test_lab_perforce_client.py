@@ -995,3 +995,48 @@ def test_protections_hide_files_and_tell_who_may_read_them(
         assert refused(vera, "protect", "-o") == 6185
     finally:
         ws.p4.save_protect({**spec, "Protections": before})
+
+
+# --- streams
+
+
+def test_a_stream_gives_its_clients_their_view(
+    server: LabServer, tmp_path: Path
+) -> None:
+    p4 = server.connect(client="stream-ws")
+    p4.save_depot({**p4.fetch_depot("str"), "Type": "stream"})
+    main = p4.fetch_stream("-t", "mainline", "//str/main")
+    main["Paths"] = ["share ...", "exclude docs/...", "import lib/... //depot/lib/..."]
+    main["Ignored"] = [".o"]
+    assert p4.save_stream(main) == ["Stream //str/main saved."]
+    dev = p4.fetch_stream("-t", "development", "-P", "//str/main", "//str/dev")
+    dev["Remapped"] = ["a/... b/..."]
+    p4.save_stream(dev)
+    client = p4.fetch_client("-S", "//str/main", "stream-ws")
+    client["Root"], client["Host"] = str(tmp_path), ""
+    assert client["View"] == [
+        "//str/main/... //stream-ws/...",
+        "-//str/main/docs/... //stream-ws/docs/...",
+        "//depot/lib/... //stream-ws/lib/...",
+        "-//str/main/....o //stream-ws/....o",
+    ]
+    p4.save_client(client)
+    assert p4.fetch_client()["Stream"] == "//str/main"
+    assert p4.run("info")[0]["clientStream"] == "//str/main"
+    (tmp_path / "f").write_text("1")
+    p4.cwd = str(tmp_path)
+    p4.run("add", "f")
+    p4.run("submit", "-d", "in a stream")
+    assert p4.run("have")[0]["depotFile"] == "//str/main/f"
+    switched = p4.fetch_client()
+    switched["Stream"] = "//str/dev"
+    p4.save_client(switched)
+    assert p4.fetch_client()["View"] == [
+        "//str/dev/... //stream-ws/...",
+        "-//str/dev/docs/... //stream-ws/docs/...",
+        "//depot/lib/... //stream-ws/lib/...",
+        "//str/dev/a/... //stream-ws/b/...",
+    ]
+    assert p4.run("sync")[0]["action"] == "deleted"
+    assert {x["Stream"] for x in p4.run("streams")} == {"//str/main", "//str/dev"}
+    assert refused(p4, "stream", "-d", "//str/dev") == 6166

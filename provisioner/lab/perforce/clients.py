@@ -11,6 +11,7 @@ from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.specs import Fields
 from provisioner.lab.perforce.specstore import StoredSpec, all_specs, find_spec
+from provisioner.lab.perforce.streams import stream_view
 from provisioner.lab.perforce.views import (
     View,
     ViewLine,
@@ -77,10 +78,19 @@ class Client:
 
 def find_client(database: Database, *, name: str) -> Client | None:
     spec = find_spec(database, kind="client", name=name)
-    return None if spec is None else client_of(spec)
+    if spec is None:
+        return None
+    return client_of(spec, view=view_lines(database, spec))
 
 
-def client_of(spec: StoredSpec) -> Client:
+def view_lines(database: Database, spec: StoredSpec) -> list[str]:
+    """Return a client's view: its own, or the one its stream gives it now."""
+    if not spec.text("Stream"):
+        return spec.lines("View")
+    return stream_view(database, stream=spec.text("Stream"), client=spec.name)
+
+
+def client_of(spec: StoredSpec, *, view: list[str]) -> Client:
     """Return the client a spec describes."""
     return Client(
         name=spec.name,
@@ -93,7 +103,7 @@ def client_of(spec: StoredSpec) -> Client:
         line_end=spec.text("LineEnd") or "local",
         type=spec.text("Type") or "writeable",
         stream=spec.text("Stream"),
-        view=compiled_view(tuple(spec.lines("View"))),
+        view=compiled_view(tuple(view)),
     )
 
 

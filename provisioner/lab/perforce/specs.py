@@ -156,6 +156,25 @@ PROTECT = _definition(
 Protections 501 wlist fmt:C words:5 opt:default len:64
 """,
 )
+# The codes of a stream's fields are not verified; clients do not look at them.
+STREAM = _definition(
+    "stream",
+    """
+Stream 701 word rq ro len:64
+Update 705 date ro fmt:L len:20
+Access 706 date ro fmt:L len:20
+Owner 704 word len:32
+Name 703 line rq len:32
+Parent 702 word rq len:64
+Type 708 word rq len:32
+Description 709 text len:128
+Options 707 line len:64
+ParentView 713 select len:16 val:inherit/noinherit
+Paths 710 wlist rq words:2 maxwords:3 len:64
+Remapped 711 wlist words:2 len:64
+Ignored 712 wlist words:1 len:64
+""",
+)
 
 
 class FormError(Exception):
@@ -222,7 +241,7 @@ def _tidied(fields: Fields) -> Fields:
 
 _TEXT_TAGS = frozenset(
     field.tag
-    for definition in (CLIENT, USER, CHANGE, DEPOT)
+    for definition in (CLIENT, USER, CHANGE, DEPOT, STREAM)
     for field in definition.fields
     if field.is_block and not field.is_list
 )

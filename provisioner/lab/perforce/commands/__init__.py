@@ -12,6 +12,7 @@ from provisioner.lab.perforce.commands import (
     reconcile,
     server,
     shelving,
+    streams,
     submit,
     sync,
     users,
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Command] = {
         opening,
         submit,
         shelving,
+        streams,
         reconcile,
         protect,
     )
@@ -48,7 +50,7 @@ list lock lockstat login2 logappend logparse logrotate logschema logstat logtail
 monitor move obliterate ping populate property proxy prune pull purge
 push reload remote remotes rename renameclient renameuser replicate repo repos reshelve
 resolve resolved restore resubmit retype review reviews serverid servers sizes
-spec storage stream streamlog streams streamspec switch tag topology trait triggers
+spec storage streamlog streamspec switch tag topology trait triggers
 trust typemap undo unload unlock unsubmit unzip upgrades verify zip
 """
 # Commands of Perforce that the lab refuses by name.

@@ -22,6 +22,7 @@ from provisioner.lab.perforce.specstore import (
     find_spec,
     save_spec,
 )
+from provisioner.lab.perforce.streams import get_stream, stream_view
 from provisioner.lab.perforce.views import (
     format_view_line,
     is_well_formed,
@@ -57,7 +58,10 @@ def _show(request: Request) -> None:
             **spec.fields,
             "Update": form_date(spec.updated),
             "Access": form_date(spec.accessed),
+            "View": list(client_specs.view_lines(request.state.database, spec)),
         }
+    if request.has("S"):
+        fields.update(_from_stream(request, name=name))
     if request.has("t"):
         fields.update(_from_template(request, name=name))
     request.show_form(fields, definition=CLIENT)
@@ -71,8 +75,19 @@ def _from_template(request: Request, *, name: str) -> Fields:
         raise CommandError(6178, type="Client", name=template)
     return {
         "Options": spec.text("Options"),
-        "View": client_specs.renamed_view(spec.lines("View"), old=template, new=name),
+        "View": client_specs.renamed_view(
+            client_specs.view_lines(request.state.database, spec),
+            old=template,
+            new=name,
+        ),
     }
+
+
+def _from_stream(request: Request, *, name: str) -> Fields:
+    """Return what `-S` gives a client: the stream and the view that comes of it."""
+    stream = request.options["S"]
+    view = stream_view(request.state.database, stream=stream, client=name)
+    return {"Stream": stream, "View": view}
 
 
 def _save(request: Request) -> None:
@@ -86,7 +101,11 @@ def _save(request: Request) -> None:
     fields.setdefault("SubmitOptions", client_specs.DEFAULT_SUBMIT_OPTIONS)
     fields.setdefault("LineEnd", "local")
     fields["Options"] = _complete_options(fields)
-    fields["View"] = _checked_view(request, fields, name=name)
+    if fields.get("Stream"):
+        get_stream(database, name=str(fields["Stream"]))
+        fields.pop("View", None)
+    else:
+        fields["View"] = _checked_view(request, fields, name=name)
     if not fields.get("Root"):
         raise refused("client", "Missing required field 'Root'.")
     if fields.get("Type") == "writeable":
@@ -260,7 +279,7 @@ def _list_one(request: Request, spec: StoredSpec) -> None:
     )
 
 
-_USAGE = "client -o [-t template] | -i [-f] | -d [-f [-Fs|-Fd]] [name]"
+_USAGE = "client -o [-t template] [-S stream] | -i [-f] | -d [-f [-Fs|-Fd]] [name]"
 
 COMMANDS = (
     Command(
@@ -268,8 +287,8 @@ COMMANDS = (
         run=client,
         usage=_USAGE,
         flags="oidf",
-        valued="tF",
-        absent="sSTc",
+        valued="tFS",
+        absent="sTc",
     ),
     Command(
         names=("clients", "workspaces"),
