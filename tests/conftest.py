@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test import Client
-from pytest_django import DjangoDbBlocker
+from pytest_django import DjangoDbBlocker, Settings
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Snapshot, Template
@@ -36,13 +37,19 @@ def socket_disabled_beyond_loopback() -> Iterator[None]:
     pytest_socket._remove_restrictions()
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """A worker's threads end with the test: they must not keep connections."""
+    settings.DATABASES["default"]["CONN_MAX_AGE"] = 0
+
+
 @pytest.fixture(autouse=True)
-def _fast_passwords(settings) -> None:
+def _fast_passwords(settings: Settings) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture(autouse=True)
-def _static_files_where_they_are(settings) -> None:
+def _static_files_where_they_are(settings: Settings) -> None:
     """Nobody has to collect static files before a test."""
     settings.WHITENOISE_AUTOREFRESH = True
     settings.STORAGES = {

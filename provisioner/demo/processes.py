@@ -90,6 +90,8 @@ class Child:
 
     def stop(self) -> None:
         """Ask it to stop, and kill it where it does not."""
+        if self.process.stdout is not None:
+            self.process.stdout.close()
         if not self.is_running:
             return
         self.process.terminate()

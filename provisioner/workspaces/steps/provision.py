@@ -15,7 +15,7 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Site, Workspace
 from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.volumes import ensure_policies
+from provisioner.workspaces.steps.volumes import ensure_policies, require_online
 
 P4CONFIG_NAME = ".p4config"
 IGNORE_NAME = ".cloneyardignore"
@@ -66,6 +66,7 @@ def _check_clone_is_ours(volume: Volume, workspace: Workspace) -> None:
             f"snapshot {workspace.snapshot.name}; it was left alone.",
             code="volume_is_not_the_clone",
         )
+    require_online(volume)
 
 
 def ensure_exported(run: StepRun) -> dict[str, Any]:

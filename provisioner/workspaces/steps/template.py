@@ -22,7 +22,11 @@ from provisioner.gateways.perforce.types import ClientSpec, SyncProgress
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Snapshot, Template
 from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.volumes import ensure_export_policy, ensure_policies
+from provisioner.workspaces.steps.volumes import (
+    ensure_export_policy,
+    ensure_policies,
+    require_online,
+)
 
 VISIBLE_WITHIN_SECONDS = 30.0
 
@@ -57,6 +61,7 @@ def ensure_volume(run: StepRun) -> dict[str, Any]:
             "left alone.",
             code="volume_name_taken",
         )
+    require_online(volume)
     Template.objects.filter(pk=template.pk).update(volume_uuid=volume.uuid)
     return {"volume_uuid": volume.uuid}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from provisioner.gateways.errors import AlreadyExists
-from provisioner.gateways.ontap.types import ExportRule
+from provisioner.gateways.errors import AlreadyExists, Busy
+from provisioner.gateways.ontap.types import ExportRule, Volume
 from provisioner.workspaces.steps.run import StepRun
 
 
@@ -25,6 +25,19 @@ def ensure_export_policy(run: StepRun) -> str:
         # A policy without rules lets nobody in.
         run.ontap.add_export_rule(policy.id, rule=rule)
     return site.export_policy
+
+
+def require_online(volume: Volume) -> None:
+    """Raise Busy while ONTAP is still making the volume.
+
+    An attempt that was cut short leaves one that exists and is not online yet.
+    """
+    if volume.state != "online":
+        raise Busy(
+            f"The volume {volume.name} is {volume.state or 'not online yet'}.",
+            system="ontap",
+            operation="volume create",
+        )
 
 
 def ensure_policies(run: StepRun, *, volume_uuid: str) -> None:
