@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,8 +151,15 @@ def test_an_interrupted_sync_goes_on_where_it_stopped(
             gid=GID,
             on_progress=interrupt,
         )
-    time.sleep(0.1)
-    sync(perforce, spec, change=change)
+    client_files.sync_as(
+        perforce.account,
+        client=spec.name,
+        change=change,
+        uid=UID,
+        gid=GID,
+        on_progress=ignore_progress,
+        replace_leftovers=True,
+    )
 
     assert perforce.gateway.have_list(spec.name).count == 900
     assert perforce.gateway.reconcile_preview(spec.name, untracked=True) == []

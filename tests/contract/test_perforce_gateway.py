@@ -498,6 +498,45 @@ def test_a_sync_names_the_files_it_could_not_write(perforce: PerforceScene) -> N
     assert Path(spec.root, "a/file").read_bytes() == b"1\n"
 
 
+def test_a_sync_fetches_again_what_a_killed_one_left(perforce: PerforceScene) -> None:
+    change = perforce.submit(TREE)
+    spec = perforce.make_client()
+    odd = Path(spec.root, "odd/a@b#c%d.txt")
+    odd.parent.mkdir(parents=True)
+    odd.write_bytes(b"o")
+
+    with pytest.raises(Refused):
+        sync(perforce, spec.name, change=change)
+    report = perforce.gateway.sync(
+        spec.name, change=change, on_progress=ignore_progress, replace_leftovers=True
+    )
+
+    assert report.files == 1
+    assert odd.read_bytes() == TREE["odd/a@b#c%d.txt"]
+    assert perforce.gateway.reconcile_preview(spec.name, untracked=True) == []
+
+
+def test_a_sync_never_replaces_what_somebody_changed(perforce: PerforceScene) -> None:
+    first = perforce.submit({"a": b"1\n"})
+    second = perforce.submit({"a": b"2\n"})
+    spec = perforce.make_client()
+    sync(perforce, spec.name, change=first)
+    path = Path(spec.root, "a")
+    path.chmod(0o644)
+    path.write_text("edited\n")
+
+    with pytest.raises(Refused) as caught:
+        perforce.gateway.sync(
+            spec.name,
+            change=second,
+            on_progress=ignore_progress,
+            replace_leftovers=True,
+        )
+
+    assert str(path) in caught.value.sentence
+    assert path.read_text() == "edited\n"
+
+
 def test_a_sync_that_leaves_an_opened_file_behind_is_refused(
     perforce: PerforceScene,
 ) -> None:

@@ -28,17 +28,25 @@ def sync_as(
     uid: int,
     gid: int,
     on_progress: Callable[[SyncProgress], None],
+    replace_leftovers: bool = False,
 ) -> SyncReport:
     """Bring the client's files to the change, written by uid and gid.
 
-    Safe to repeat after an interruption. Without root the files are the caller's.
+    Safe to repeat after an interruption, with `replace_leftovers` also after a kill; it
+    is for trees in which nobody works. Without root the files are the caller's.
 
     Raises: what PerforceGateway.sync raises; ChildFailed.
     Source: p4 sync //client/...@change.
     """
     answer = run_module_as(
         _LOCAL,
-        request=_request(account, verb="sync", client=client, change=change),
+        request=_request(
+            account,
+            verb="sync",
+            client=client,
+            change=change,
+            replace_leftovers=replace_leftovers,
+        ),
         uid=uid,
         gid=gid,
         timeout_seconds=SYNC_WITHIN_SECONDS,

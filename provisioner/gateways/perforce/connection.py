@@ -319,6 +319,7 @@ def _reply(output: list[Any], *, messages: list[Any]) -> Reply:
                 severity=message.severity,
                 generic=message.generic,
                 text=str(message),
+                file=message.dict.get("file", ""),
             )
             for message in messages
         ],

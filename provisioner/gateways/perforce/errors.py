@@ -22,6 +22,7 @@ from provisioner.gateways.errors import (
     Unreachable,
 )
 
+CANT_CLOBBER = 8196
 NO_SUCH_CHANGE = 6170
 NO_SUCH_CLIENT = 6178
 PASSWORD_INVALID = 7206
@@ -122,12 +123,16 @@ _OPERATING_SYSTEM_IDS = range(1024)  # a file could not be opened, written, rena
 
 @dataclass(frozen=True, kw_only=True)
 class ServerMessage:
-    """One message of a command. `severity`: 1 info, 2 warning, 3 failed, 4 fatal."""
+    """One message of a command. `severity`: 1 info, 2 warning, 3 failed, 4 fatal.
+
+    `file` is the local path it is about, for messages that name one.
+    """
 
     id: int
     severity: int
     generic: int
     text: str
+    file: str = ""
 
 
 def failures(

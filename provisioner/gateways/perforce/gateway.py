@@ -147,10 +147,16 @@ class PerforceGateway(Protocol):
         *,
         change: int,
         on_progress: Callable[[SyncProgress], None],
+        replace_leftovers: bool = False,
     ) -> SyncReport:
         """Bring the client's files to exactly this submitted change. Local files.
 
-        Safe to repeat after an interruption: what arrived is not sent again.
+        Safe to repeat after an interruption: what the server knows to have arrived is
+        not sent again. A sync that was killed can leave a half-written file, which the
+        next one takes for somebody's work and refuses; `replace_leftovers` fetches such
+        files again. It overwrites every file that lies where a versioned one belongs
+        and that the client does not have: for trees in which nobody works, like those
+        of templates.
 
         Raises: NotFound (client or change), Refused (files that could not be written or
         are opened; each is named in the sentence, up to ten).

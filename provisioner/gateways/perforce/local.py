@@ -31,7 +31,12 @@ def _sync(
     def tell(progress: SyncProgress) -> None:
         show(dataclasses.asdict(progress))
 
-    report = gateway.sync(request["client"], change=request["change"], on_progress=tell)
+    report = gateway.sync(
+        request["client"],
+        change=request["change"],
+        on_progress=tell,
+        replace_leftovers=request["replace_leftovers"],
+    )
     return dataclasses.asdict(report)
 
 

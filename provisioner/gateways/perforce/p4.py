@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from provisioner.gateways.errors import NotFound
+from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.perforce.connection import (
     NEUTRAL_CLIENT,
     Connection,
     Record,
+    Reply,
     TicketHolder,
     connected,
 )
 from provisioner.gateways.perforce.errors import (
+    CANT_CLOBBER,
     CHANGE_NOT_SHELVED,
     LEFT_BEHIND_BY_SYNC,
     NO_FILES_TO_UNSHELVE,
@@ -43,6 +45,8 @@ from provisioner.gateways.perforce.types import (
     SyncProgress,
     SyncReport,
 )
+
+_FILES_PER_COMMAND = 500
 
 
 class P4PerforceGateway:
@@ -205,6 +209,7 @@ class P4PerforceGateway:
         *,
         change: int,
         on_progress: Callable[[SyncProgress], None],
+        replace_leftovers: bool = False,
     ) -> SyncReport:
         began = time.monotonic()
         progress = SyncCounter(on_progress)
@@ -212,8 +217,13 @@ class P4PerforceGateway:
             _require_submitted(connection, change)
             everything = _all_of(client, change)
             reply = connection.run(
-                "sync", everything, each=progress.count, is_bulk=True
+                *("sync", everything),
+                each=progress.count,
+                is_bulk=True,
+                accepted={CANT_CLOBBER} if replace_leftovers else (),
             )
+            if replace_leftovers:
+                _replace_leftovers(connection, reply, change=change)
             if reply.texts:
                 _refuse_files_left_behind(connection, everything)
         progress.report()
@@ -290,6 +300,29 @@ def _refuse_files_left_behind(connection: Connection, everything: str) -> None:
     connection.run(
         *("sync", "-n", everything), is_bulk=True, also_failures=LEFT_BEHIND_BY_SYNC
     )
+
+
+def _replace_leftovers(connection: Connection, reply: Reply, *, change: int) -> None:
+    """Fetch again what a sync that was killed had begun to write.
+
+    The client writes a new file in place and makes it read-only at the end; killed in
+    between, it leaves a writable one that the next sync will not touch. A file that
+    the client has is another matter: somebody changed it.
+    """
+    refused = [message.file for message in reply.messages if message.id == CANT_CLOBBER]
+    for start in range(0, len(refused), _FILES_PER_COMMAND):
+        paths = refused[start : start + _FILES_PER_COMMAND]
+        had = connection.run("have", *map(escape_path, paths)).records
+        if had:
+            names = ", ".join(sorted(record["path"] for record in had)[:10])
+            raise Refused(
+                f"These files were changed without being opened in Perforce: {names}",
+                system="perforce",
+                operation="sync",
+                remote_code=str(CANT_CLOBBER),
+            )
+        wanted = [f"{escape_path(path)}@{change}" for path in paths]
+        connection.run("sync", "-f", *wanted, is_bulk=True)
 
 
 def _root_of(connection: Connection, client: str) -> str:

@@ -179,6 +179,7 @@ def ensure_synced(run: StepRun) -> dict[str, Any]:
         uid=run.site.template_uid,
         gid=run.site.template_gid,
         on_progress=show,
+        replace_leftovers=True,
     )
     return {"files": report.files, "bytes": report.bytes, "seconds": report.seconds}
 
