@@ -1,0 +1,43 @@
+"""The API's docs page in a real browser, under the policy that all pages have."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.models import Template
+from tests.e2e.conftest import SETTLED_WITHIN_MS, SignIn
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_the_docs_page_renders_and_asks_nobody_else(
+    sign_in: SignIn, alice: User, template: Template
+) -> None:
+    page = sign_in(alice)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+
+    answer = page.goto("/api/docs/")
+
+    summary = page.get_by_text("Ask for a workspace")
+    expect(summary).to_be_visible(timeout=SETTLED_WITHIN_MS)
+    assert answer is not None
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    here = answer.url.removesuffix("/api/docs/")
+    assert [url for url in asked if not url.startswith((here, "data:"))] == []
+
+
+def test_the_docs_page_lets_people_try_it_with_their_session(
+    sign_in: SignIn, alice: User, template: Template
+) -> None:
+    page = sign_in(alice)
+    page.goto("/api/docs/")
+
+    page.get_by_text("Make a token").click()
+    page.get_by_role("button", name="Try it out").click()
+    page.get_by_role("button", name="Execute").click()
+
+    answered = page.locator(".live-responses-table .response-col_status")
+    expect(answered.last).to_contain_text("201", timeout=SETTLED_WITHIN_MS)
