@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 # "%" first: the others bring in new ones.
 _ESCAPES = (("%", "%25"), ("@", "%40"), ("#", "%23"), ("*", "%2A"))
+
+_CODE = re.compile("%(25|40|23|2A)", re.IGNORECASE)
 
 
 def escape_path(name: str) -> str:
@@ -20,9 +23,7 @@ def escape_path(name: str) -> str:
 
 
 def unescape_path(path: str) -> str:
-    for character, code in reversed(_ESCAPES):
-        path = path.replace(code, character).replace(code.lower(), character)
-    return path
+    return _CODE.sub(lambda found: chr(int(found[1], 16)), path)
 
 
 def client_path_to_local(path: str, *, client: str, root: str) -> str:
