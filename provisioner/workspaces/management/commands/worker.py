@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.django_connector import DjangoConnector
 
 SWEEPS = "sweeps"
 
@@ -42,10 +43,12 @@ async def _work(*, queues: list[str] | None, concurrency: int) -> None:
     asyncio.get_running_loop().set_default_executor(
         ThreadPoolExecutor(max_workers=concurrency + 2, thread_name_prefix="step")
     )
-    with app.replace_connector(app.connector.get_worker_connector()) as worker_app:
+    connector = app.connector
+    assert isinstance(connector, DjangoConnector)
+    with app.replace_connector(connector.get_worker_connector()) as worker_app:
         async with worker_app.open_async():
             await worker_app.run_worker_async(
-                queues=queues,
+                queues=queues,  # type: ignore[arg-type]  # None: all queues
                 concurrency=concurrency,
                 fetch_job_polling_interval=1.0,
                 update_heartbeat_interval=settings.WORKER_HEARTBEAT_SECONDS,

@@ -1,0 +1,312 @@
+"""Taking a workspace back: what stops it, what it removes, what it proves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provisioner.accounts.models import User
+from provisioner.demo import depot
+from provisioner.demo.checks import left_behind
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import CloneSpec
+from provisioner.workspaces import workflow
+from provisioner.workspaces.actions import (
+    workspace_create,
+    workspace_retire,
+    workspace_retry,
+)
+from provisioner.workspaces.errors import NotAllowed, WorkspaceRetired
+from provisioner.workspaces.models import (
+    Event,
+    Operation,
+    Site,
+    Snapshot,
+    Step,
+    Template,
+    Workspace,
+)
+from tests.factories import UserFactory
+from tests.lab import Lab
+from tests.waiting import settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def workspace(built_template: Template, run_jobs: Callable[[], None]) -> Workspace:
+    """A workspace of alice that is ready."""
+    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    workspace = workspace_create(by=alice, template=built_template)
+    run_jobs()
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    return workspace
+
+
+class AtWork:
+    """Alice in her workspace: root may write there, p4 speaks as her."""
+
+    def __init__(self, workspace: Workspace, lab: Lab) -> None:
+        self.root: Path = workspace.path
+        account = depot.DepotAccount(
+            port=lab.perforce["port"], user="alice", password="lab-password"
+        )
+        self.p4 = depot.connect(account, client=workspace.client_name, scratch=lab.root)
+        self.file = self.root / "src" / "file3.txt"
+
+    def open_for_edit(self) -> None:
+        self.p4.run("edit", str(self.file))
+
+    def shelve(self) -> None:
+        self.open_for_edit()
+        change = self.p4.fetch_change()
+        change["Description"] = "shelved"
+        number = self.p4.save_change(change)[0].split()[1]
+        self.p4.run("shelve", "-c", number)
+        self.p4.run("revert", "-c", number, "//...")
+
+    def change_without_opening(self) -> None:
+        self.file.chmod(0o644)
+        self.file.write_text("changed in place\n")
+
+    def lose_a_file(self) -> None:
+        self.file.unlink()
+
+    def leave_an_untracked_file(self) -> None:
+        (self.root / "src" / "notes.txt").write_text("do not lose me\n")
+
+
+KINDS_OF_WORK = {
+    "opened": AtWork.open_for_edit,
+    "shelved": AtWork.shelve,
+    "changed": AtWork.change_without_opening,
+    "missing": AtWork.lose_a_file,
+    "untracked": AtWork.leave_an_untracked_file,
+}
+
+
+@pytest.fixture
+def at_work(workspace: Workspace, lab: Lab) -> Any:
+    session = AtWork(workspace, lab)
+    yield session
+    session.p4.disconnect()
+
+
+def retire(workspace: Workspace, *, discard: bool = False) -> Operation:
+    operation = workspace_retire(
+        by=workspace.owner, workspace=workspace, discard=discard
+    )
+    settle(workspace)
+    operation.refresh_from_db()
+    return operation
+
+
+def test_retiring_leaves_nothing_behind(workspace: Workspace) -> None:
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert workspace.state == Workspace.State.RETIRED
+    assert left_behind(workspace) == []
+
+
+def test_what_the_build_made_is_not_unsaved_work(workspace: Workspace) -> None:
+    assert (workspace.path / "out" / "all").exists()
+
+    assert retire(workspace).state == Operation.State.SUCCEEDED
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_WORK)
+def test_unsaved_work_stops_a_retirement(
+    kind: str, workspace: Workspace, at_work: AtWork
+) -> None:
+    KINDS_OF_WORK[kind](at_work)
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.REFUSED
+    assert operation.findings is not None
+    assert list(operation.findings) == [kind]
+    assert len(operation.findings[kind]) == 1
+    assert workspace.state == Workspace.State.READY
+    assert workspace.status_code == "unsaved_work"
+    assert workspace.path.is_dir()
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_WORK)
+def test_unsaved_work_is_discarded_only_when_chosen_and_recorded(
+    kind: str, workspace: Workspace, at_work: AtWork
+) -> None:
+    KINDS_OF_WORK[kind](at_work)
+    retire(workspace)
+
+    operation = retire(workspace, discard=True)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert left_behind(workspace) == []
+    record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
+    assert record.actor == workspace.owner
+    assert list(record.data) == [kind]
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in workflow.RETIRE])
+def test_a_retirement_step_that_was_done_already_changes_nothing(
+    name: str, workspace: Workspace, lab_site: Site
+) -> None:
+    Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
+    retire(workspace)
+    assert workspace.state == Workspace.State.RETIRED
+    step = Step.objects.get(
+        operation__workspace=workspace,
+        operation__kind=Operation.Kind.RETIRE,
+        name=name,
+    )
+
+    workflow.perform(step)
+
+    assert left_behind(workspace) == []
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"method": "PATCH", "path": "/api/storage/volumes/*"},
+        {"method": "DELETE", "path": "/api/storage/volumes/*"},
+    ],
+)
+def test_a_lost_reply_of_ontap_still_leaves_nothing(
+    rule: dict[str, object], workspace: Workspace, lab: Lab
+) -> None:
+    lab.break_ontap({**rule, "drop": True, "when": "after", "times": 1})
+
+    assert retire(workspace).state == Operation.State.SUCCEEDED
+    assert left_behind(workspace) == []
+
+
+def test_a_lost_reply_of_perforce_still_leaves_nothing(
+    workspace: Workspace, lab: Lab
+) -> None:
+    lab.break_perforce({"command": "client", "drop": "after", "times": 2})
+
+    assert retire(workspace).state == Operation.State.SUCCEEDED
+    assert left_behind(workspace) == []
+
+
+def test_a_failed_retirement_is_told_and_can_be_tried_again(
+    workspace: Workspace, lab: Lab
+) -> None:
+    lab.break_ontap(
+        {"method": "DELETE", "path": "/api/storage/volumes/*", "status": 403}
+    )
+    assert retire(workspace).state == Operation.State.FAILED
+    assert workspace.state == Workspace.State.FAILED
+
+    lab.break_ontap()
+    workspace_retry(by=workspace.owner, workspace=workspace)
+    settle(workspace)
+
+    assert workspace.state == Workspace.State.RETIRED
+    assert left_behind(workspace) == []
+
+
+def test_contents_are_removed_first_where_the_site_asks(
+    workspace: Workspace, lab_site: Site
+) -> None:
+    Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
+
+    operation = retire(workspace)
+
+    contents = operation.steps.get(name="contents")
+    assert contents.result["removed"] > 20
+    assert left_behind(workspace) == []
+
+
+def test_a_volume_whose_comment_is_not_ours_is_never_deleted(
+    workspace: Workspace,
+) -> None:
+    ontap = registry.ontap(workspace.site)
+    ours = ontap.find_volume(workspace.volume_name)
+    assert ours is not None
+    ontap.delete_volume(ours.uuid, force=True)
+    stranger = ontap.create_clone(
+        CloneSpec(
+            name=workspace.volume_name,
+            parent_volume=workspace.template.volume_name,
+            parent_snapshot=workspace.snapshot.name,
+            comment="somebody else's",
+            uid=None,
+            gid=None,
+        )
+    )
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.FAILED
+    assert workspace.status_code == "volume_is_not_ours"
+    assert ontap.get_volume(stranger.uuid).comment == "somebody else's"
+    ontap.delete_volume(stranger.uuid, force=True)
+
+
+def test_a_workspace_can_be_retired_before_it_is_ready(
+    built_template: Template,
+) -> None:
+    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    workspace = workspace_create(by=alice, template=built_template)
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert workspace.state == Workspace.State.RETIRED
+    provision = workspace.operations.get(kind=Operation.Kind.PROVISION)
+    assert provision.state == Operation.State.CANCELLED
+    assert left_behind(workspace) == []
+
+
+def test_retiring_twice_is_one_retirement(workspace: Workspace) -> None:
+    first = workspace_retire(by=workspace.owner, workspace=workspace)
+    second = workspace_retire(by=workspace.owner, workspace=workspace)
+
+    assert first == second
+
+
+def test_a_retired_workspace_is_not_retired_again(workspace: Workspace) -> None:
+    retire(workspace)
+
+    with pytest.raises(WorkspaceRetired):
+        workspace_retire(by=workspace.owner, workspace=workspace)
+
+
+def test_a_stranger_may_not_retire(
+    alice: User, carol: User, snapshot: Snapshot
+) -> None:
+    workspace = workspace_create(by=alice, template=snapshot.template)
+
+    with pytest.raises(NotAllowed):
+        workspace_retire(by=carol, workspace=workspace)
+    with pytest.raises(NotAllowed):
+        workspace_retry(by=carol, workspace=workspace)
+
+
+def test_an_administrator_may_retire(
+    alice: User, admin: User, snapshot: Snapshot
+) -> None:
+    workspace = workspace_create(by=alice, template=snapshot.template)
+
+    operation = workspace_retire(by=admin, workspace=workspace)
+
+    assert operation.requested_by == admin
+
+
+def test_clones_of_others_survive(workspace: Workspace) -> None:
+    bob = UserFactory(username="bob", uid=20002, gid=20000)
+    other = workspace_create(by=bob, template=workspace.template)
+    settle(other)
+
+    retire(workspace)
+
+    assert (other.path / "src" / "file3.txt").exists()
+    assert os.path.isdir(workspace.template.path)
