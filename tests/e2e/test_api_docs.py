@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_the_docs_page_renders_and_asks_nobody_else(
-    sign_in: SignIn, alice: User, template: Template
+    alice: User, template: Template, sign_in: SignIn
 ) -> None:
     page = sign_in(alice)
     asked: list[str] = []
@@ -30,7 +30,7 @@ def test_the_docs_page_renders_and_asks_nobody_else(
 
 
 def test_the_docs_page_lets_people_try_it_with_their_session(
-    sign_in: SignIn, alice: User, template: Template
+    alice: User, template: Template, sign_in: SignIn
 ) -> None:
     page = sign_in(alice)
     page.goto("/api/docs/")
