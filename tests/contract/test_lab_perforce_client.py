@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from P4 import P4, P4Exception, Spec
+from P4 import Progress as P4Progress
 
 from tests.contract.lab_perforce import LabServer, Workspace, lab_server, workspace
 
@@ -1040,3 +1041,55 @@ def test_a_stream_gives_its_clients_their_view(
     assert p4.run("sync")[0]["action"] == "deleted"
     assert {x["Stream"] for x in p4.run("streams")} == {"//str/main", "//str/dev"}
     assert refused(p4, "stream", "-d", "//str/dev") == 6166
+
+
+# --- labels and groups
+
+
+def test_a_label_holds_revisions(ws: Workspace, make: Make) -> None:
+    ws.add({"a": "1", "b": "1"})
+    name = f"label-{ws.name}"
+    ws.p4.save_label(ws.p4.fetch_label(name))
+    assert len(ws.p4.run("tag", "-l", name, f"{ws.depot}/...")) == 2
+    ws.edit("a", "2")
+    other = make("labelled")
+    other.p4.run("sync", f"@{name}")
+    assert other.tree() == {"a": b"1", "b": b"1"}
+    ws.p4.run("labelsync", "-l", name)
+    assert other.p4.run("sync", f"@{name}")[0]["rev"] == "2"
+    assert ws.p4.run("labels", "-e", name)[0]["Owner"] == "cloneyard"
+    ws.p4.run("label", "-d", name)
+    assert refused(ws.p4, "files", f"{ws.depot}/a@{name}") == 6245
+
+
+def test_a_group_prolongs_logins_and_is_protected(server: LabServer) -> None:
+    _user(server, "walt", "secret-6")
+    admin = server.connect(client="none")
+    spec = admin.fetch_group("builders")
+    spec["Users"], spec["Timeout"] = ["walt"], "unlimited"
+    assert admin.save_group(spec) == ["Group builders saved."]
+    walt = server.connect(client="none", user="walt", password="secret-6")
+    assert int(walt.run_login(password="secret-6")[0]["TicketExpiration"]) > 10**8
+    assert refused(walt, "group", "-d", "builders") == 6185
+    assert admin.run("groups", "walt")[0]["group"] == "builders"
+
+
+def test_a_quiet_sync_tells_its_progress(make: Make) -> None:
+    class Told(P4Progress):
+        def __init__(self) -> None:
+            super().__init__()
+            self.totals: list[int] = []
+            self.positions: list[int] = []
+
+        def setTotal(self, total: int) -> None:
+            self.totals.append(total)
+
+        def update(self, position: int) -> None:
+            self.positions.append(position)
+
+    one, two = make("one"), make("two")
+    one.add({f"f{n}": "1" for n in range(20)})
+    told = Told()
+    two.p4.run("sync", "-q", progress=told)
+    assert told.totals == [20]
+    assert told.positions[-1] == 20

@@ -29,7 +29,9 @@ def main() -> int:
     parser.add_argument("-r", dest="root", type=Path, required=True)
     parser.add_argument("-p", dest="port", default="127.0.0.1:0")
     parser.add_argument("-i", dest="inherited", action="store_true")
-    parser.add_argument("-L", dest="log", type=Path, help="log file")
+    parser.add_argument(
+        "-L", dest="log", type=Path, help="log file, below the root if relative"
+    )
     parser.add_argument("-v", dest="verbose", action="append", default=[])
     parser.add_argument("--admin-user", default="cloneyard")
     parser.add_argument("--security", type=int, default=2, choices=range(4))
@@ -45,7 +47,9 @@ def main() -> int:
     )
     # A flush makes many objects and no cycles; looking for those would cost a third.
     gc.set_threshold(100_000, 50, 100)
-    _configure_log(options.log, is_verbose=bool(options.verbose))
+    log_file = config.root / options.log if options.log else None
+    config.root.mkdir(parents=True, exist_ok=True)
+    _configure_log(log_file, is_verbose=bool(options.verbose))
     if options.inherited:
         return _serve_inherited(config)
     return _serve_tcp(config)

@@ -150,7 +150,7 @@ def parse_file_argument(
 
 
 def _limited_access(request: Request) -> Access | None:
-    access = request.state.access(request.user)
+    access = request.access()
     return None if access.reads_everything else access
 
 

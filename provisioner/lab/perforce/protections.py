@@ -1,11 +1,12 @@
 """Who may do what where: the protections table.
 
 Source: p4 help protect. Of the levels, `review` and the `=mode` forms are not part of
-the lab; neither are groups and hosts other than `*`.
+the lab; neither are network masks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from provisioner.lab.perforce import paths
@@ -21,14 +22,20 @@ class Protection:
     """One line of the table; an excluded line takes away what earlier ones gave."""
 
     level: str
-    user: str
+    kind: str
+    name: str
     host: str
     path: str
     is_excluded: bool
     number: int
 
-    def concerns(self, user: str) -> bool:
-        return paths.pattern_matches(self.user, user)
+    def concerns(self, user: str, *, groups: Collection[str], host: str | None) -> bool:
+        """Tell if a line is about a user; `host` None means from wherever."""
+        if host is not None and not paths.pattern_matches(self.host, host):
+            return False
+        if self.kind == "group":
+            return any(paths.pattern_matches(self.name, group) for group in groups)
+        return paths.pattern_matches(self.name, user)
 
     def may_meet(self, pattern: str) -> bool:
         """Tell if some file of a pattern can fall under this line."""
@@ -41,15 +48,20 @@ class Protection:
 def parse_protection(text: str, *, number: int) -> Protection | None:
     """Return the protection in a line of the form; None when the lab has no such."""
     words = split_words(text)
-    if len(words) != 5 or words[0] not in LEVELS[1:] or words[1] != "user":
+    if (
+        len(words) != 5
+        or words[0] not in LEVELS[1:]
+        or words[1] not in ("user", "group")
+    ):
         return None
-    level, _, user, host, path = words
+    level, kind, name, host, path = words
     is_excluded = path.startswith("-")
-    if host != "*" or not path.removeprefix("-").startswith("//"):
+    if "/" in host or not path.removeprefix("-").startswith("//"):
         return None
     return Protection(
         level=level,
-        user=user,
+        kind=kind,
+        name=name,
         host=host,
         path=path.removeprefix("-"),
         is_excluded=is_excluded,
@@ -71,12 +83,23 @@ def table_lines(database: Database, *, admin_user: str) -> list[str]:
 class Access:
     """What one user may do."""
 
-    def __init__(self, lines: list[str], *, user: str) -> None:
+    def __init__(
+        self,
+        lines: list[str],
+        *,
+        user: str,
+        groups: Collection[str] = (),
+        host: str | None = None,
+    ) -> None:
         parsed = (
             parse_protection(text, number=number)
             for number, text in enumerate(lines, start=1)
         )
-        self.protections = [p for p in parsed if p is not None and p.concerns(user)]
+        self.protections = [
+            p
+            for p in parsed
+            if p is not None and p.concerns(user, groups=groups, host=host)
+        ]
 
     def level(self, path: str) -> str:
         """Return the highest level on a file."""

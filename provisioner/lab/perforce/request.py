@@ -13,6 +13,7 @@ from provisioner.lab.perforce.messages import (
     free_message_variables,
     message_variables,
 )
+from provisioner.lab.perforce.protections import Access
 from provisioner.lab.perforce.specs import Fields, SpecDefinition, format_form, tagged
 from provisioner.lab.perforce.state import ServerState
 from provisioner.lab.perforce.wire import Connection, Message, Value
@@ -74,6 +75,10 @@ class Request:
         if not value.isdecimal():
             raise CommandError(7198, usage=f"{self.command} -{option} number")
         return int(value)
+
+    def access(self) -> Access:
+        """Return what the asking user may do from where they ask."""
+        return self.state.access(self.user, host=self.peer_address)
 
     # --- the client of the request
 

@@ -43,6 +43,7 @@ class Session:
         self._server_address = server_address
         self._peer_address = peer_address
         self._greeted = False
+        self._is_tracking = False
         # The user who proved who they are, and the secret they proved it with.
         self._proof: tuple[str, str] = ("", "")
 
@@ -55,7 +56,9 @@ class Session:
                     return
                 if message.func.startswith("user-"):
                     self._run(message)
-                elif message.func != "protocol":
+                elif message.func == "protocol":
+                    self._is_tracking = "track" in message
+                else:
                     raise WireError(f"unexpected function {message.func!r}")
         except ConnectionClosed as reason:
             log.debug("connection closed: %s", reason)
@@ -96,6 +99,9 @@ class Session:
             self._skip_to_mark()
         elif request.is_unsettled:
             request.settle()
+        if self._is_tracking:
+            lapse = f"--- lapse {time.monotonic() - started:.3f}s\n"
+            request.send("client-OutputText", {"data": lapse})
         rule.after()
         self._connection.send("release", {})
         self._connection.flush()

@@ -156,7 +156,7 @@ PROTECT = _definition(
 Protections 501 wlist fmt:C words:5 opt:default len:64
 """,
 )
-# The codes of a stream's fields are not verified; clients do not look at them.
+# The codes of streams, labels and groups are not verified; no client looks at them.
 STREAM = _definition(
     "stream",
     """
@@ -175,6 +175,36 @@ Remapped 711 wlist words:2 len:64
 Ignored 712 wlist words:1 len:64
 """,
 )
+LABEL = _definition(
+    "label",
+    """
+Label 351 word rq ro fmt:L len:32
+Update 352 date ro fmt:L len:20
+Access 353 date ro fmt:L len:20
+Owner 354 word fmt:R len:32
+Description 355 text len:128
+Options 356 line len:64
+Revision 357 word len:64
+ServerID 358 line ro len:64
+View 311 wlist fmt:C len:64
+""",
+)
+GROUP = _definition(
+    "group",
+    """
+Group 401 word rq ro len:32
+Description 411 text len:128
+MaxResults 402 word len:12
+MaxScanRows 403 word len:12
+MaxLockTime 407 word len:12
+MaxOpenFiles 413 word len:12
+Timeout 406 word len:12
+PasswordTimeout 409 word len:12
+Subgroups 404 wlist len:32
+Owners 408 wlist len:32
+Users 405 wlist len:32
+""",
+)
 
 
 class FormError(Exception):
@@ -190,7 +220,7 @@ def parse_form(text: str, *, definition: SpecDefinition) -> Fields:
     field: Field | None = None
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         if line.startswith("#"):
-            continue
+            continue  # `##` comments of a list stand behind a tab and are kept
         if line[:1] in ("\t", " ") and field is not None and field.is_block:
             _append(fields, field, line[1:] if line[0] == "\t" else line.strip())
         elif line.strip():
@@ -241,7 +271,7 @@ def _tidied(fields: Fields) -> Fields:
 
 _TEXT_TAGS = frozenset(
     field.tag
-    for definition in (CLIENT, USER, CHANGE, DEPOT, STREAM)
+    for definition in (CLIENT, USER, CHANGE, DEPOT, STREAM, LABEL, GROUP)
     for field in definition.fields
     if field.is_block and not field.is_list
 )

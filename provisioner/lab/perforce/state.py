@@ -10,7 +10,12 @@ from provisioner.lab.perforce import auth
 from provisioner.lab.perforce.content import Content
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.protections import Access, table_lines
-from provisioner.lab.perforce.specstore import find_spec, save_spec
+from provisioner.lab.perforce.specstore import (
+    StoredSpec,
+    all_specs,
+    find_spec,
+    save_spec,
+)
 
 SERVER_VERSION = "P4D/LINUX26X86_64/2024.2/9999999 (2026/01/01) Cloneyard lab"
 SERVER_LEVEL = 59
@@ -20,7 +25,8 @@ SERVER_LEVEL = 59
 class PerforceConfig:
     """How a lab server behaves.
 
-    `root` holds everything it keeps. With port 0 a free one is taken.
+    `root` holds everything it keeps. With port 0 a free one is taken. Without an
+    `admin_password` the administrator starts without one, as on a fresh p4d.
     `security_level` is that of p4d: from 1 on a password is needed, at 3 a ticket.
     """
 
@@ -50,9 +56,23 @@ class ServerState:
         """Return the protections table as lines."""
         return table_lines(self.database, admin_user=self.config.admin_user)
 
-    def access(self, user: str) -> Access:
-        """Return what a user may do."""
-        return Access(self.protection_lines(), user=user)
+    def groups_of(self, user: str) -> list[StoredSpec]:
+        """Return the groups a user is in."""
+        groups = all_specs(self.database, kind="group")
+        return [group for group in groups if user in group.lines("Users")]
+
+    def access(self, user: str, *, host: str | None = None) -> Access:
+        """Return what a user may do; `host` None means from wherever."""
+        groups = [group.name for group in self.groups_of(user)]
+        return Access(self.protection_lines(), user=user, groups=groups, host=host)
+
+    def ticket_lifetime(self, user: str) -> float:
+        """Return how long a login lasts: the longest of the user's groups."""
+        given = [group.text("Timeout") for group in self.groups_of(user)]
+        if "unlimited" in given:
+            return 100 * 365 * 86_400.0
+        seconds = [float(text) for text in given if text.isdecimal()]
+        return max(seconds, default=self.config.ticket_lifetime_seconds)
 
     def is_super(self, user: str) -> bool:
         return self.access(user).highest_anywhere() == "super"
@@ -79,7 +99,8 @@ def initialise(config: PerforceConfig) -> None:
                 database, kind="depot", name="depot", fields=new_depot_fields("depot")
             )
         ensure_user(database, name=config.admin_user)
-        if auth.find_password_hash(database, user=config.admin_user) is None:
+        has_password = auth.find_password_hash(database, user=config.admin_user)
+        if config.admin_password and has_password is None:
             auth.set_password_hash(
                 database,
                 user=config.admin_user,

@@ -35,21 +35,25 @@ def stream_view(database: Database, *, stream: str, client: str) -> list[str]:
     spec = get_stream(database, name=stream)
     own = [
         (text.startswith(("share", "isolate")), line)
-        for text in spec.lines("Paths")
+        for text in _without_comments(spec.lines("Paths"))
         if (line := _path_line(spec, text, client=client)) is not None
     ]
     # Later lines win: what the parent takes out stays out of a child that shares all.
     lines = [line for is_shared, line in own if is_shared]
     lines += _inherited(database, spec, client=client, depth=0)
     lines += [line for is_shared, line in own if not is_shared]
-    for text in spec.lines("Remapped"):
+    for text in _without_comments(spec.lines("Remapped")):
         source, place = split_words(text)
         lines.append(_line("", f"{stream}/{source}", f"//{client}/{place}"))
-    for text in spec.lines("Ignored"):
+    for text in _without_comments(spec.lines("Ignored")):
         [ignored] = split_words(text)
         pattern = ignored if "/" in ignored or "..." in ignored else f"...{ignored}"
         lines.append(_line("-", f"{stream}/{pattern}", f"//{client}/{pattern}"))
     return [format_view_line(line) for line in lines]
+
+
+def _without_comments(lines: list[str]) -> list[str]:
+    return [text for text in lines if split_words(text)]
 
 
 def _inherited(
@@ -61,7 +65,7 @@ def _inherited(
         return []
     above = get_stream(database, name=parent)
     lines = _inherited(database, above, client=client, depth=depth + 1)
-    for text in above.lines("Paths"):
+    for text in _without_comments(above.lines("Paths")):
         kind, path, *_ = split_words(text)
         if kind == "exclude":
             lines.append(_line("-", f"{spec.name}/{path}", f"//{client}/{path}"))

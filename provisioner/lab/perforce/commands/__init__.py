@@ -7,6 +7,7 @@ from provisioner.lab.perforce.commands import (
     clients,
     files,
     info,
+    labels,
     opening,
     protect,
     reconcile,
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Command] = {
         streams,
         reconcile,
         protect,
+        labels,
     )
     for command in module.COMMANDS
     for name in command.names
@@ -43,15 +45,14 @@ COMMANDS: dict[str, Command] = {
 _ELSEWHERE = """
 admin annotate archive attribute bgtask branch branches cachepurge check-permission
 checkpoint clone cluster configure copy cstat dbschema dbstat dbverify diff diff2 export
-extension failback failover fetch fix fixes grep group groups heartbeat help ignores
-init integ integrate integrated interchanges istat job jobs jobspec journalcopy
-journaldbchecksums journals key keys label labels labelsync ldap ldaps ldapsync license
-list lock lockstat login2 logappend logparse logrotate logschema logstat logtail merge
-monitor move obliterate ping populate property proxy prune pull purge
-push reload remote remotes rename renameclient renameuser replicate repo repos reshelve
-resolve resolved restore resubmit retype review reviews serverid servers sizes
-spec storage streamlog streamspec switch tag topology trait triggers
-trust typemap undo unload unlock unsubmit unzip upgrades verify zip
+extension failback failover fetch fix fixes grep heartbeat help ignores init integ
+integrate integrated interchanges istat job jobs jobspec journalcopy journaldbchecksums
+journals key keys ldap ldaps ldapsync license list lock lockstat login2 logappend
+logparse logrotate logschema logstat logtail merge monitor move obliterate ping populate
+property proxy prune pull purge push reload remote remotes rename renameclient
+renameuser replicate repo repos reshelve resolve resolved restore resubmit retype review
+reviews serverid servers sizes spec storage streamlog streamspec switch topology trait
+triggers trust typemap undo unload unlock unsubmit unzip upgrades verify zip
 """
 # Commands of Perforce that the lab refuses by name.
 KNOWN_ELSEWHERE = frozenset(_ELSEWHERE.split())

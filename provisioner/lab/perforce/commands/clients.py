@@ -27,6 +27,7 @@ from provisioner.lab.perforce.views import (
     format_view_line,
     is_well_formed,
     parse_view_line,
+    split_words,
 )
 
 
@@ -151,6 +152,9 @@ def _checked_view(request: Request, fields: Fields, *, name: str) -> list[str]:
     assert isinstance(texts, list)
     lines = []
     for text in texts:
+        if not split_words(text):
+            lines.append(text)  # a comment
+            continue
         line = parse_view_line(text)
         if line is None or not is_well_formed(line):
             raise refused("client", f"View line is malformed: {text}")
@@ -161,7 +165,7 @@ def _checked_view(request: Request, fields: Fields, *, name: str) -> list[str]:
             raise CommandError(6188, depotFile=line.left, prefix="//depot/...")
         if not line.right.startswith(f"//{name}/"):
             raise CommandError(6188, depotFile=line.right, prefix=f"//{name}/")
-        lines.append(format_view_line(line))
+        lines.append(text if "##" in text else format_view_line(line))
     return lines
 
 

@@ -145,7 +145,7 @@ def _add_candidates(request: Request, client: Client) -> list[tuple[str, str]]:
     """Return depot and client path of each argument that can be added."""
     database = request.state.database
     already = opened_by(database, client=client.name)
-    access = request.state.access(request.user)
+    access = request.access()
     candidates = []
     for argument in request.args:
         place = _add_place(request, client, argument)
@@ -231,7 +231,7 @@ def _open_existing(request: Request, *, action: str) -> None:
     client = request.get_client()
     check_writeable(client)
     change = target_change(request)
-    access = request.state.access(request.user)
+    access = request.access()
     for wanted in file_sets(request):
         found = False
         opened = []

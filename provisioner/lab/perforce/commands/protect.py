@@ -11,6 +11,7 @@ from provisioner.lab.perforce.protections import Protection
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specs import PROTECT
 from provisioner.lab.perforce.specstore import save_spec
+from provisioner.lab.perforce.views import split_words
 from provisioner.lab.perforce.wire import Value
 
 
@@ -31,6 +32,8 @@ def _save(request: Request) -> None:
     lines = read_form(request, PROTECT).get("Protections", [])
     assert isinstance(lines, list)
     for number, text in enumerate(lines, start=1):
+        if not split_words(text):
+            continue  # a comment
         if protections.parse_protection(text, number=number) is None:
             raise refused("protect", f"Line is not part of the lab: {text}")
     access = protections.Access(lines, user=request.user)
@@ -74,7 +77,7 @@ def _list_one(request: Request, protection: Protection) -> None:
     record: dict[str, Value] = {
         "perm": protection.level,
         "host": protection.host,
-        "user": protection.user,
+        protection.kind: protection.name,
         "line": protection.number,
         "depotFile": protection.path,
     }
@@ -85,7 +88,7 @@ def _list_one(request: Request, protection: Protection) -> None:
     else:
         sign = "-" if protection.is_excluded else ""
         request.info(
-            f"{protection.level} user {protection.user} {protection.host}"
+            f"{protection.level} {protection.kind} {protection.name} {protection.host}"
             f" {sign}{protection.path}"
         )
 

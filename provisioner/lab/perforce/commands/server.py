@@ -50,10 +50,9 @@ def depot(request: Request) -> None:
     name = request.args[0]
     spec = find_spec(database, kind="depot", name=name)
     if request.has("o"):
-        request.show_form(
-            spec.fields if spec else new_depot_fields(name, owner=request.user),
-            definition=DEPOT,
-        )
+        fresh = new_depot_fields(name, owner=request.user)
+        fresh["Type"] = request.options.get("t", "local")
+        request.show_form(spec.fields if spec else fresh, definition=DEPOT)
     elif request.has("d"):
         _check_admin(request)
         if spec is None:
@@ -135,7 +134,7 @@ _COUNTER_USAGE = "counter [-d] [-i] name [value]"
 
 COMMANDS = (
     Command(names=("depots",), run=depots, usage="depots", absent="te"),
-    Command(names=("depot",), run=depot, usage=_DEPOT_USAGE, flags="oidf", absent="t"),
+    Command(names=("depot",), run=depot, usage=_DEPOT_USAGE, flags="oidf", valued="t"),
     Command(
         names=("counter",), run=counter, usage=_COUNTER_USAGE, flags="dif", absent="um"
     ),

@@ -95,11 +95,13 @@ def _save(request: Request) -> None:
 def _check_lines(fields: Fields) -> None:
     for text in fields.get("Paths", []):
         words = split_words(text)
+        if not words:
+            continue  # a comment
         if len(words) not in (2, 3) or words[0] not in stream_views.PATH_TYPES:
             raise refused("stream", f"Path line is not part of the lab: {text}")
     for tag, size in (("Remapped", 2), ("Ignored", 1)):
         for text in fields.get(tag, []):
-            if len(split_words(text)) != size:
+            if len(split_words(text)) not in (0, size):
                 raise refused("stream", f"{tag} line is malformed: {text}")
 
 

@@ -40,7 +40,7 @@ def submit(request: Request) -> None:
     client = request.get_client()
     check_writeable(client)
     number, files = _prepare(request, client)
-    access = request.state.access(request.user)
+    access = request.access()
     if not all(access.allows("write", item.path) for item in files):
         request.say(6513, argc="")
         raise CommandError(7210, change=number)

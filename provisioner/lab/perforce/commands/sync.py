@@ -288,6 +288,7 @@ def _transfer(request: Request, client: Client, steps: list[Step]) -> None:
     """Do steps on the client and record the ones it confirms."""
     if request.has("s"):
         steps = _unmodified(request, client, steps)
+    progress = Progress(request, total=len(steps))
     for index, (step, record) in enumerate(_reports(request, client, steps)):
         if record is not None:
             _report(request, step, record)
@@ -302,13 +303,41 @@ def _transfer(request: Request, client: Client, steps: list[Step]) -> None:
                 confirm={"step": index},
                 clobber=request.has("f"),
             )
+        progress.count(index + 1)
     done = [
         steps[answer.integer("step")]
         for answer in request.answers()
         if answer.func == "done"
     ]
+    progress.finish()
     if not request.has("p"):
         _write_have(request, client, done)
+
+
+class Progress:
+    """Tells a client that asked for it how far a quiet sync has come."""
+
+    def __init__(self, request: Request, *, total: int) -> None:
+        self._request = request
+        self._total = total
+        self._is_wanted = "progress" in request.message and request.has("q")
+        self._told_at = time.monotonic()
+        if self._is_wanted:
+            self._tell(type=3, desc="Syncing files", units=2, total=total)
+
+    def count(self, done: int) -> None:
+        """Tell how many files are done, a few times a second and for the last."""
+        now = time.monotonic()
+        if self._is_wanted and (done == self._total or now - self._told_at > 0.3):
+            self._told_at = now
+            self._tell(update=done)
+
+    def finish(self) -> None:
+        if self._is_wanted:
+            self._tell(done=0)
+
+    def _tell(self, **variables: Value) -> None:
+        self._request.send("client-Progress", {"handle": "progress", **variables})
 
 
 def _delete_file(request: Request, client: Client, step: Step, index: int) -> None:

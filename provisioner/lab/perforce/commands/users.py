@@ -167,7 +167,7 @@ def _hand_out_ticket(request: Request, name: str) -> None:
     ticket = auth.issue_ticket(
         request.state.database,
         user=name,
-        lifetime_seconds=request.state.config.ticket_lifetime_seconds,
+        lifetime_seconds=request.state.ticket_lifetime(name),
     )
     request.send(
         "client-SetPassword",

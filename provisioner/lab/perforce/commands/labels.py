@@ -1,0 +1,250 @@
+"""p4 label, labels, tag, labelsync; group, groups."""
+
+from __future__ import annotations
+
+from provisioner.lab.perforce.commands.forms import day, form_date, read_form, refused
+from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.filespec import file_sets, have_in, revisions_at
+from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.paths import pattern_matches
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.specs import GROUP, LABEL, Fields, SpecDefinition
+from provisioner.lab.perforce.specstore import (
+    StoredSpec,
+    all_specs,
+    delete_spec,
+    find_spec,
+    save_spec,
+)
+from provisioner.lab.perforce.wire import Value
+
+
+def _spec_command(
+    request: Request, definition: SpecDefinition, *, defaults: Fields
+) -> None:
+    """Answer `-o`, `-i` and `-d` of a kind of spec without rules of its own."""
+    key = definition.fields[0].tag
+    if request.has("i"):
+        fields = read_form(request, definition)
+        name = str(fields.get(key, ""))
+        if not name:
+            raise refused(definition.kind, f"Missing required field '{key}'.")
+        _check_owner(request, definition, name)
+        changed = save_spec(
+            request.state.database, kind=definition.kind, name=name, fields=fields
+        )
+        request.info(f"{key} {name} {'saved' if changed else 'not changed'}.")
+        return
+    if not request.args:
+        raise CommandError(7198, usage=f"{request.command} -o | -i | -d name")
+    name = request.args[0]
+    spec = find_spec(request.state.database, kind=definition.kind, name=name)
+    if request.has("o"):
+        request.show_form(
+            {key: name, **defaults} if spec is None else _shown(spec, definition),
+            definition=definition,
+        )
+    elif request.has("d"):
+        if spec is None:
+            raise CommandError(6178, type=key, name=name)
+        _check_owner(request, definition, name)
+        with request.state.database.writing():
+            delete_spec(request.state.database, kind=definition.kind, name=name)
+            if definition is LABEL:
+                request.state.database.execute(
+                    "DELETE FROM label_files WHERE label=?", name
+                )
+        request.info(f"{key} {name} deleted.")
+    else:
+        raise CommandError(7198, usage=f"{request.command} -o | -i | -d name")
+
+
+def _shown(spec: StoredSpec, definition: SpecDefinition) -> Fields:
+    fields = dict(spec.fields)
+    if definition.field("Update"):
+        fields["Update"] = form_date(spec.updated)
+        fields["Access"] = form_date(spec.accessed)
+    return fields
+
+
+def _check_owner(request: Request, definition: SpecDefinition, name: str) -> None:
+    """Refuse groups to all but super users, locked labels to all but their owner."""
+    if request.state.is_super(request.user):
+        return
+    spec = find_spec(request.state.database, kind=definition.kind, name=name)
+    if definition is GROUP:
+        raise CommandError(6185)
+    if spec and "locked" in spec.text("Options").split():
+        owner = spec.text("Owner")
+        if owner != request.user:
+            raise CommandError(6212, type="label", name=name, user=owner)
+
+
+def label(request: Request) -> None:
+    """Answer `p4 label -o`, `-i` and `-d`."""
+    depots = [spec.name for spec in all_specs(request.state.database, kind="depot")]
+    _spec_command(
+        request,
+        LABEL,
+        defaults={
+            "Owner": request.user,
+            "Description": f"Created by {request.user}.\n",
+            "Options": "unlocked noautoreload",
+            "View": [f"//{depot}/..." for depot in depots],
+        },
+    )
+
+
+def labels(request: Request) -> None:
+    """Answer `p4 labels`."""
+    for spec in all_specs(request.state.database, kind="label"):
+        wanted = request.options.get("e")
+        if wanted is not None and not pattern_matches(wanted, spec.name):
+            continue
+        record: dict[str, Value] = {
+            "label": spec.name,
+            "Update": spec.updated,
+            "Access": spec.accessed,
+            "Owner": spec.text("Owner"),
+            "Options": spec.text("Options"),
+            "Description": spec.text("Description"),
+        }
+        if request.is_tagged:
+            request.record(record)
+        else:
+            request.info(
+                f"Label {spec.name} {day(spec.updated)} '{spec.text('Description')}'"
+            )
+
+
+def tag(request: Request) -> None:
+    """Answer `p4 tag -l label`: put revisions into a label, or take them out."""
+    _tag(request, only_had=False)
+
+
+def labelsync(request: Request) -> None:
+    """Answer `p4 labelsync -l label`: make a label what the client has."""
+    _tag(request, only_had=True)
+
+
+def _tag(request: Request, *, only_had: bool) -> None:
+    name = request.options.get("l", "")
+    database = request.state.database
+    if find_spec(database, kind="label", name=name) is None:
+        raise CommandError(6178, type="Label", name=name)
+    _check_owner(request, LABEL, name)
+    for wanted in file_sets(request, default="" if only_had else None):
+        if only_had:
+            client = request.get_client().name
+            found = [
+                (h.path, h.revision) for h in have_in(database, wanted, client=client)
+            ]
+        else:
+            found = [
+                (r.path, r.revision)
+                for r in revisions_at(database, wanted)
+                if not r.is_deleted
+            ]
+        if not found:
+            request.say(wanted.nothing_found, argc=wanted.typed)
+        _put(request, name, found)
+
+
+def _put(request: Request, name: str, found: list[tuple[str, int]]) -> None:
+    action = "deleted" if request.has("d") else "added"
+    for path, number in found:
+        if request.is_tagged:
+            request.record({"depotFile": path, "rev": number, "action": action})
+        else:
+            request.info(f"{path}#{number} - {action}")
+    if request.has("n"):
+        return
+    database = request.state.database
+    with database.writing():
+        database.execute_many(
+            "DELETE FROM label_files WHERE label=? AND path=?",
+            ((name, path) for path, _ in found),
+        )
+        if not request.has("d"):
+            database.execute_many(
+                "INSERT INTO label_files VALUES (?,?,?)",
+                ((name, path, number) for path, number in found),
+            )
+
+
+def group(request: Request) -> None:
+    """Answer `p4 group -o`, `-i` and `-d`."""
+    unset = dict.fromkeys(_LIMITS, "unset")
+    _spec_command(request, GROUP, defaults={**unset, "Timeout": "43200"})
+
+
+def groups(request: Request) -> None:
+    """Answer `p4 groups [user]`: a record for each member of each group."""
+    wanted = request.args[0] if request.args else None
+    for spec in all_specs(request.state.database, kind="group"):
+        members = spec.lines("Users")
+        owners = spec.lines("Owners")
+        if wanted is not None and wanted not in members:
+            continue
+        if not request.is_tagged:
+            request.info(spec.name)
+            continue
+        for member in sorted({*members, *owners}):
+            request.record(
+                {
+                    "user": member,
+                    "group": spec.name,
+                    "isSubGroup": "0",
+                    "isOwner": str(int(member in owners)),
+                    "isUser": str(int(member in members)),
+                    "maxResults": spec.text("MaxResults") or "0",
+                    "maxScanRows": spec.text("MaxScanRows") or "0",
+                    "maxLockTime": spec.text("MaxLockTime") or "0",
+                    "timeout": spec.text("Timeout") or "0",
+                }
+            )
+
+
+_LIMITS = ("MaxResults", "MaxScanRows", "MaxLockTime", "MaxOpenFiles")
+
+COMMANDS = (
+    Command(
+        names=("label",),
+        run=label,
+        usage="label -o | -i | -d name",
+        flags="oidf",
+        absent="tg",
+    ),
+    Command(
+        names=("labels",),
+        run=labels,
+        usage="labels [-e filter]",
+        valued="e",
+        absent="umEtU",
+    ),
+    Command(
+        names=("tag",),
+        run=tag,
+        usage="tag [-d -n] -l label file...",
+        flags="dn",
+        valued="l",
+        absent="Ug",
+    ),
+    Command(
+        names=("labelsync",),
+        run=labelsync,
+        usage="labelsync [-d -n] -l label [file...]",
+        flags="dn",
+        valued="l",
+        absent="agq",
+        uses_client=True,
+    ),
+    Command(
+        names=("group",),
+        run=group,
+        usage="group -o | -i | -d name",
+        flags="oid",
+        absent="aAF",
+    ),
+    Command(names=("groups",), run=groups, usage="groups [user]", absent="iugvom"),
+)
