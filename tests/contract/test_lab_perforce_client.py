@@ -943,8 +943,8 @@ def test_shelves_keep_their_client_from_being_deleted(make: Make) -> None:
     ws.p4.run("edit", "a")
     number = _shelve(ws, "a")
     ws.p4.run("revert", "a")
-    assert refused(other.p4, "client", "-d", ws.name) == 6934
-    assert refused(other.p4, "client", "-d", "-f", ws.name) == 6934
+    assert refused(other.p4, "client", "-d", ws.name) == 6668
+    assert refused(other.p4, "client", "-d", "-f", ws.name) == 6668
     assert other.p4.run("client", "-d", "-f", "-Fs", ws.name)
     assert other.p4.run("changes", "-s", "shelved", "-c", ws.name)
     other.p4.run("shelve", "-d", "-f", "-c", number)

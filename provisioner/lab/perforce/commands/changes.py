@@ -413,7 +413,7 @@ def _delete(request: Request) -> None:
         if count or not is_forced:
             raise CommandError(6348, change=label, count=count)
     if _has_shelf(request, number):
-        raise refused("change", f"{label} has shelved files and can't be deleted.")
+        raise CommandError(6661, change=label)
     with request.state.database.writing():
         request.state.database.execute("DELETE FROM changes WHERE change=?", number)
     request.say(6349, change=label)

@@ -226,7 +226,7 @@ def _check_may_delete(request: Request, spec: StoredSpec) -> None:
         "SELECT 1 FROM shelved JOIN changes USING (change) WHERE client=?", spec.name
     ).fetchone()
     if has_shelves and request.options.get("F") not in ("s", "d"):
-        raise CommandError(6934, client=spec.name)
+        raise CommandError(6668, client=spec.name)
     if request.has("f"):
         return
     if database.execute("SELECT 1 FROM opened WHERE client=?", spec.name).fetchone():

@@ -152,7 +152,7 @@ def _delete_shelf(request: Request) -> None:
         raise CommandError(6185)
     chosen = _chosen(request, shelf_of(request, change))
     if not chosen:
-        raise CommandError(6938, change=change)
+        raise CommandError(7579)
     with request.state.database.writing():
         request.state.database.execute_many(
             "DELETE FROM shelved WHERE change=? AND path=?",
