@@ -17,7 +17,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -151,15 +151,16 @@ class PerforceScene:
             self.gateway.delete_client(client)
 
 
-@pytest.fixture(scope="session")
-def perforce_lab() -> Iterator[PerforceTarget]:
+@contextmanager
+def running_lab(*arguments: str) -> Iterator[PerforceTarget]:
+    """Run a lab of its own for the length of a with block."""
     root = Path(tempfile.mkdtemp(prefix="cloneyard-p4lab-"))
     with (
         (root / "log").open("w") as log,
         subprocess.Popen(
             [
                 *(sys.executable, "-m", "provisioner.lab.perforce"),
-                *("-r", str(root / "server"), "-p", "127.0.0.1:0"),
+                *("-r", str(root / "server"), "-p", "127.0.0.1:0", *arguments),
             ],
             stdout=subprocess.PIPE,
             stderr=log,
@@ -182,6 +183,12 @@ def perforce_lab() -> Iterator[PerforceTarget]:
             server.terminate()
             server.wait(timeout=20)
             shutil.rmtree(root)
+
+
+@pytest.fixture(scope="session")
+def perforce_lab() -> Iterator[PerforceTarget]:
+    with running_lab() as target:
+        yield target
 
 
 @pytest.fixture(params=TARGETS)

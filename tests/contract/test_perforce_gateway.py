@@ -419,6 +419,28 @@ def test_a_pending_change_with_open_files_is_in_use(perforce: PerforceScene) -> 
         perforce.gateway.delete_pending_change(pending, delete_shelf=False)
 
 
+def test_a_shelf_is_marked_and_goes_only_when_asked(perforce: PerforceScene) -> None:
+    change = perforce.submit(TREE)
+    spec = perforce.make_client()
+    sync(perforce, spec.name, change=change)
+    pending = perforce.pending_change(spec.name)
+    with perforce.at_the_shell(spec.name) as shell:
+        shell.run("edit", "-c", str(pending), f"//{spec.name}/readme.txt")
+        shell.run("shelve", "-c", str(pending))
+    perforce.gateway.revert_server_side(spec.name)
+
+    [listed] = perforce.gateway.list_pending_changes(spec.name)
+    with pytest.raises(InUse):
+        perforce.gateway.delete_pending_change(pending, delete_shelf=False)
+    with pytest.raises(InUse):
+        perforce.gateway.delete_client(spec.name)
+    perforce.gateway.delete_pending_change(pending, delete_shelf=True)
+    perforce.gateway.delete_pending_change(pending, delete_shelf=True)
+
+    assert listed.is_shelved
+    assert perforce.gateway.list_pending_changes(spec.name) == []
+
+
 # --- local files
 
 

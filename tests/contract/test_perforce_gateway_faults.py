@@ -25,9 +25,14 @@ from provisioner.gateways.errors import (
     GatewayError,
     Unreachable,
 )
+from provisioner.gateways.perforce.connection import TicketHolder, connected
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
-from provisioner.gateways.perforce.types import PerforceAccount, SyncProgress
-from tests.contract.perforce_fixtures import PerforceScene
+from provisioner.gateways.perforce.types import (
+    ClientSpec,
+    PerforceAccount,
+    SyncProgress,
+)
+from tests.contract.perforce_fixtures import PerforceScene, running_lab
 
 Deed = Callable[[PerforceScene], None]
 
@@ -191,6 +196,40 @@ def test_many_threads_share_a_gateway(lab_perforce: PerforceScene) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, names)) == [len(FILES)] * 8
+
+
+# --- a server that takes tickets alone
+
+
+def test_a_password_is_traded_for_a_ticket_where_the_server_wants_one() -> None:
+    with running_lab("--security", "3") as target:
+        gateway = P4PerforceGateway(target.account)
+        gateway.check_login()
+        gateway.save_client(ClientSpec(name="ws", owner="x", root="/ws"))
+        assert gateway.latest_change(("//...",)) == 0
+        assert gateway.find_client("ws") is not None
+
+        fresh = P4PerforceGateway(target.account)
+        assert fresh.have_list("ws").count == 0
+        fresh.delete_client("ws")
+
+        wrong = P4PerforceGateway(replace(target.account, password="wrong"))
+        with pytest.raises(AuthFailed):
+            wrong.latest_change(("//...",))
+
+
+def test_a_ticket_that_is_no_longer_good_is_renewed() -> None:
+    holder = TicketHolder(ticket="0123456789ABCDEF" * 2)
+
+    with (
+        running_lab("--security", "3") as target,
+        connected(target.account, holder=holder) as connection,
+    ):
+        reply = connection.run("changes", "-m", "1")
+        again = connection.run("changes", "-m", "1")
+
+    assert reply.records == again.records == []
+    assert holder.ticket != "0123456789ABCDEF" * 2
 
 
 # --- peers that are no Perforce server
@@ -388,6 +427,7 @@ def test_a_plain_port_spoken_to_with_tls_is_unreachable(
 
 CHECK = """
 import json, sys
+from provisioner.gateways.perforce.connection import TicketHolder, connected
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 gateway = P4PerforceGateway(PerforceAccount(**json.load(sys.stdin)))

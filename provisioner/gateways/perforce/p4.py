@@ -22,7 +22,7 @@ from provisioner.gateways.perforce.errors import (
     CANT_CLOBBER,
     CHANGE_NOT_SHELVED,
     LEFT_BEHIND_BY_SYNC,
-    NO_FILES_TO_UNSHELVE,
+    NO_SHELF_TO_DELETE,
     NO_SUCH_CHANGE,
     NO_SUCH_CLIENT,
 )
@@ -198,7 +198,7 @@ class P4PerforceGateway:
                     "-f",
                     "-c",
                     str(change),
-                    accepted={CHANGE_NOT_SHELVED, NO_FILES_TO_UNSHELVE, NO_SUCH_CHANGE},
+                    accepted={CHANGE_NOT_SHELVED, NO_SHELF_TO_DELETE, NO_SUCH_CHANGE},
                     is_bulk=True,
                 )
             connection.run("change", "-d", "-f", str(change), accepted={NO_SUCH_CHANGE})
