@@ -49,6 +49,8 @@ ROUTES: tuple[Route, ...] = (
     *lab.ROUTES,
 )
 
+_DRAIN_LIMIT_BYTES = 64 << 20
+
 # Where the server leaves the client's socket, for the faults that cut it.
 SOCKET_KEY = "cloneyard.socket"
 
@@ -120,7 +122,10 @@ class Application:
             return Reply(failure.body(), status=failure.status)
 
     def _authenticate(self, request: Request) -> None:
-        given = request.authorization
+        try:
+            given = request.authorization
+        except ValueError:
+            given = None  # it is not even text
         if given is not None and given.type == "basic":
             user = (given.username or "").encode("utf-8", "surrogateescape")
             password = (given.password or "").encode("utf-8", "surrogateescape")
@@ -141,16 +146,26 @@ class Application:
         handler = HANDLERS.get((endpoint, method))
         if handler is None:
             raise OntapError("262198", method=request.method, path=path)
-        request.max_content_length = BODY_LIMIT_BYTES
         call = Call(
             array=self._array,
             method=request.method,
             path=path,
             query=_query(request),
-            data=request.get_data(cache=False),
+            data=_body(request),
             wants_links=request.headers.get("Accept") != "application/json",
         )
         return call, handler, dict(arguments)
+
+
+def _body(request: Request) -> bytes:
+    """Read the body. What is too large is read on, so that the client gets to hear."""
+    data: bytes = request.stream.read(BODY_LIMIT_BYTES + 1)
+    if len(data) > BODY_LIMIT_BYTES:
+        for _ in range(_DRAIN_LIMIT_BYTES // BODY_LIMIT_BYTES):
+            if not request.stream.read(BODY_LIMIT_BYTES):
+                break
+        raise OntapError("262199", limit=BODY_LIMIT_BYTES)
+    return data
 
 
 def _query(request: Request) -> Any:

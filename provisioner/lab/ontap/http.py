@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from werkzeug.datastructures import MultiDict
 
-from provisioner.lab.ontap.conventions.body import (
-    BODY_LIMIT_BYTES,
-    flatten,
-    parse_json,
-    read_fields,
-)
+from provisioner.lab.ontap.conventions.body import flatten, parse_json, read_fields
 from provisioner.lab.ontap.conventions.values import Kind, boolean, integer
 from provisioner.lab.ontap.errors import ERRORS, OntapError
 from provisioner.lab.ontap.faults import Fault
@@ -118,8 +113,6 @@ class Call:
 
         `from_query` are fields that may come as query parameters instead.
         """
-        if len(self.data) > BODY_LIMIT_BYTES:
-            raise OntapError("262199", limit=BODY_LIMIT_BYTES)
         flat = flatten(parse_json(self.data))
         for name in from_query:
             value = self.parameter(name)

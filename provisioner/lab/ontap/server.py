@@ -41,6 +41,24 @@ class _Gateway(wsgi.Gateway_10):
 
 
 class _Server(wsgi.Server):
+    @staticmethod
+    def bind_socket(socket_: socket.socket, bind_addr: Any) -> socket.socket:
+        """Bind; a socket that cannot be bound is closed, which cheroot forgets."""
+        try:
+            socket_.bind(bind_addr)
+        except OSError:
+            socket_.close()
+            raise
+        return socket_
+
+    def process_conn(self, conn: Any) -> None:
+        """Give a worker what has something to read; who is silent only waits."""
+        if getattr(conn, "has_spoken", False):
+            super().process_conn(conn)
+        else:
+            conn.has_spoken = True
+            self._connections.put(conn)  # type: ignore[attr-defined]  # cheroot
+
     def error_log(
         self, msg: str = "", level: int = 20, traceback: bool = False
     ) -> None:
@@ -135,8 +153,8 @@ class OntapLab:
             detach_image(self.config.root)
 
     def __enter__(self) -> OntapLab:
-        """Start."""
-        return self.start()
+        """Start, unless it runs already."""
+        return self if self._array is not None else self.start()
 
     def __exit__(
         self,

@@ -1,0 +1,191 @@
+"""Stopping, killing and starting again: files and state agree."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from provisioner.lab.ontap.array import forget
+from provisioner.lab.ontap.namespace import mounts_below
+from provisioner.lab.ontap.server import OntapConfig, OntapLab
+from tests.unit.lab.ontap.conftest import Rest, rest_to, start_lab
+
+VOLUMES = "/api/storage/volumes"
+CHECKOUT = Path(__file__).parents[4]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[Path]:
+    """A root for several starts; whatever a killed lab mounted is let go."""
+    yield tmp_path / "lab"
+    forget(tmp_path / "lab")
+
+
+class Process:
+    """The lab in a process of its own, which can be killed."""
+
+    def __init__(self, root: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "provisioner.lab.ontap", "--root", str(root)],
+            cwd=CHECKOUT,
+            env={**os.environ, "LAB_ONTAP_PASSWORD": "secret"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.ready: dict[str, Any] = json.loads(self.process.stdout.readline())
+        lab = OntapLab(OntapConfig(root))
+        lab.port, lab.ca_file = self.ready["port"], Path(self.ready["ca_file"])
+        self.rest = rest_to(lab)
+
+    def end(self, number: int) -> int:
+        self.rest.session.close()
+        self.process.send_signal(number)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return self.process.wait(20)
+
+
+def names(rest: Rest) -> list[str]:
+    return [row["name"] for row in rest.get(VOLUMES, order_by="name")["records"]]
+
+
+def check_agreement(lab: OntapLab, rest: Rest) -> None:
+    """Every volume has its tree and its junction, and there are no others."""
+    rows = rest.get(VOLUMES, fields="nas.path")["records"]
+    trees = {path.name for path in (lab.array.root / "data" / "volumes").iterdir()}
+    assert trees == {row["uuid"] for row in rows}
+    junctions = {row.get("nas", {}).get("path") for row in rows} - {None, "/"}
+    assert {f"/{path.name}" for path in lab.mount_root.iterdir()} == junctions
+    assert rest.get("/api/cluster/jobs", state="running|queued")["num_records"] == 0
+
+
+def test_a_second_start_has_everything(root: Path) -> None:
+    with start_lab(root) as lab:
+        rest = rest_to(lab)
+        template = rest.volume("t", nas={"path": "/t"})
+        (lab.mount_root / "t" / "inner").mkdir()
+        rest.volume("nested", nas={"path": "/t/inner/n"})
+        (lab.mount_root / "t" / "inner" / "n" / "file").write_text("x")
+        rest.snapshot(template, "s")
+        rest.session.close()
+    assert mounts_below(root) == []
+    with start_lab(root) as lab:
+        rest = rest_to(lab)
+        assert names(rest) == ["nested", "svm_dev_root", "t"]
+        assert (lab.mount_root / "t" / "inner" / "n" / "file").read_text() == "x"
+        assert rest.get(f"{VOLUMES}/{template}/snapshots")["num_records"] == 1
+        assert rest.get("/api/cluster")["uuid"] == lab.array.identity("cluster")
+        rest.session.close()
+
+
+def test_one_lab_at_a_time_uses_a_root(root: Path) -> None:
+    with start_lab(root), pytest.raises(BlockingIOError):
+        start_lab(root)
+
+
+def test_a_taken_port_is_told(root: Path, tmp_path: Path) -> None:
+    with start_lab(root) as lab:
+        other = OntapConfig(tmp_path / "other", port=lab.port)
+        with pytest.raises(OSError, match=str(lab.port)):
+            OntapLab(other).start()
+        assert mounts_below(tmp_path / "other") == []
+
+
+def test_sigterm_stops_cleanly(root: Path) -> None:
+    process = Process(root)
+    assert set(process.ready) >= {
+        *("host", "port", "user", "password", "ca_file", "svm", "aggregate"),
+        *("mount_root", "copy_method", "junction_method"),
+    }
+    process.rest.volume("v", nas={"path": "/v"})
+    assert process.end(signal.SIGTERM) == 0
+    assert mounts_below(root) == []
+
+
+def test_the_made_up_password_is_private_and_stays(root: Path) -> None:
+    with OntapLab(OntapConfig(root)) as lab:
+        password = lab.password
+    assert (root / "password").stat().st_mode & 0o777 == 0o600
+    assert password not in repr(lab.config)
+    with OntapLab(OntapConfig(root)) as lab:
+        assert lab.password == password
+
+
+@pytest.mark.parametrize("acknowledged", [1, 7, 20])
+def test_kill_9_loses_no_acknowledged_write(root: Path, acknowledged: int) -> None:
+    process = Process(root)
+    process.rest.volume("t", nas={"path": "/t"})
+    (Path(process.ready["mount_root"]) / "t" / "file").write_text("x" * 100_000)
+    promised = ["t"]
+    for number in range(acknowledged):
+        body = {
+            "name": f"c{number}",
+            "svm.name": "svm_dev",
+            "clone": {"is_flexclone": True, "parent_volume": {"name": "t"}},
+            "nas.path": f"/c{number}",
+        }
+        assert process.rest("POST", VOLUMES, body).status_code == 202
+        promised.append(f"c{number}")
+    process.end(signal.SIGKILL)
+    with start_lab(root) as lab:
+        rest = rest_to(lab)
+        for job in rest.get("/api/cluster/jobs")["records"]:
+            assert rest.job(job["uuid"])["state"] == "success"
+        assert names(rest) == sorted([*promised, "svm_dev_root"])
+        for name in promised:
+            assert (lab.mount_root / name / "file").read_text() == "x" * 100_000
+        check_agreement(lab, rest)
+        rest.session.close()
+
+
+def test_kill_9_during_deletion_leaves_nothing(root: Path) -> None:
+    process = Process(root)
+    uuids = [process.rest.volume(f"v{n}", nas={"path": f"/v{n}"}) for n in range(6)]
+    for uuid in uuids:
+        assert process.rest("DELETE", f"{VOLUMES}/{uuid}").status_code == 202
+    process.end(signal.SIGKILL)
+    with start_lab(root) as lab:
+        rest = rest_to(lab)
+        for job in rest.get("/api/cluster/jobs")["records"]:
+            assert rest.job(job["uuid"])["state"] == "success"
+        assert names(rest) == ["svm_dev_root"]
+        check_agreement(lab, rest)
+        rest.session.close()
+
+
+def test_forget_removes_what_a_killed_lab_left(root: Path) -> None:
+    process = Process(root)
+    process.rest.volume("v", nas={"path": "/v"})
+    with pytest.raises(BlockingIOError):
+        forget(root)
+    process.end(signal.SIGKILL)
+    forget(root)
+    assert not root.exists()
+    assert mounts_below(root) == []
+
+
+def test_hanging_jobs_do_not_hold_up_the_end(root: Path) -> None:
+    with start_lab(root) as lab:
+        rest = rest_to(lab)
+        rules = [{"method": "POST", "job_hang_seconds": 100}]
+        assert rest("PUT", "/lab/faults", {"rules": rules}).ok
+        body = {
+            "name": "v",
+            "svm.name": "svm_dev",
+            "aggregates": [{"name": "aggr1"}],
+            "guarantee.type": "none",
+        }
+        assert rest("POST", VOLUMES, body).status_code == 202
+        rest.session.close()
+    with pytest.raises(requests.ConnectionError):
+        rest("GET", "/api/cluster")
