@@ -57,12 +57,13 @@ def _edit_and_revert(p4: P4) -> dict[str, Any]:
     have = next(texts, None) or p4.run("have")[0]
     path = Path(have["path"])
     before = _seen(path)
-    p4.run("edit", str(path))
+    # The depot path is escaped already, whatever is in the name.
+    p4.run("edit", have["depotFile"])
     with path.open("ab") as file:
         file.write(b"a line by its owner\n")
     opened = p4.run("opened")
     during = _seen(path)
-    p4.run("revert", str(path))
+    p4.run("revert", have["depotFile"])
     return {
         "path": str(path),
         "was_opened": len(opened) == 1,

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,20 @@ class Child:
         log_dir: Path,
         environment: Mapping[str, str] | None = None,
         reads_output: bool = False,
+        starts: int = 1,
     ) -> None:
         log_dir.mkdir(parents=True, exist_ok=True)
         self.name = name
+        self.starts = starts
         self.log_path = log_dir / f"{name}.log"
+        self._again = partial(
+            Child,
+            name,
+            command,
+            log_dir=log_dir,
+            environment=environment,
+            reads_output=reads_output,
+        )
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(  # noqa: S603 - our own commands
                 list(command),
@@ -87,6 +98,18 @@ class Child:
     @property
     def is_running(self) -> bool:
         return self.process.poll() is None
+
+    @property
+    def ending(self) -> str:
+        """Say how it ended."""
+        code = self.process.returncode
+        if code is not None and code < 0:
+            return signal.Signals(-code).name
+        return f"exit code {code}"
+
+    def started_again(self) -> Child:
+        """Start the same command anew."""
+        return self._again(starts=self.starts + 1)
 
     def stop(self) -> None:
         """Ask it to stop, and kill it where it does not."""

@@ -29,6 +29,7 @@ LAB_WITHIN_SECONDS = 90.0
 WEB_WITHIN_SECONDS = 30.0
 WORKSPACE_WITHIN_SECONDS = 600.0
 LOOK_EVERY_SECONDS = 0.1
+RESTARTS = 5
 BYTECODE = "*.pyc\n__pycache__\n"
 
 
@@ -249,12 +250,20 @@ class Demo:
             time.sleep(LOOK_EVERY_SECONDS)
 
     def _check_children(self) -> None:
-        for child in self.children:
-            if not child.is_running:
+        """Start again what ended, as a service manager would; give up after a while.
+
+        Raises: ProcessFailed where the lab ended, or something ends again and again.
+        """
+        for position, child in enumerate(self.children):
+            if child.is_running:
+                continue
+            if child.name == "lab" or child.starts > RESTARTS:
                 raise ProcessFailed(
                     f"{child.name} ended. The end of {child.log_path}:\n"
                     + child.last_lines()
                 )
+            self.say(f"{child.name} ended ({child.ending}); starting it again.")
+            self.children[position] = child.started_again()
 
     def serve(self) -> None:
         """Stay until Ctrl-C, or until a child ends."""
