@@ -298,9 +298,8 @@ class WorkspaceViewSet(ApiViewSet):
     ) -> Snapshot | None:
         if "snapshot" not in asked:
             return None
-        snapshots = queries.snapshots_visible_to(self.user).filter(template=template)
         return _chosen(
-            snapshots,
+            template.snapshots.all(),
             word=f"snapshot of {template.name}",
             id_or_name=asked["snapshot"],
         )

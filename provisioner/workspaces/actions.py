@@ -74,7 +74,6 @@ def workspace_create(
         raise InvalidRequest(f"There is no purpose “{purpose}”.")
     if name:
         _check_name(name)
-    snapshot = _snapshot_to_clone(template, snapshot)
     with transaction.atomic():
         _one_request_at_a_time(by)
         earlier = _same_request(
@@ -82,6 +81,7 @@ def workspace_create(
         )
         if earlier is not None:
             return earlier
+        snapshot = _snapshot_to_clone(template, snapshot)
         workspace = _insert_workspace(
             owner=by,
             site=template.site,

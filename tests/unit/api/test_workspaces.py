@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
@@ -200,6 +201,15 @@ def test_a_template_without_snapshot_is_refused(
     }
 
 
+def test_a_deleted_snapshot_is_refused(as_alice: APIClient, snapshot: Snapshot) -> None:
+    gone = SnapshotFactory(template=snapshot.template, deleted_at=timezone.now())
+
+    response = as_alice.post(WORKSPACES, {"template": "main", "snapshot": gone.pk})
+
+    assert response.status_code == 409
+    assert response.json()["code"] == "snapshot_gone"
+
+
 def test_an_account_without_uid_is_refused(snapshot: Snapshot) -> None:
     visitor = UserFactory(uid=None, gid=None)
 
@@ -231,6 +241,19 @@ def test_the_same_key_answers_with_the_same_workspace(
     assert first.status_code == again.status_code == other.status_code == 202
     assert first.json()["id"] == again.json()["id"] != other.json()["id"]
     assert Operation.objects.count() == 2
+
+
+def test_the_same_key_answers_also_when_its_snapshot_is_gone(
+    as_alice: APIClient, snapshot: Snapshot
+) -> None:
+    asked = {"template": "main", "snapshot": snapshot.pk}
+    first = as_alice.post(WORKSPACES, asked, HTTP_IDEMPOTENCY_KEY="1").json()
+    Snapshot.objects.update(deleted_at=timezone.now())
+
+    again = as_alice.post(WORKSPACES, asked, HTTP_IDEMPOTENCY_KEY="1")
+
+    assert again.status_code == 202
+    assert again.json()["id"] == first["id"]
 
 
 def test_a_key_is_its_persons_own(
