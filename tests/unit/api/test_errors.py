@@ -10,7 +10,8 @@ import pytest
 from django.test import RequestFactory
 from rest_framework.test import APIClient
 
-from provisioner.api.errors import OTHER_CODES, REFUSAL_STATUS, server_error
+from provisioner.api.errors import OTHER_CODES, REFUSAL_STATUS
+from provisioner.urls import handler500
 from provisioner.workspaces.errors import ActionRefused
 
 
@@ -132,9 +133,16 @@ def test_the_answer_is_json_whatever_was_asked_for(
 
 
 def test_a_bug_of_ours_says_nothing_about_itself(rf: RequestFactory) -> None:
-    response = server_error(rf.get("/api/v1/workspaces"))
+    response = handler500(rf.get("/api/v1/workspaces"))
 
     assert response.status_code == 500
     body = json.loads(response.content)
     assert set(body) == {"detail", "code"}
     assert body["code"] == "internal_error"
+
+
+def test_a_bug_of_ours_is_a_page_for_people(rf: RequestFactory) -> None:
+    response = handler500(rf.get("/templates/"))
+
+    assert response.status_code == 500
+    assert response["Content-Type"].startswith("text/html")
