@@ -1,0 +1,272 @@
+"""The lab's ONTAP, driven by NetApp's own client, resource by resource."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from netapp_ontap import HostConnection, NetAppRestError
+from netapp_ontap.resources import (
+    Aggregate,
+    Cluster,
+    ExportPolicy,
+    ExportRule,
+    IpInterface,
+    Job,
+    Snapshot,
+    SnapshotPolicy,
+    Svm,
+    Volume,
+)
+
+from provisioner.lab.ontap.server import OntapConfig, OntapLab
+
+
+@pytest.fixture(scope="module")
+def client_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OntapLab]:
+    root = tmp_path_factory.mktemp("client-lab")
+    with OntapLab(OntapConfig(root, password="secret")) as lab:
+        yield lab
+
+
+@pytest.fixture
+def client(client_lab: OntapLab) -> Iterator[HostConnection]:
+    connection = HostConnection(
+        "127.0.0.1",
+        port=client_lab.port,
+        username="admin",
+        password="secret",
+        verify=str(client_lab.ca_file),
+        poll_interval=0.05,
+    )
+    connection.session.trust_env = False
+    with connection:
+        yield connection
+        clones_first = sorted(
+            Volume.get_collection(fields="clone,is_svm_root"),
+            key=lambda volume: not volume.clone.is_flexclone,
+        )
+        for volume in clones_first:
+            if not volume.is_svm_root:
+                volume.delete(force=True)
+        connection.session.close()
+
+
+def make_volume(name: str, **fields: object) -> Volume:
+    volume = Volume(
+        name=name,
+        svm={"name": "svm_dev"},
+        aggregates=[{"name": "aggr1"}],
+        guarantee={"type": "none"},
+        **fields,
+    )
+    volume.post(poll=True)
+    return volume
+
+
+def make_clone(name: str, parent: str, **fields: object) -> Volume:
+    clone = {"is_flexclone": True, "parent_volume": {"name": parent}}
+    clone.update(fields.pop("clone", {}))  # type: ignore[call-overload]
+    volume = Volume(name=name, svm={"name": "svm_dev"}, clone=clone, **fields)
+    volume.post(poll=True)
+    return volume
+
+
+pytestmark = pytest.mark.usefixtures("client")
+
+
+def test_cluster() -> None:
+    cluster = Cluster()
+    cluster.get(fields="version")
+    assert (cluster.version.generation, cluster.version.major) == (9, 16)
+
+
+def test_svm_aggregate_and_interface() -> None:
+    svm = Svm.find(name="svm_dev")
+    assert svm.state == "running"
+    svm.get(fields="*")
+    aggregate = Aggregate.find(name="aggr1", fields="space,node")
+    assert aggregate.space.block_storage.size > 0
+    (lif,) = IpInterface.get_collection(
+        **{"svm.name": "svm_dev", "services": "data_nfs"}, fields="ip.address"
+    )
+    assert lif.ip.address == "127.0.0.1"
+    policy = SnapshotPolicy.find(name="none", fields="name,svm.name")
+    policy.get()
+    assert policy.name == "none"
+
+
+def test_volume_lifecycle(client_lab: OntapLab) -> None:
+    volume = make_volume(
+        "v",
+        size=1 << 30,
+        nas={"path": "/v", "unix_permissions": "0750"},
+        comment="hello",
+    )
+    assert (client_lab.mount_root / "v").stat().st_mode & 0o777 == 0o750
+    volume.get(fields="nas,comment,size,space,svm")
+    assert (volume.nas.path, volume.comment, volume.size) == ("/v", "hello", 1 << 30)
+    volume.comment = "bye"
+    volume.patch(poll=True)
+    volume.nas = {"path": ""}
+    volume.patch(poll=True)
+    again = Volume.find(name="v", **{"svm.name": "svm_dev"})
+    assert again.comment == "bye"
+    again.get(fields="nas.path")
+    assert "nas" not in again.to_dict()
+    assert Volume.count_collection(name="v*") == 1
+    volume.delete(poll=True, force=True, return_timeout=30)
+    assert Volume.find(name="v") is None
+
+
+def test_hydrated_post() -> None:
+    volume = Volume(
+        name="h",
+        svm={"name": "svm_dev"},
+        aggregates=[{"name": "aggr1"}],
+        guarantee={"type": "none"},
+    )
+    volume.post(hydrate=True, return_timeout=30, return_records=True)
+    assert volume.state == "online"
+
+
+def test_pages() -> None:
+    for number in range(5):
+        make_volume(f"p{number}")
+    found = Volume.get_collection(fields="name,nas.path", max_records=2, name="p*")
+    assert [volume.name for volume in found] == [f"p{n}" for n in range(5)]
+
+
+def test_clone_and_split(client_lab: OntapLab) -> None:
+    template = make_volume("t", nas={"path": "/t"})
+    (client_lab.mount_root / "t" / "file").write_text("x")
+    snapshot = Snapshot(template.uuid, name="s", comment="c")
+    snapshot.post(poll=True)
+    clone = make_clone(
+        "c",
+        "t",
+        clone={"parent_snapshot": {"name": "s"}},
+        nas={"path": "/c", "uid": 1001, "gid": 1002},
+        guarantee={"type": "none"},
+        comment="mine",
+    )
+    file = client_lab.mount_root / "c" / "file"
+    assert file.read_text() == "x"
+    if os.geteuid() == 0:
+        assert (file.stat().st_uid, file.stat().st_gid) == (1001, 1002)
+    with pytest.raises(NetAppRestError, match="has not expired or is locked"):
+        snapshot.delete(poll=True)
+    with pytest.raises(NetAppRestError, match="one or more clones"):
+        template.delete(poll=True)
+    clone.clone = {"split_initiated": True}
+    clone.nas = {"path": "/moved"}
+    clone.patch(poll=True, return_timeout=15)
+    for _ in range(100):
+        clone.get(fields="clone")
+        if not clone.clone.is_flexclone:
+            break
+    snapshot.delete(poll=True)
+    assert (client_lab.mount_root / "moved" / "file").read_text() == "x"
+
+
+def test_clone_refusals() -> None:
+    make_volume("t")
+    with pytest.raises(NetAppRestError) as raised:
+        make_clone("c", "t", nas={"uid": 0, "gid": 0})
+    assert raised.value.response_body["error"]["code"] == "13565983"
+    with pytest.raises(NetAppRestError) as raised:
+        make_clone("c", "t", size=1 << 30)
+    assert raised.value.response_body["error"]["code"] == "918247"
+
+
+def test_snapshots_and_restore(client_lab: OntapLab) -> None:
+    volume = make_volume("v", nas={"path": "/v"})
+    file = client_lab.mount_root / "v" / "file"
+    file.write_text("then")
+    Snapshot(volume.uuid, name="s").post(poll=True)
+    file.write_text("now")
+    found = Snapshot.find(volume.uuid, name="s")
+    for listed in Snapshot.get_collection(volume.uuid):
+        listed.get()
+        assert listed.name == "s"
+        assert listed.create_time
+        assert "owners" not in listed.to_dict()
+    restored = Volume(uuid=volume.uuid)
+    query = {"restore_to.snapshot.name": "s", "restore_to.snapshot.uuid": found.uuid}
+    restored.patch(poll=True, **query)
+    assert file.read_text() == "then"
+    found.name = "t"
+    found.patch(poll=True)
+    found.delete(poll=True)
+    assert Snapshot.find(volume.uuid, name="t") is None
+
+
+def test_offline_and_online(client_lab: OntapLab) -> None:
+    volume = make_volume("v", nas={"path": "/v"})
+    volume.state = "offline"
+    volume.patch(poll=True)
+    assert not (client_lab.mount_root / "v").exists()
+    volume.state = "online"
+    volume.patch(poll=True)
+    volume.get()
+    assert volume.state == "online"
+
+
+def test_export_policies() -> None:
+    rule = {
+        "clients": [{"match": "10.0.0.0/24"}],
+        "ro_rule": ["sys"],
+        "rw_rule": ["sys"],
+        "superuser": ["none"],
+    }
+    policy = ExportPolicy(name="p", svm={"name": "svm_dev"}, rules=[rule])
+    policy.post()
+    found = ExportPolicy.find(name="p")
+    assert found.rules[0].clients[0].match == "10.0.0.0/24"
+    added = ExportRule(
+        found.id, clients=[{"match": "10.1.1.1"}], ro_rule=["any"], rw_rule=["any"]
+    )
+    added.post(hydrate=True)
+    assert len(list(ExportRule.get_collection(found.id))) == 2
+    ExportRule(found.id, index=2).delete()
+    volume = make_volume("v", nas={"export_policy": {"name": "p"}})
+    with pytest.raises(NetAppRestError) as raised:
+        found.delete()
+    assert raised.value.response_body["error"]["code"] == "1703945"
+    volume.delete(poll=True, force=True)
+    found.delete()
+    assert ExportPolicy.find(name="p") is None
+
+
+def test_jobs() -> None:
+    make_volume("v")
+    jobs = list(Job.get_collection(description="*name=v", fields="*"))
+    assert jobs[-1].state == "success"
+    jobs[-1].get()
+    assert jobs[-1].end_time
+
+
+def test_a_duplicate_name_is_an_error_with_its_code() -> None:
+    make_volume("v")
+    with pytest.raises(NetAppRestError) as raised:
+        make_volume("v")
+    assert raised.value.status_code == 409
+    assert raised.value.response_body["error"]["code"] == "917526"
+
+
+def test_wrong_password(client_lab: OntapLab) -> None:
+    stranger = HostConnection(
+        "127.0.0.1",
+        port=client_lab.port,
+        username="admin",
+        password="wrong",
+        verify=str(client_lab.ca_file),
+    )
+    stranger.session.trust_env = False
+    with stranger, pytest.raises(NetAppRestError) as raised:
+        Cluster().get()
+    stranger.session.close()
+    assert raised.value.status_code == 401
+    assert Path(client_lab.ca_file).exists()
