@@ -228,7 +228,7 @@ SPECTACULAR_SETTINGS = {
 API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90)
 # Our own token model takes the place of knox's; its migrations would still create
 # a table that nothing uses and that refers to our users.
-KNOX_TOKEN_MODEL = "accounts.ApiToken"
+KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 - the name of a model
 MIGRATION_MODULES = {"knox": None}
 REST_KNOX = {
     "TOKEN_TTL": dt.timedelta(days=API_TOKEN_DAYS),
@@ -262,7 +262,8 @@ WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16)
 # How long a step is tried again after transient failures before it fails.
 STEP_GIVE_UP_SECONDS = env.float("STEP_GIVE_UP_SECONDS", default=1800.0)
 
-LOG_DIR = VAR_DIR / "logs"  # build logs, one file each; they outlive workspaces
+# Build logs, one file each: workers write them, pages read them, wherever they run.
+LOG_DIR = Path(env.str("LOG_DIR", default=str(VAR_DIR / "logs"))).resolve()
 
 # --- logs
 

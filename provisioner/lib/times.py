@@ -10,7 +10,7 @@ DAY = 24 * HOUR
 
 
 def duration_text(seconds: float) -> str:
-    """Return a duration in its two largest units: "0.4 s", "3 min 20 s", "2 h 5 min"."""
+    """Return a duration in its two largest units: "0.4 s", "3 min 20 s", "2 h"."""
     if seconds < 9.95:
         return f"{max(seconds, 0):.1f} s"
     whole = round(seconds)

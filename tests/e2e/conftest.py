@@ -1,0 +1,90 @@
+"""A browser, a web server and a worker: the parts of a person's journey."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from playwright.sync_api import Browser, Page, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from provisioner.accounts.models import User
+from provisioner.demo.processes import Child, manage
+from tests.factories import PASSWORD
+from tests.lab import Lab
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# A page waits for real work here: clones, flushes, builds.
+SETTLED_WITHIN_MS = 60_000
+
+
+@pytest.fixture
+def worker(lab: Lab, jobs_emptied: None, tmp_path: Path) -> Iterator[Child]:
+    """A worker in a process of its own, as in production."""
+    child = Child(
+        "worker",
+        manage("worker"),
+        log_dir=tmp_path,
+        environment={
+            "DATABASE_NAME": connection.settings_dict["NAME"],
+            "ONTAP_PASSWORD": lab.ontap["password"],
+            "P4PASSWD": lab.perforce["password"],
+            "LOG_DIR": str(lab.root / "logs"),
+        },
+    )
+    yield child
+    child.stop()
+
+
+@pytest.fixture
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium.
+
+    One per test: Playwright keeps an event loop in the test's thread, and other
+    fixtures want to run theirs there.
+    """
+    found = [path for name in CHROMIUM_NAMES if (path := shutil.which(name))]
+    if not found:
+        pytest.skip("There is no Chromium on this machine.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=found[0],
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield browser
+        browser.close()
+
+
+SignIn = Callable[..., Page]
+
+
+@pytest.fixture
+def sign_in(chromium: Browser, live_server: LiveServer) -> Iterator[SignIn]:
+    """Sign a person in with a browser of their own; complaints fail the test."""
+    complaints: list[str] = []
+
+    def complain(text: str) -> None:
+        complaints.append(text)
+
+    def sign_in(user: User, *, scripts: bool = True) -> Page:
+        context = chromium.new_context(
+            base_url=live_server.url, java_script_enabled=scripts
+        )
+        context.set_default_timeout(SETTLED_WITHIN_MS)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complain(str(error)))
+        page.on(
+            "console",
+            lambda said: complain(said.text) if said.type == "error" else None,
+        )
+        page.goto("/")
+        page.get_by_label("Username").fill(user.username)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        return page
+
+    yield sign_in
+    assert complaints == []

@@ -1,0 +1,118 @@
+"""A person's way from signing in to giving a workspace back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from provisioner.accounts.models import User
+from provisioner.demo import depot
+from provisioner.demo.processes import Child
+from provisioner.workspaces.models import Template, Workspace
+from tests.e2e.conftest import SETTLED_WITHIN_MS, SignIn
+from tests.factories import UserFactory
+from tests.lab import Lab
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+expect.set_options(timeout=SETTLED_WITHIN_MS)
+
+
+def expect_state(page: Page, word: str) -> None:
+    expect(page.locator("h1 + .state")).to_have_text(word)
+
+
+def build(page: Page, template: Template) -> None:
+    """Build the template as its administrator does, and wait for the snapshot."""
+    page.get_by_role("link", name="Templates", exact=True).click()
+    page.get_by_role("link", name=template.name, exact=True).click()
+    page.get_by_role("button", name="Build the newest change").click()
+    expect_state(page, "Ready")
+
+
+def get_workspace(page: Page) -> Workspace:
+    """Click the one button, and wait for what it promises."""
+    page.get_by_role("button", name="Get a workspace").click()
+    expect_state(page, "Ready")
+    return Workspace.objects.latest("created_at")
+
+
+def retire(page: Page) -> None:
+    page.get_by_role("link", name="Retire", exact=True).click()
+    page.get_by_role("button", name="Retire").click()
+
+
+def test_from_a_template_to_a_workspace_and_back(
+    sign_in: SignIn, lab_template: Template, worker: Child, alice: User, admin: User
+) -> None:
+    # The administrator builds the template and reads the log.
+    page = sign_in(admin)
+    build(page, lab_template)
+    expect(page.get_by_text("What you get")).to_be_visible()
+    page.get_by_role("link", name="Log", exact=True).click()
+    expect(page.get_by_label("Output of the build")).to_contain_text("built")
+
+    # Alice gets a workspace, and sees it become ready without reloading anything.
+    page = sign_in(alice)
+    expect(page.get_by_text("You have no workspace yet")).to_be_visible()
+    page.get_by_role("button", name="Get a workspace").click()
+    page.evaluate("window.isStillTheSamePage = true")
+    expect_state(page, "Ready")
+    assert page.evaluate("window.isStillTheSamePage")
+    workspace = Workspace.objects.get()
+    expect(page.get_by_text(f"cd {workspace.path}")).to_be_visible()
+    pin = workspace.snapshot
+    expect(page.get_by_text(f"{pin.have_count} files, digest")).to_be_visible()
+    assert (workspace.path / "src" / "file1.txt").is_file()
+    assert (workspace.path / "out" / "all").is_file()
+
+    # She leaves something behind, so that it is not taken back unasked.
+    Path(workspace.path / "notes.txt").write_text("Do not lose me.\n")
+    retire(page)
+    expect(page.get_by_text("It was not retired")).to_be_visible()
+    page.get_by_role("link", name="Retire again").click()
+    expect(page.get_by_text("notes.txt")).to_be_visible()
+    page.get_by_label("Discard what is listed here, for good").check()
+    page.get_by_role("button", name="Retire").click()
+    expect_state(page, "Retired")
+    assert not workspace.path.exists()
+    page.get_by_role("link", name="My workspaces").first.click()
+    expect(page.get_by_text("You have no workspace yet")).to_be_visible()
+
+
+def test_the_same_without_scripts(
+    sign_in: SignIn, lab_template: Template, worker: Child, alice: User, admin: User
+) -> None:
+    build(sign_in(admin, scripts=False), lab_template)
+    page = sign_in(alice, scripts=False)
+    workspace = get_workspace(page)
+    expect(page.get_by_text(f"cd {workspace.path}")).to_be_visible()
+    expect(page.locator("button.copy:visible")).to_have_count(0)
+    retire(page)
+    expect_state(page, "Retired")
+    assert not workspace.path.exists()
+
+
+def test_a_failure_is_explained_and_tried_again(
+    sign_in: SignIn, lab_template: Template, worker: Child, admin: User, lab: Lab
+) -> None:
+    build(sign_in(admin), lab_template)
+    dave = UserFactory(username="dave")
+    page = sign_in(dave)
+    page.get_by_role("button", name="Get a workspace").click()
+    expect_state(page, "Failed")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "Perforce does not know the user dave"
+    )
+
+    p4 = lab.as_admin()
+    try:
+        depot.create_p4_user(p4, user="dave", password="lab-password")
+    finally:
+        p4.disconnect()
+    page.get_by_role("button", name="Try again").click()
+    expect_state(page, "Ready")
+    retire(page)
+    expect_state(page, "Retired")
