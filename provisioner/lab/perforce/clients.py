@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from provisioner.lab.perforce import paths
 from provisioner.lab.perforce.database import Database
@@ -44,12 +44,14 @@ class Client:
         """Return the pattern of all its files in client syntax."""
         return f"//{self.name}/..."
 
+    @cached_property
+    def _local_prefix(self) -> str:
+        return "" if self.root == "null" else self.root.rstrip("/") + "/"
+
     def local_path(self, client_path: str) -> str:
         """Return where a file lies on the client's machine."""
         relative = client_path[len(self.name) + 3 :]
-        if self.root == "null":
-            return paths.unescape(relative)
-        return f"{self.root.rstrip('/')}/{paths.unescape(relative)}"
+        return self._local_prefix + paths.unescape(relative)
 
     def local_pattern(self, client_pattern: str) -> str:
         """Return a client pattern over local names, escapes removed."""

@@ -248,18 +248,22 @@ def _seconds(match: re.Match[str]) -> int:
 # --- looking up revisions
 
 
-def revisions_at(database: Database, files: FileSet) -> list[Revision]:
+def revisions_at(
+    database: Database, files: FileSet, *, maps_itself: bool = False
+) -> list[Revision]:
     """Return, by path, the one revision of each file at the set's upper point.
 
     Deleted revisions are there too. With a range, files whose latest revision up to
-    the upper end lies before its lower end are left out.
+    the upper end lies before its lower end are left out. Who `maps_itself` puts each
+    path through the view anyway; of a whole client it gets all that may be mapped.
     """
     found: list[Revision] = []
     for prefix in files.prefixes:
         revisions: Iterable[Revision] = map(
             Revision._make, _rows_at(database, files, prefix)
         )
-        if not _is_covered_by(files, prefix):
+        is_all = files.pattern == prefix + "..." and not files.in_client_syntax
+        if not (is_all or (maps_itself and files.is_whole_client)):
             revisions = filter(lambda r: files.has_depot_path(r.path), revisions)
         if files.lower is not None:
             revisions = filter(lambda r: _is_above(r, files.lower), revisions)
@@ -268,16 +272,6 @@ def revisions_at(database: Database, files: FileSet) -> list[Revision]:
             revisions = [r for r in revisions if access.allows("read", r.path)]
         found.extend(revisions)
     return found
-
-
-def _is_covered_by(files: FileSet, prefix: str) -> bool:
-    """Tell if everything below a prefix is in the set.
-
-    Of a whole client it is taken as such: whoever asks maps each path anyway.
-    """
-    return files.is_whole_client or (
-        not files.in_client_syntax and files.pattern == prefix + "..."
-    )
 
 
 def _rows_at(

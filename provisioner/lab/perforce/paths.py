@@ -25,6 +25,8 @@ def escape(name: str) -> str:
 
 def unescape(name: str) -> str:
     """Return the file name behind an escaped one."""
+    if "%" not in name:
+        return name
     return _ESCAPED.sub(lambda match: _UNESCAPES[match[0].upper()], name)
 
 

@@ -143,6 +143,7 @@ def fstat(request: Request) -> None:
     database = request.state.database
     client = request.find_client()
     opened = opened_by(database, client=client.name) if client else {}
+    elsewhere = _opened_elsewhere(request)
     fields = request.options.get("T", "").replace(",", " ").split()
     for wanted in file_sets(request):
         haves = (
@@ -157,6 +158,7 @@ def fstat(request: Request) -> None:
                 continue
             found = True
             record = _fstat_record(request, path, revision, client, haves, item)
+            record |= _others(elsewhere.get(path, []))
             if fields:
                 record = {k: v for k, v in record.items() if k in fields}
             if request.is_tagged:
@@ -233,16 +235,21 @@ def _fstat_record(
     wants_digest = "l" in request.options.get("O", "")
     if wants_digest and revision is not None and not revision.is_deleted:
         record |= {"fileSize": revision.size, "digest": revision.digest}
-    record |= _others(request, path)
     return record
 
 
-def _others(request: Request, path: str) -> dict[str, Value]:
-    rows = request.state.database.rows(
-        "SELECT user, client, action, change FROM opened WHERE path=? AND client<>?",
-        path,
+def _opened_elsewhere(request: Request) -> dict[str, list[tuple[object, ...]]]:
+    """Return by depot path who else has files open, as user, client, action, change."""
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for path, *row in request.state.database.rows(
+        "SELECT path, user, client, action, change FROM opened WHERE client<>?",
         request.client_name,
-    )
+    ):
+        found.setdefault(str(path), []).append(tuple(row))
+    return found
+
+
+def _others(rows: list[tuple[object, ...]]) -> dict[str, Value]:
     record: dict[str, Value] = {}
     for index, (user, client, action, change) in enumerate(rows):
         record[f"otherOpen{index}"] = f"{user}@{client}"

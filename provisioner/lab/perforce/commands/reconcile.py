@@ -6,6 +6,7 @@ Deletes and adds are not paired into moves.
 from __future__ import annotations
 
 import posixpath
+from dataclasses import replace
 
 from provisioner.lab.perforce import filetypes, paths
 from provisioner.lab.perforce.clients import Client
@@ -21,11 +22,13 @@ from provisioner.lab.perforce.filespec import (
     FileSet,
     Have,
     Opened,
+    Point,
     file_sets,
     find_head,
     find_revision,
     have_in,
     opened_by,
+    revisions_at,
 )
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.wire import Value
@@ -106,8 +109,13 @@ def _edits_and_deletes(
     database = request.state.database
     busy = opened_by(database, client=client.name)
     candidates: list[tuple[Have, str]] = []
+    had = replace(wanted, upper=Point(kind="client", name=client.name), access=None)
+    revisions = {r.path: r for r in revisions_at(database, had)}
     for have in have_in(database, wanted, client=client.name):
-        revision = find_revision(database, path=have.path, number=have.revision)
+        # A file had from outside the view is in the set by its place alone.
+        revision = revisions.get(have.path) or find_revision(
+            database, path=have.path, number=have.revision
+        )
         if have.path in busy or revision is None:
             continue
         variables: dict[str, Value] = {

@@ -98,8 +98,9 @@ class Plan:
         database = request.state.database
         self.opened: list[Opened] = []
         self.outside_view = False
-        revisions = revisions_at(database, wanted)
-        self.found = any(not revision.is_deleted for revision in revisions)
+        revisions = revisions_at(database, wanted, maps_itself=True)
+        # There is something to be up to date with, were it only a deletion.
+        self.found = wanted.upper.kind == "none"
         targets = self._targets(revisions)
         haves = {
             have.path: have for have in have_in(database, wanted, client=client.name)
@@ -164,7 +165,9 @@ class Plan:
             place = to_client(revision.path)
             if place is None:
                 self.outside_view = True
-            elif not revision.is_deleted:
+                continue
+            self.found = True
+            if not revision.is_deleted:
                 targets[revision.path] = (revision, place)
         if self._client.view.has_overlays:
             targets = self._without_overlaid(targets)
