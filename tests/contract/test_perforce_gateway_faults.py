@@ -23,6 +23,7 @@ from provisioner.gateways.errors import (
     AuthFailed,
     Busy,
     GatewayError,
+    Refused,
     Unreachable,
 )
 from provisioner.gateways.perforce.connection import TicketHolder, connected
@@ -196,6 +197,15 @@ def test_many_threads_share_a_gateway(lab_perforce: PerforceScene) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, names)) == [len(FILES)] * 8
+
+
+def test_a_charset_that_is_none_is_refused(lab_perforce: PerforceScene) -> None:
+    account = replace(lab_perforce.account, charset="no-such-charset")
+
+    with pytest.raises(Refused) as caught:
+        P4PerforceGateway(account).latest_change(("//...",))
+
+    assert "charset" in caught.value.sentence
 
 
 # --- a server that takes tickets alone

@@ -20,7 +20,12 @@ from typing import Any
 
 from P4 import P4, OutputHandler, P4Exception
 
-from provisioner.gateways.errors import AuthFailed, GatewayError, Unreachable
+from provisioner.gateways.errors import (
+    AuthFailed,
+    GatewayError,
+    Refused,
+    Unreachable,
+)
 from provisioner.gateways.perforce import trust
 from provisioner.gateways.perforce.errors import (
     NEEDS_LOGIN,
@@ -119,7 +124,7 @@ def connected(
 ) -> Iterator[Connection]:
     """Connect for the length of a with block, in the calling thread.
 
-    Raises: Unreachable, AuthFailed.
+    Raises: Unreachable, Refused (unknown charset).
     """
     library = _library(account, client=client)
     if account.port.startswith("ssl"):
@@ -247,7 +252,10 @@ class Connection:
 
 
 def _library(account: PerforceAccount, *, client: str) -> Any:
-    """Return the library's object, told everything so that it asks the host nothing."""
+    """Return the library's object, told everything so that it asks the host nothing.
+
+    Raises: Refused for an unknown charset.
+    """
     library = P4()
     library.p4enviro_file = _NOWHERE
     library.cwd = "/"
@@ -258,8 +266,15 @@ def _library(account: PerforceAccount, *, client: str) -> Any:
     library.port = account.port
     library.user = account.user
     library.client = client
-    library.charset = account.charset
     library.password = account.password
+    try:
+        library.charset = account.charset
+    except P4Exception as error:
+        raise Refused(
+            f"{account.charset!r} is not a charset that Perforce knows.",
+            system="perforce",
+            operation="connect",
+        ) from error
     return library
 
 
