@@ -132,9 +132,22 @@ def _attempt(context: JobContext, step: Step) -> None:
         _settle_success(step, result)
 
 
+def _locked(operation_id: int) -> Operation:
+    """Return an operation, with what its next steps need, locked for the transaction."""
+    return (
+        Operation.objects.select_for_update(of=("self",))
+        .select_related(
+            "workspace__site__perforce_server",
+            "template__site__perforce_server",
+            "requested_by",
+        )
+        .get(pk=operation_id)
+    )
+
+
 def _settle_success(step: Step, result: dict[str, object]) -> None:
     with transaction.atomic():
-        operation = Operation.objects.select_for_update().get(pk=step.operation_id)
+        operation = _locked(step.operation_id)
         try:
             states.finish_step(step, result=result)
         except StateChanged:
@@ -146,11 +159,7 @@ def _settle_success(step: Step, result: dict[str, object]) -> None:
 def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) -> None:
     """End the step and its operation, and say on its subject why."""
     with transaction.atomic():
-        operation = (
-            Operation.objects.select_for_update(of=("self",))
-            .select_related("workspace", "template")
-            .get(pk=step.operation_id)
-        )
+        operation = _locked(step.operation_id)
         try:
             states.fail_step(step, code=code, message=message)
         except StateChanged:
@@ -190,7 +199,9 @@ def advance(operation: Operation) -> None:
 
     Call it inside the transaction that settled a step, with the operation locked.
     """
-    steps = list(operation.steps.select_related("operation"))
+    steps = list(operation.steps.order_by("position"))
+    for step in steps:
+        step.operation = operation  # it is at hand, with its site
     for step in workflow.ready_to_start(operation, steps):
         defer_step(operation, step)
     if all(step.state in (Step.State.DONE, Step.State.SKIPPED) for step in steps):
@@ -260,7 +271,7 @@ def sweep_steps(timestamp: int) -> None:
         state__in=in_flight, operation__state=Operation.State.RUNNING
     ).select_related("operation__workspace__site", "operation__template__site"):
         with transaction.atomic():
-            operation = Operation.objects.select_for_update().get(pk=step.operation_id)
+            operation = _locked(step.operation_id)
             step.refresh_from_db(fields=["state", "job_id"])
             if step.state not in in_flight or alive.filter(pk=step.job_id).exists():
                 continue
