@@ -346,6 +346,33 @@ def revisions_in(database: Database, files: FileSet) -> Iterator[Revision]:
                 yield revision
 
 
+def changes_in(database: Database, files: FileSet) -> set[int]:
+    """Return the changes that made the revisions of a set."""
+    kinds = {point.kind for point in (files.lower, files.upper) if point is not None}
+    if not kinds <= {"head", "change"}:
+        return {revision.change for revision in revisions_in(database, files)}
+    lowest = files.lower.number if files.lower else 0
+    highest = files.upper.number if files.upper.kind == "change" else _NO_LIMIT
+    found: set[int] = set()
+    for prefix in files.prefixes:
+        rows = database.rows(
+            "SELECT path, change FROM revisions"
+            " WHERE path>=? AND path<? AND change BETWEEN ? AND ?",
+            *(prefix, prefix + paths.AFTER_ALL, lowest, highest),
+        )
+        is_all = files.pattern == prefix + "..." and not files.in_client_syntax
+        found.update(
+            int(str(change))
+            for path, change in rows
+            if (is_all or files.has_depot_path(str(path)))
+            and (files.access is None or files.access.allows("read", str(path)))
+        )
+    return found
+
+
+_NO_LIMIT = 2**62
+
+
 def find_head(database: Database, *, path: str) -> Revision | None:
     """Return the newest revision of a depot file; None if it never existed."""
     row = database.execute(

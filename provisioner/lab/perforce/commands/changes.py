@@ -16,11 +16,10 @@ from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import (
     OPENED_COLUMNS,
     REVISION_COLUMNS,
-    FileSet,
     Opened,
     Revision,
+    changes_in,
     file_sets,
-    revisions_in,
 )
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
@@ -37,7 +36,7 @@ def changes(request: Request) -> None:
     if request.args:
         chosen: set[int] = set()
         for wanted in file_sets(request):
-            chosen |= _changes_of(request, wanted)
+            chosen |= changes_in(request.state.database, wanted)
     order = "ASC" if request.has("r") else "DESC"
     limit = request.number("m", default=0)
     found = 0
@@ -72,22 +71,6 @@ def _conditions(request: Request) -> tuple[str, list[object]]:
         conditions.append("change>=?")
         parameters.append(request.number("e", default=0))
     return (" WHERE " + " AND ".join(conditions) if conditions else ""), parameters
-
-
-def _changes_of(request: Request, wanted: FileSet) -> set[int]:
-    """Return the changes that made the revisions of a set, submitted ones only."""
-    database = request.state.database
-    if wanted.pattern in ("//...",) and wanted.upper.kind in ("head", "change"):
-        low = wanted.lower.number if wanted.lower else 0
-        high = wanted.upper.number if wanted.upper.kind == "change" else 2**62
-        rows = database.rows(
-            "SELECT change FROM changes WHERE status='submitted'"
-            " AND change BETWEEN ? AND ?",
-            low,
-            high,
-        )
-        return {int(str(row[0])) for row in rows}
-    return {revision.change for revision in revisions_in(database, wanted)}
 
 
 def _list_change(request: Request, row: tuple[object, ...]) -> None:
