@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from playwright.sync_api import Browser, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
@@ -56,6 +56,8 @@ def chromium() -> Iterator[Browser]:
         )
         yield browser
         browser.close()
+        # Where a loop runs, Django keeps connections apart from the thread's own.
+        connections.close_all()
 
 
 SignIn = Callable[..., Page]
