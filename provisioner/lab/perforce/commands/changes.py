@@ -13,16 +13,11 @@ from provisioner.lab.perforce.commands.forms import (
     refused,
 )
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.filespec import (
-    OPENED_COLUMNS,
-    REVISION_COLUMNS,
-    Opened,
-    Revision,
-    changes_in,
-    file_sets,
-)
+from provisioner.lab.perforce.filespec import file_sets
+from provisioner.lab.perforce.holdings import OPENED_COLUMNS, Opened
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.revisions import REVISION_COLUMNS, Revision, changes_in
 from provisioner.lab.perforce.specs import CHANGE, Fields
 from provisioner.lab.perforce.wire import Value
 

@@ -8,19 +8,15 @@ from provisioner.lab.perforce import filetypes, paths
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.forms import day
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.filespec import (
-    FileSet,
-    Have,
-    Opened,
+from provisioner.lab.perforce.filespec import FileSet, file_sets
+from provisioner.lab.perforce.holdings import Have, Opened, have_in, opened_by
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.revisions import (
     Revision,
-    file_sets,
     find_head,
-    have_in,
-    opened_by,
     revisions_at,
     revisions_in,
 )
-from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.wire import Value
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from provisioner.lab.perforce import filetypes
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.content import NewContent
-from provisioner.lab.perforce.filespec import Opened
+from provisioner.lab.perforce.holdings import Opened
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.wire import Message

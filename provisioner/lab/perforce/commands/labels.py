@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from provisioner.lab.perforce.commands.forms import day, form_date, read_form, refused
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.filespec import file_sets, have_in, revisions_at
+from provisioner.lab.perforce.filespec import file_sets
+from provisioner.lab.perforce.holdings import have_in
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.paths import pattern_matches
 from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.revisions import revisions_at
 from provisioner.lab.perforce.specs import GROUP, LABEL, Fields, SpecDefinition
 from provisioner.lab.perforce.specstore import (
     StoredSpec,

@@ -18,19 +18,10 @@ from provisioner.lab.perforce.commands.opening import (
     target_change,
 )
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.filespec import (
-    FileSet,
-    Have,
-    Opened,
-    Point,
-    file_sets,
-    find_head,
-    find_revision,
-    have_in,
-    opened_by,
-    revisions_at,
-)
+from provisioner.lab.perforce.filespec import FileSet, Point, file_sets
+from provisioner.lab.perforce.holdings import Have, Opened, have_in, opened_by
 from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.revisions import find_head, find_revision, revisions_at
 from provisioner.lab.perforce.wire import Value
 
 

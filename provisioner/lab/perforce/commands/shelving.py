@@ -21,16 +21,11 @@ from provisioner.lab.perforce.commands.opening import (
 )
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.sync import send_file
-from provisioner.lab.perforce.filespec import (
-    FileSet,
-    Opened,
-    Revision,
-    find_have,
-    opened_by,
-    parse_file_argument,
-)
+from provisioner.lab.perforce.filespec import FileSet, parse_file_argument
+from provisioner.lab.perforce.holdings import Opened, find_have, opened_by
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.revisions import Revision
 from provisioner.lab.perforce.specs import CHANGE
 from provisioner.lab.perforce.wire import Value
 

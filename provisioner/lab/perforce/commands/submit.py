@@ -16,15 +16,11 @@ from provisioner.lab.perforce.commands.forms import read_form
 from provisioner.lab.perforce.commands.intake import Sent, take_content
 from provisioner.lab.perforce.commands.opening import check_writeable
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.filespec import (
-    Opened,
-    Revision,
-    file_sets,
-    find_head,
-    opened_by,
-)
+from provisioner.lab.perforce.filespec import file_sets
+from provisioner.lab.perforce.holdings import Opened, opened_by
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.revisions import Revision, find_head
 from provisioner.lab.perforce.specs import CHANGE
 from provisioner.lab.perforce.wire import Value
 

@@ -9,20 +9,17 @@ from typing import NamedTuple
 from provisioner.lab.perforce import filetypes
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.filespec import (
-    FileSet,
+from provisioner.lab.perforce.filespec import FileSet, file_sets
+from provisioner.lab.perforce.holdings import (
     Have,
     Opened,
-    Revision,
-    file_sets,
     find_have,
-    find_revision,
     have_in,
     opened_by,
-    revisions_at,
 )
 from provisioner.lab.perforce.messages import NotInLab
 from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.revisions import Revision, find_revision, revisions_at
 from provisioner.lab.perforce.wire import Value
 
 

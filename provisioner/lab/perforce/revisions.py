@@ -1,0 +1,177 @@
+# ruff: noqa: S608 - statements are composed of our own constants; values are bound
+"""Revisions of depot files, and looking them up by file set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from provisioner.lab.perforce import paths
+from provisioner.lab.perforce.database import Database
+from provisioner.lab.perforce.filespec import FileSet, Point
+from provisioner.lab.perforce.messages import CommandError
+
+
+class Revision(NamedTuple):
+    """One revision of one depot file; times are seconds since the epoch."""
+
+    path: str
+    revision: int
+    change: int
+    action: str
+    type: str
+    time: int
+    modified: int
+    digest: str
+    size: int
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.action in ("delete", "move/delete", "purge", "archive")
+
+
+REVISION_COLUMNS = "path, revision, change, action, type, time, modified, digest, size"
+
+
+def revisions_at(
+    database: Database, files: FileSet, *, maps_itself: bool = False
+) -> list[Revision]:
+    """Return, by path, the one revision of each file at the set's upper point.
+
+    Deleted revisions are there too. With a range, files whose latest revision up to
+    the upper end lies before its lower end are left out. Who `maps_itself` puts each
+    path through the view anyway; of a whole client it gets all that may be mapped.
+    """
+    found: list[Revision] = []
+    for prefix in files.prefixes:
+        revisions: Iterable[Revision] = map(
+            Revision._make, _rows_at(database, files, prefix)
+        )
+        is_all = files.pattern == prefix + "..." and not files.in_client_syntax
+        if not (is_all or (maps_itself and files.is_whole_client)):
+            revisions = filter(lambda r: files.has_depot_path(r.path), revisions)
+        if files.lower is not None:
+            revisions = filter(lambda r: _is_above(r, files.lower), revisions)
+        access = files.access
+        if access is not None:
+            revisions = [r for r in revisions if access.allows("read", r.path)]
+        found.extend(revisions)
+    return found
+
+
+def _rows_at(
+    database: Database, files: FileSet, prefix: str
+) -> Iterable[tuple[Any, ...]]:
+    point = files.upper
+    span = (prefix, prefix + paths.AFTER_ALL)
+    if point.kind == "none":
+        return ()
+    if point.kind in ("client", "label"):
+        table = "have" if point.kind == "client" else "label_files"
+        columns = ", ".join(f"r.{name}" for name in REVISION_COLUMNS.split(", "))
+        return database.execute(
+            f"SELECT {columns} FROM {table} h CROSS JOIN revisions r"
+            f" ON r.path=h.path AND r.revision=h.revision"
+            f" WHERE h.{'client' if table == 'have' else 'label'}=?"
+            " AND h.path>=? AND h.path<?",
+            point.name,
+            *span,
+        )
+    if point.kind == "shelf":
+        return database.execute(
+            "SELECT path, max(revision, 1), change, action, type, modified, modified,"
+            " digest, size FROM shelved WHERE change=? AND path>=? AND path<?",
+            point.number,
+            *span,
+        )
+    if point.kind == "number":
+        return database.execute(
+            f"SELECT {REVISION_COLUMNS} FROM revisions"
+            " WHERE path>=? AND path<? AND revision=?",
+            *span,
+            point.number,
+        )
+    condition, limit = "", list[int]()
+    if point.kind != "head":
+        column = "change" if point.kind == "change" else "time"
+        condition, limit = f" AND {column}<=?", [point.number]
+    # With max(), SQLite takes the other columns from the row that has it.
+    return database.execute(
+        f"SELECT {REVISION_COLUMNS.replace('revision', 'max(revision)')}"
+        f" FROM revisions WHERE path>=? AND path<?{condition} GROUP BY path",
+        *span,
+        *limit,
+    )
+
+
+def _is_above(revision: Revision, lower: Point | None) -> bool:
+    if lower is None or lower.kind == "none":
+        return True
+    if lower.kind == "change":
+        return revision.change >= lower.number
+    if lower.kind == "date":
+        return revision.time >= lower.number
+    if lower.kind == "number":
+        return revision.revision >= lower.number
+    raise CommandError(6242)
+
+
+def revisions_in(database: Database, files: FileSet) -> Iterator[Revision]:
+    """Yield every revision of a set up to its upper point, newest first."""
+    limits = {r.path: r.revision for r in revisions_at(database, files)}
+    for path, last in limits.items():
+        rows = database.execute(
+            f"SELECT {REVISION_COLUMNS} FROM revisions"
+            " WHERE path=? AND revision<=? ORDER BY revision DESC",
+            path,
+            last,
+        )
+        for revision in map(Revision._make, rows):
+            if _is_above(revision, files.lower):
+                yield revision
+
+
+def changes_in(database: Database, files: FileSet) -> set[int]:
+    """Return the changes that made the revisions of a set."""
+    kinds = {point.kind for point in (files.lower, files.upper) if point is not None}
+    if not kinds <= {"head", "change"}:
+        return {revision.change for revision in revisions_in(database, files)}
+    lowest = files.lower.number if files.lower else 0
+    highest = files.upper.number if files.upper.kind == "change" else _NO_LIMIT
+    found: set[int] = set()
+    for prefix in files.prefixes:
+        rows = database.rows(
+            "SELECT path, change FROM revisions"
+            " WHERE path>=? AND path<? AND change BETWEEN ? AND ?",
+            *(prefix, prefix + paths.AFTER_ALL, lowest, highest),
+        )
+        is_all = files.pattern == prefix + "..." and not files.in_client_syntax
+        found.update(
+            int(str(change))
+            for path, change in rows
+            if (is_all or files.has_depot_path(str(path)))
+            and (files.access is None or files.access.allows("read", str(path)))
+        )
+    return found
+
+
+_NO_LIMIT = 2**62
+
+
+def find_head(database: Database, *, path: str) -> Revision | None:
+    """Return the newest revision of a depot file; None if it never existed."""
+    row = database.execute(
+        f"SELECT {REVISION_COLUMNS} FROM revisions WHERE path=?"
+        " ORDER BY revision DESC LIMIT 1",
+        path,
+    ).fetchone()
+    return Revision._make(row) if row else None
+
+
+def find_revision(database: Database, *, path: str, number: int) -> Revision | None:
+    row = database.execute(
+        f"SELECT {REVISION_COLUMNS} FROM revisions WHERE path=? AND revision=?",
+        path,
+        number,
+    ).fetchone()
+    return Revision._make(row) if row else None
