@@ -21,7 +21,7 @@ from provisioner.gateways.hosts.trees.walk import OPEN_DIRECTORY, Crew
 from provisioner.gateways.hosts.trees.worker import Order, Worker
 
 MOST_PROCESSES = 16
-PROCESSES_PER_PROCESSOR = 4
+PROCESSES_PER_PROCESSOR = 2
 SEND_BUFFER_BYTES = 1 << 20
 
 _stdout_lock = threading.Lock()
@@ -98,20 +98,25 @@ def hire(order: Order, *, processes: int | None, threads: int | None) -> Crew:
     The channels are datagram sockets: the kernel wakes one worker for each batch, and
     a full queue makes the lister wait.
     """
+    processors = sorted(os.sched_getaffinity(0))
     if processes is None:
-        processors = len(os.sched_getaffinity(0))
-        processes = min(MOST_PROCESSES, PROCESSES_PER_PROCESSOR * processors)
+        processes = min(MOST_PROCESSES, PROCESSES_PER_PROCESSOR * len(processors))
     batches, batches_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     outcomes, outcomes_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     for sending in (batches, outcomes_end):
         sending.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     parent_pid = os.getpid()
-    for _ in range(processes):
+    for index in range(processes):
         if os.fork() == 0:
             die_with_parent(parent_pid)
             batches.close()
             outcomes.close()
-            Worker(batches=batches_end, outcomes=outcomes_end, order=order).work()
+            Worker(
+                batches=batches_end,
+                outcomes=outcomes_end,
+                order=order,
+                processor=processors[index % len(processors)],
+            ).work()
     batches_end.close()
     return Crew(
         batches=batches,

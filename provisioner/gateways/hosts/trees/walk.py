@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from provisioner.gateways.hosts.trees import wire
 from provisioner.gateways.hosts.trees.wire import Outcome
 
-FIRST_BATCH, FAST_BATCH, SLOW_BATCH = 16, 256, 24
-"""Names in a batch: before anything is known, and once it is."""
+FIRST_BATCH, FAST_BATCH, SLOW_BATCH, LARGE_SLOW_BATCH = 16, 256, 24, 96
+"""Names in a batch: before anything is known, where calls do not wait, where they do."""
 
 SLOW_SECONDS = 100e-6
 """A call that waits longer than this waits for a server or a disk."""
 
-CALL_CPU_SECONDS = 8e-6
+CALL_CPU_SECONDS = 11e-6
 """What one entry costs a processor when calls wait: the reason to have no more threads
 than keep the processors busy."""
 
@@ -120,7 +120,9 @@ class Walk:
         self._most_open = most_open
         self._open = 1
         self._stack: list[Item] = []
-        self.change = threading.Condition()
+        lock = threading.RLock()
+        self.change = threading.Condition(lock)
+        self._room = threading.Condition(lock)
         self._unfinished = 0
         self._numbers = itertools.count(1)
         self._in_flight: dict[int, tuple[int, int, list[Group]]] = {}
@@ -170,7 +172,10 @@ class Walk:
         self.ended()
 
     def _handle(self, outcome: Outcome) -> None:
-        operation, inode, groups = self._in_flight.pop(outcome.number)
+        with self.change:
+            operation, inode, groups = self._in_flight.pop(outcome.number)
+            if len(self._in_flight) <= self._most_in_flight() // 2:
+                self._room.notify_all()
         tally = self.tally
         with self.change:
             tally.done += outcome.done
@@ -194,6 +199,9 @@ class Walk:
         The shortest wait counts: a pause of the machine is not a slow server.
         """
         if len(self._waits) == SAMPLES:
+            if self._batch_size < LARGE_SLOW_BATCH:
+                # A large tree can have larger ones: its end is a small part of it.
+                self._batch_size = max(SLOW_BATCH, self.tally.entries // 1000)
             return
         self._waits.append(waited_seconds)
         if len(self._waits) < SAMPLES:
@@ -411,7 +419,10 @@ class Walk:
             self.finish_one()
             return
         number = next(self._numbers)
-        self._in_flight[number] = (operation, inode, reached)
+        with self.change:
+            while len(self._in_flight) >= self._most_in_flight():
+                self._room.wait()
+            self._in_flight[number] = (operation, inode, reached)
         wire.send_batch(
             self._crew.batches,
             number=number,
@@ -421,6 +432,16 @@ class Walk:
             directories=directories,
         )
         self.sent(reached)
+
+    def _most_in_flight(self) -> int:
+        """Return how many batches may wait for a worker or be with one.
+
+        Few before it is known what a call costs: they are cut for one thread each.
+        """
+        ahead = 2 if self._threads > 1 else 8
+        if len(self._waits) < SAMPLES and self._crew.threads is None:
+            ahead = 2
+        return ahead * self._crew.processes * self._threads
 
     def sent(self, groups: list[Group]) -> None:
         """Take note that a batch travels with descriptors of its own."""
