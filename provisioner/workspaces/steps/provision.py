@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from provisioner.gateways.errors import AlreadyExists
-from provisioner.gateways.hosts import client_files, files, mounts, ownership, sampling
+from provisioner.gateways.hosts import client_files, files, ownership, sampling
 from provisioner.gateways.hosts.ownership import OwnershipProgress
 from provisioner.gateways.ontap.types import CloneSpec, Volume
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
@@ -20,7 +20,6 @@ from provisioner.workspaces.steps.volumes import ensure_policies, require_online
 P4CONFIG_NAME = ".p4config"
 IGNORE_NAME = ".cloneyardignore"
 OWNER_SAMPLE_SIZE = 200
-VISIBLE_WITHIN_SECONDS = 30.0
 FINDINGS_SHOWN = 200
 
 
@@ -95,10 +94,7 @@ def ensure_owner(run: StepRun) -> dict[str, Any]:
     they are.
     """
     workspace = run.workspace
-    root = mounts.path_below(
-        run.site.path_of("/"), junction_path=workspace.junction_path
-    )
-    mounts.wait_until_visible(root, timeout_seconds=VISIBLE_WITHIN_SECONDS)
+    root = run.visible_root(workspace.junction_path)
     if run.site.reown == Site.Reown.ONTAP or os.geteuid() != 0:
         sample = sampling.sample_ownership(
             root, uid=workspace.uid, gid=workspace.gid, sample_size=OWNER_SAMPLE_SIZE
@@ -242,7 +238,7 @@ def ensure_p4config(run: StepRun) -> dict[str, Any]:
         (P4CONFIG_NAME, lines),
     ):
         files.write_as_owner(
-            workspace.path,
+            run.visible_root(workspace.junction_path),
             name,
             "\n".join(content) + "\n",
             uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),

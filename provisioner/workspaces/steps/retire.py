@@ -98,7 +98,7 @@ def _files_are_there(run: StepRun) -> bool:
     volume = run.ontap.find_volume(run.workspace.volume_name)
     if volume is None or not volume.junction_path:
         return False
-    mounts.wait_until_visible(run.workspace.path, timeout_seconds=GONE_WITHIN_SECONDS)
+    run.visible_root(run.workspace.junction_path)
     return True
 
 
@@ -140,9 +140,7 @@ def ensure_contents_removed(run: StepRun) -> dict[str, Any]:
     """Remove the files one by one, where the site asks for it."""
     if not run.site.remove_contents or not _files_are_there(run):
         return {}
-    root = mounts.path_below(
-        run.site.path_of("/"), junction_path=run.workspace.junction_path
-    )
+    root = run.visible_root(run.workspace.junction_path)
 
     def show(progress: removal.RemovalProgress) -> None:
         run.progress("removing", done=progress.entries, unit="entries")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from provisioner.gateways import registry
+from provisioner.gateways.hosts import mounts
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
@@ -14,6 +16,7 @@ from provisioner.workspaces import states
 from provisioner.workspaces.models import Operation, Site, Step, Template, Workspace
 
 PROGRESS_EVERY_SECONDS = 0.25
+VISIBLE_WITHIN_SECONDS = 30.0
 
 
 class StepRun:
@@ -53,6 +56,16 @@ class StepRun:
     def seconds(self) -> float:
         """How long this attempt has been running."""
         return time.monotonic() - self._began_at
+
+    def visible_root(self, junction_path: str) -> Path:
+        """Return where this host sees a junction, once it does, and that it is safe.
+
+        Raises: Unreachable where it does not appear, Refused where it leads elsewhere.
+        """
+        mounts.wait_until_visible(
+            self.site.path_of(junction_path), timeout_seconds=VISIBLE_WITHIN_SECONDS
+        )
+        return mounts.path_below(self.site.path_of("/"), junction_path=junction_path)
 
     def progress(
         self, text: str = "", *, done: int = 0, total: int = 0, unit: str = ""

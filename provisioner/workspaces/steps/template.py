@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from provisioner.gateways.errors import AlreadyExists
-from provisioner.gateways.hosts import build, client_files, lint, mounts
+from provisioner.gateways.hosts import build, client_files, lint
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
@@ -27,8 +27,6 @@ from provisioner.workspaces.steps.volumes import (
     ensure_policies,
     require_online,
 )
-
-VISIBLE_WITHIN_SECONDS = 30.0
 
 
 def ensure_volume(run: StepRun) -> dict[str, Any]:
@@ -90,10 +88,7 @@ def ensure_visible(run: StepRun) -> dict[str, Any]:
         check_mount_options(run.site.mount_options)
     except MountOptionRefused as refusal:
         raise StepRefused(refusal.sentence, code=refusal.code) from refusal
-    root = mounts.path_below(
-        run.site.path_of("/"), junction_path=run.template.junction_path
-    )
-    mounts.wait_until_visible(root, timeout_seconds=VISIBLE_WITHIN_SECONDS)
+    run.visible_root(run.template.junction_path)
     return {}
 
 
@@ -192,7 +187,7 @@ def ensure_built(run: StepRun) -> dict[str, Any]:
     run.step.log_path.parent.mkdir(parents=True, exist_ok=True)
     result = build.run_build(
         command=template.build_command,
-        cwd=template.path,
+        cwd=run.visible_root(template.junction_path),
         environment={
             **template.build_environment,
             "CLONEYARD_CHANGE": str(run.result_of("client")["change"]),
@@ -250,10 +245,11 @@ def ensure_verified(run: StepRun) -> dict[str, Any]:
             code="build_changed_versioned_files",
         )
     have = run.perforce.have_list(template.client_name)
+    root = run.visible_root(template.junction_path)
     return {
         "have_count": have.count,
         "have_digest": have.digest,
-        "lint": [str(finding) for finding in lint.lint_tree(template.path)],
+        "lint": [str(finding) for finding in lint.lint_tree(root)],
     }
 
 
