@@ -133,6 +133,7 @@ class Array:
         self.stopping.set()
         self.faults.release()
         self.housekeeping.join()
+        self.usage.stop()
         self.jobs.stop()
         self.namespace.part_all(self.root / "svm")
         self.store.close()

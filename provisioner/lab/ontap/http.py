@@ -166,7 +166,7 @@ def answer_job(
     created: Callable[[], dict[str, object] | None] | None = None,
     location: str | None = None,
 ) -> Reply:
-    """Start the job and answer 202, or 200 or 201 when it ends in time.
+    """Start the job and answer 202, or 200 or 201 when it ends in the time to wait.
 
     `created` gives the new record, for ``return_records=true``.
     """
@@ -174,7 +174,9 @@ def answer_job(
     if call.job_fault is not None:
         array.faults.attach(call.job_fault, job)
     array.jobs.start(job)
-    current = array.jobs.wait(job, timeout_seconds=call.return_timeout)
+    current = job
+    if call.return_timeout > 0:
+        current = array.jobs.wait(job, timeout_seconds=call.return_timeout)
     body: dict[str, Any] = dict(job_link(job))
     if current.state == "failure" and array.settings.failed_job == "error":
         error = current.error or {}

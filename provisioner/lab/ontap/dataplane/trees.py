@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -164,12 +165,15 @@ def _remove_contents(root: str) -> None:
         os.rmdir(path)
 
 
-def measure_tree(root: Path) -> int:
-    """Return the bytes that the tree occupies, hard links counted once."""
+def measure_tree(root: Path, *, stopped: threading.Event) -> int:
+    """Return the bytes that the tree occupies, hard links counted once.
+
+    When `stopped` is set it returns what it has by then.
+    """
     total = 0
     seen: set[tuple[int, int]] = set()
     pending = [str(root)]
-    while pending:
+    while pending and not stopped.is_set():
         try:
             with os.scandir(pending.pop()) as entries:
                 for entry in entries:

@@ -63,6 +63,7 @@ def plan(
         comment=fields.get("comment"),
         snapmirror_label=fields.get("snapmirror_label"),
         expiry_time=fields.get("expiry_time"),
+        logical_bytes=array.usage.used_bytes(volume),
     )
     array.store.save(snapshot)
     return snapshot

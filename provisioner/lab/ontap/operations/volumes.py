@@ -178,6 +178,7 @@ def _plan_clone(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         gid=fields.get("nas.gid", parent.gid),
         parent_uuid=parent.uuid,
         parent_snapshot_uuid=snapshot.uuid,
+        inherited_bytes=snapshot.logical_bytes,
         is_splitting=False,
         split_percent=0,
         deleted_at=None,

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,29 @@ class Process:
         self.rest = rest_to(lab)
 
     def end(self, number: int) -> int:
+        """Send the signal and return how the process ended; safe to repeat."""
         self.rest.session.close()
         self.process.send_signal(number)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return self.process.wait(20)
+
+
+Starter = Callable[[], Process]
+
+
+@pytest.fixture
+def start_process(root: Path) -> Iterator[Starter]:
+    """Start labs in processes; none outlives its test."""
+    started: list[Process] = []
+
+    def start() -> Process:
+        started.append(Process(root))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.end(signal.SIGKILL)
 
 
 def names(rest: Rest) -> list[str]:
@@ -101,8 +119,8 @@ def test_a_taken_port_is_told(root: Path, tmp_path: Path) -> None:
         assert mounts_below(tmp_path / "other") == []
 
 
-def test_sigterm_stops_cleanly(root: Path) -> None:
-    process = Process(root)
+def test_sigterm_stops_cleanly(root: Path, start_process: Starter) -> None:
+    process = start_process()
     assert set(process.ready) >= {
         *("host", "port", "user", "password", "ca_file", "svm", "aggregate"),
         *("mount_root", "copy_method", "junction_method"),
@@ -122,8 +140,10 @@ def test_the_made_up_password_is_private_and_stays(root: Path) -> None:
 
 
 @pytest.mark.parametrize("acknowledged", [1, 7, 20])
-def test_kill_9_loses_no_acknowledged_write(root: Path, acknowledged: int) -> None:
-    process = Process(root)
+def test_kill_9_loses_no_acknowledged_write(
+    root: Path, start_process: Starter, acknowledged: int
+) -> None:
+    process = start_process()
     process.rest.volume("t", nas={"path": "/t"})
     (Path(process.ready["mount_root"]) / "t" / "file").write_text("x" * 100_000)
     promised = ["t"]
@@ -148,8 +168,10 @@ def test_kill_9_loses_no_acknowledged_write(root: Path, acknowledged: int) -> No
         rest.session.close()
 
 
-def test_kill_9_during_deletion_leaves_nothing(root: Path) -> None:
-    process = Process(root)
+def test_kill_9_during_deletion_leaves_nothing(
+    root: Path, start_process: Starter
+) -> None:
+    process = start_process()
     uuids = [process.rest.volume(f"v{n}", nas={"path": f"/v{n}"}) for n in range(6)]
     for uuid in uuids:
         assert process.rest("DELETE", f"{VOLUMES}/{uuid}").status_code == 202
@@ -163,8 +185,10 @@ def test_kill_9_during_deletion_leaves_nothing(root: Path) -> None:
         rest.session.close()
 
 
-def test_forget_removes_what_a_killed_lab_left(root: Path) -> None:
-    process = Process(root)
+def test_forget_removes_what_a_killed_lab_left(
+    root: Path, start_process: Starter
+) -> None:
+    process = start_process()
     process.rest.volume("v", nas={"path": "/v"})
     with pytest.raises(BlockingIOError):
         forget(root)
