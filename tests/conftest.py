@@ -52,6 +52,7 @@ def _fast_passwords(settings: Settings) -> None:
 def _static_files_where_they_are(settings: Settings) -> None:
     """Nobody has to collect static files before a test."""
     settings.WHITENOISE_AUTOREFRESH = True
+    settings.STATIC_ROOT = settings.BASE_DIR / "static"
     settings.STORAGES = {
         **settings.STORAGES,
         "staticfiles": {

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from provisioner.web.templatetags.cloneyard import STATE_ICONS, count, measure, printed
+from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from provisioner.workspaces.overviews import StepLine
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("10%\r50%\r100%\n", "100%\n"),
+        ("a\r\nb", "a\nb"),
+        ("plain [0m", "plain [0m"),
+    ],
+)
+def test_printed_is_what_a_terminal_shows(text: str, shown: str) -> None:
+    assert printed(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("progress", "text"),
+    [
+        (
+            {"done": 1200, "total": 3612, "unit": "files", "text": "90 a second"},
+            "1,200 of 3,612 files, 90 a second",
+        ),
+        ({"done": 1200, "unit": "entries"}, "1,200 entries"),
+        ({"text": "flushing"}, "flushing"),
+        ({}, ""),
+    ],
+)
+def test_measure_says_what_is_known(progress: dict[str, object], text: str) -> None:
+    line = StepLine(step=Step(progress=progress), title="x", operation=Operation())
+    assert measure(line) == text
+
+
+def test_count_knows_one() -> None:
+    assert count(1, "file", "files") == "1 file"
+    assert count(0, "file", "files") == "0 files"
+    assert count(361204, "file", "files") == "361,204 files"
+
+
+@pytest.mark.parametrize("states", [Workspace, Template, Operation, Step])
+def test_every_state_has_an_icon(states: type) -> None:
+    assert set(states.State.values) <= set(STATE_ICONS)
