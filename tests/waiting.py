@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import TypeVar
 
 from procrastinate.contrib.django import app
 
-from provisioner.workspaces.models import Operation, Workspace
+from provisioner.workspaces.models import Operation, Template, Workspace
+
+Subject = TypeVar("Subject", Workspace, Template)
 
 SETTLED_WITHIN_SECONDS = 30.0
 LOOK_EVERY_SECONDS = 0.1
@@ -27,15 +30,15 @@ def run_jobs_once() -> None:
     asyncio.run(work())
 
 
-def settle(workspace: Workspace) -> Workspace:
-    """Run jobs, with those that wait for a retry, until the workspace stands still."""
+def settle(subject: Subject) -> Subject:
+    """Run jobs, with those that wait for a retry, until the subject stands still."""
     ends = time.monotonic() + SETTLED_WITHIN_SECONDS
     while True:
         run_jobs_once()
-        workspace.refresh_from_db()
-        running = workspace.operations.filter(state=Operation.State.RUNNING)
+        subject.refresh_from_db()
+        running = subject.operations.filter(state=Operation.State.RUNNING)
         if not running.exists():
-            return workspace
+            return subject
         assert time.monotonic() < ends, list(
             running.get().steps.values_list("name", "state", "error_message")
         )

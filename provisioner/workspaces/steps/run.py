@@ -70,9 +70,13 @@ class StepRun:
     def progress(
         self, text: str = "", *, done: int = 0, total: int = 0, unit: str = ""
     ) -> None:
-        """Show progress, at most four times a second; 0 of 0 shows the text alone."""
+        """Show progress, at most four times a second; 0 of 0 shows the text alone.
+
+        What is complete is always shown: nothing comes after it.
+        """
         now = time.monotonic()
-        if now - self._progress_shown_at < PROGRESS_EVERY_SECONDS:
+        is_complete = 0 < total <= done
+        if not is_complete and now - self._progress_shown_at < PROGRESS_EVERY_SECONDS:
             return
         self._progress_shown_at = now
         shown: dict[str, Any] = {"text": text}

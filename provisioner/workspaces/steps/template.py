@@ -132,25 +132,30 @@ def ensure_client(run: StepRun) -> dict[str, Any]:
 
 
 def _change_to_build(run: StepRun, spec: ClientSpec) -> int:
-    """Return the change asked for, else the newest under the view."""
-    # A build that is tried again keeps its change, whatever was submitted since.
-    asked = run.operation.parameters.get("change") or run.step.remote.get("change")
-    if asked:
-        if not run.perforce.is_submitted(int(asked)):
-            raise StepRefused(
-                f"Change {asked} is not a submitted change on this server.",
-                code="change_not_submitted",
-            )
-        return int(asked)
+    """Return the change asked for, else the newest under the view.
+
+    At a change at which the view has no files a sync would empty the template.
+    """
     sides = [split_view_line(line) for line in spec.view]
     paths = tuple(side.depot for side in sides if side.flag != "-")
-    change = run.perforce.latest_change(paths)
+    asked = run.operation.parameters.get("change")
+    if asked and not run.perforce.is_submitted(asked):
+        raise StepRefused(
+            f"Change {asked} is not a submitted change on this server.",
+            code="change_not_submitted",
+        )
+    change = asked or run.perforce.latest_change(paths)
     if not change:
         raise StepRefused(
             "Nothing was ever submitted under the view of this template.",
             code="view_is_empty",
         )
-    return change
+    if not run.perforce.count_files(paths, change=change):
+        raise StepRefused(
+            f"The view of this template has no files at change {change}.",
+            code="view_is_empty",
+        )
+    return int(change)
 
 
 def ensure_synced(run: StepRun) -> dict[str, Any]:

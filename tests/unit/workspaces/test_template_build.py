@@ -1,0 +1,645 @@
+"""Building a template on the lab: what is published, and what never is."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import VolumeSpec
+from provisioner.gateways.perforce.specs import parse_client_spec
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces import workflow
+from provisioner.workspaces.actions import (
+    template_build,
+    template_create,
+    template_update,
+    workspace_create,
+)
+from provisioner.workspaces.models import Operation, Snapshot, Step, Template
+from provisioner.workspaces.queries import default_snapshot
+from provisioner.workspaces.tasks import FIRST_RETRY_SECONDS
+from tests.factories import UserFactory
+from tests.lab import Lab
+from tests.waiting import settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AS_ROOT = os.geteuid() == 0
+
+
+class Project:
+    """A path of the test's own in the depot, and somebody who submits to it."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.name = f"p{uuid.uuid4().hex[:8]}"
+        self.root = lab.root / self.name
+        self.root.mkdir()
+        self.p4 = lab.as_admin(client=self.name)
+        spec = self.p4.fetch_client(self.name)
+        spec["Root"], spec["Host"] = str(self.root), ""
+        spec["View"] = [f"//depot/{self.name}/... //{self.name}/..."]
+        self.p4.save_client(spec)
+
+    @property
+    def view(self) -> str:
+        return f"//depot/{self.name}/... //any/..."
+
+    def submit(self, **files: str | None) -> int:
+        """Submit these contents, None for a deletion; return the change."""
+        return self.submit_paths({f"{name}.txt": text for name, text in files.items()})
+
+    def submit_paths(self, files: dict[str, str | None]) -> int:
+        for name, text in files.items():
+            path = self.root / name
+            if text is None:
+                self.p4.run("delete", str(path))
+                continue
+            is_new = not path.exists()
+            if not is_new:
+                self.p4.run("edit", str(path))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            if is_new:
+                self.p4.run("add", str(path))
+        return self.submit_opened()
+
+    def submit_opened(self) -> int:
+        return int(self.p4.run("submit", "-d", "Test")[-1]["submittedChange"])
+
+
+@pytest.fixture
+def project(lab: Lab) -> Iterator[Project]:
+    project = Project(lab)
+    yield project
+    project.p4.disconnect()
+
+
+@pytest.fixture
+def make_template(
+    lab_template: Template, jobs_emptied: None
+) -> Callable[..., Template]:
+    """Return a function that defines a template of a project's own path."""
+
+    def make(project: Project, **fields: Any) -> Template:
+        return template_create(
+            by=lab_template.created_by,
+            site=lab_template.site,
+            name=f"t{uuid.uuid4().hex[:8]}",
+            view=project.view,
+            volume_size_bytes=100 * 2**20,
+            **fields,
+        )
+
+    return make
+
+
+def build(template: Template, *, change: int | None = None) -> Operation:
+    """Build, and wait until nothing moves any more."""
+    operation = template_build(by=template.created_by, template=template, change=change)
+    settle(template)
+    operation.refresh_from_db()
+    return operation
+
+
+def build_well(template: Template, *, change: int | None = None) -> Snapshot:
+    operation = build(template, change=change)
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    snapshot = default_snapshot(template)
+    assert snapshot is not None
+    return snapshot
+
+
+def step_of(operation: Operation, name: str) -> Step:
+    return operation.steps.get(name=name)
+
+
+def ontap_snapshots(template: Template) -> list[str]:
+    ontap = registry.ontap(template.site)
+    volume = ontap.find_volume(template.volume_name)
+    return (
+        []
+        if volume is None
+        else sorted(snapshot.name for snapshot in ontap.list_snapshots(volume.uuid))
+    )
+
+
+def assert_failed(template: Template, operation: Operation, *, code: str) -> str:
+    """Assert that nothing was published and the reason is told; return it."""
+    assert operation.state == Operation.State.FAILED, operation.state
+    assert operation.status_code == code, operation.status_message
+    assert (template.state, template.status_code) == (Template.State.FAILED, code)
+    unsettled = (Step.State.WAITING, Step.State.QUEUED, Step.State.RETRYING)
+    assert not operation.steps.filter(state__in=unsettled).exists()
+    assert not template.snapshots.filter(name__endswith=f".b{operation.pk}").exists()
+    assert not [n for n in ontap_snapshots(template) if n.endswith(f".b{operation.pk}")]
+    assert operation.status_message == template.status_message
+    return operation.status_message
+
+
+# --- what is published
+
+
+def test_a_build_publishes_a_snapshot_with_its_pin(
+    built_template: Template, lab: Lab
+) -> None:
+    perforce = registry.perforce(built_template.site.perforce_server)
+
+    snapshot = built_template.snapshots.get()
+
+    assert default_snapshot(built_template) == snapshot
+    newest = perforce.latest_change((f"//depot/tree/...@{snapshot.change}",))
+    assert snapshot.change == newest
+    pinned = parse_client_spec(snapshot.client_spec)
+    assert pinned.name == built_template.client_name
+    assert pinned.root == str(built_template.path)
+    have = perforce.have_list(built_template.client_name)
+    assert (snapshot.have_count, snapshot.have_digest) == (have.count, have.digest)
+    listed = lab.as_admin(client=built_template.client_name).run("have")
+    assert snapshot.have_count == len(listed) > 20
+    assert ontap_snapshots(built_template) == [snapshot.name]
+    assert (built_template.path / "out" / "all").read_text().startswith("line of")
+
+
+def test_the_volume_is_thin_and_holds_no_snapshots_but_ours(
+    built_template: Template,
+) -> None:
+    ontap = registry.ontap(built_template.site)
+
+    volume = ontap.find_volume(built_template.volume_name)
+
+    assert volume is not None
+    assert volume.guarantee == "none"
+    assert volume.snapshot_reserve_percent == 0
+    assert volume.snapshot_policy == "none"
+    assert volume.export_policy == built_template.site.export_policy
+    assert volume.junction_path == built_template.junction_path
+    assert volume.comment == built_template.volume_comment
+    built_template.refresh_from_db()
+    assert built_template.volume_uuid == volume.uuid
+
+
+def test_exactly_the_chosen_change_is_built(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    first = project.submit(kept="one\n", removed="here\n")
+    project.submit(kept="two\n", removed=None, added="new\n")
+    template = make_template(project)
+
+    snapshot = build_well(template, change=first)
+
+    assert snapshot.change == first
+    assert (template.path / "kept.txt").read_text() == "one\n"
+    assert (template.path / "removed.txt").exists()
+    assert not (template.path / "added.txt").exists()
+
+
+def test_a_second_build_is_incremental_and_leaves_workspaces_as_they_are(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(same="same\n", edited="old\n", deleted="old\n")
+    template = make_template(project, build_command="cat *.txt > all.out")
+    first = build_well(template)
+    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    workspace = settle(workspace_create(by=alice, template=template))
+    untouched = (template.path / "same.txt").stat()
+    project.submit(edited="new\n", deleted=None, added="new\n")
+
+    operation = build(template)
+
+    second = default_snapshot(template)
+    assert second is not None
+    assert second != first
+    assert second.change > first.change
+    assert second.ontap_uuid != first.ontap_uuid
+    assert ontap_snapshots(template) == sorted([first.name, second.name])
+    assert step_of(operation, "sync").result["files"] == 3
+    assert (template.path / "same.txt").stat().st_mtime_ns == untouched.st_mtime_ns
+    assert (template.path / "same.txt").stat().st_ino == untouched.st_ino
+    assert not (template.path / "deleted.txt").exists()
+    assert (workspace.path / "edited.txt").read_text() == "old\n"
+    assert (workspace.path / "deleted.txt").exists()
+    assert not (workspace.path / "added.txt").exists()
+    have = registry.perforce(template.site.perforce_server).have_list(
+        workspace.client_name
+    )
+    assert (have.count, have.digest) == (first.have_count, first.have_digest)
+
+
+def test_a_narrower_view_counts_from_the_next_build_on(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit_paths({"src/a.txt": "a\n", "art/b.txt": "b\n"})
+    template = make_template(project)
+    build_well(template)
+    template_update(
+        by=template.created_by,
+        template=template,
+        view=f"//depot/{project.name}/src/... //any/src/...",
+    )
+
+    snapshot = build_well(template)
+
+    assert snapshot.have_count == 1
+    assert not (template.path / "art" / "b.txt").exists()
+
+
+def test_progress_of_the_sync_is_recorded(built_template: Template) -> None:
+    sync = step_of(built_template.operations.get(), "sync")
+
+    assert sync.progress["unit"] == "files"
+    assert sync.progress["done"] == sync.progress["total"] == sync.result["files"]
+    assert "files and" in sync.progress["text"]
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can give files to another uid")
+def test_files_of_the_template_belong_to_its_uid(built_template: Template) -> None:
+    owners = {
+        (path.lstat().st_uid, path.lstat().st_gid)
+        for path in (built_template.path, *built_template.path.rglob("*"))
+    }
+
+    assert owners == {(20000, 20000)}
+
+
+# --- what is asked for and cannot be
+
+
+def test_a_change_that_is_not_there_is_refused(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n")
+    template = make_template(project)
+
+    operation = build(template, change=10**6)
+
+    message = assert_failed(template, operation, code="change_not_submitted")
+    assert "1000000 is not a submitted change" in message
+
+
+def test_a_pending_change_is_refused(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n")
+    change = project.p4.fetch_change()
+    change["Description"] = "pending"
+    pending = int(project.p4.save_change(change)[0].split()[1])
+    template = make_template(project)
+
+    operation = build(template, change=pending)
+
+    assert_failed(template, operation, code="change_not_submitted")
+
+
+def test_a_change_before_the_first_of_the_view_is_refused(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    before = project.submit(file="text\n")
+    project.name += "/later"
+    project.submit_paths({"later/file.txt": "text\n"})
+    template = make_template(project)
+
+    operation = build(template, change=before)
+
+    message = assert_failed(template, operation, code="view_is_empty")
+    assert str(before) in message
+
+
+def test_a_view_whose_files_are_all_deleted_is_refused(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n")
+    project.submit(file=None)
+    template = make_template(project)
+
+    assert_failed(template, build(template), code="view_is_empty")
+
+
+def test_a_view_of_an_empty_path_is_refused(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    template = make_template(project)
+
+    message = assert_failed(template, build(template), code="view_is_empty")
+
+    assert "Nothing was ever submitted" in message
+
+
+def test_a_view_of_an_unknown_depot_is_told(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    template = make_template(project)
+    Template.objects.filter(pk=template.pk).update(view="//nowhere/... //any/...")
+
+    operation = build(template)
+
+    assert operation.state == Operation.State.FAILED
+    assert "nowhere" in operation.status_message
+
+
+# --- builds that fail
+
+
+def test_a_failing_build_publishes_nothing_and_tells_its_last_lines(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n")
+    template = make_template(project)
+    good = build_well(template)
+    template_update(
+        by=template.created_by,
+        template=template,
+        build_command="echo compiling; echo boom: no such thing >&2; exit 3",
+    )
+
+    operation = build(template)
+
+    message = assert_failed(template, operation, code="build_failed")
+    assert "exit code 3" in message
+    assert "boom: no such thing" in message
+    log = step_of(operation, "build").log_path.read_text()
+    assert log == "compiling\nboom: no such thing\n"
+    assert default_snapshot(template) == good
+    assert ontap_snapshots(template) == [good.name]
+
+
+def test_a_template_can_be_built_again_after_a_failure(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n")
+    template = make_template(project, build_command="false")
+    build(template)
+    template_update(by=template.created_by, template=template, build_command="true")
+
+    build_well(template)
+
+    template.refresh_from_db()
+    assert (template.state, template.status_code) == (Template.State.READY, "")
+
+
+def test_a_build_that_takes_too_long_is_stopped_with_its_children(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n")
+    template = make_template(
+        project,
+        build_command="sleep 300 & echo $! > child.pid; echo begun; sleep 300",
+        build_timeout_seconds=1,
+    )
+    began = time.monotonic()
+
+    operation = build(template)
+
+    assert_failed(template, operation, code="build_timed_out")
+    assert time.monotonic() - began < 15
+    assert step_of(operation, "build").log_path.read_text() == "begun\n"
+    child = Path("/proc", (template.path / "child.pid").read_text().strip(), "cmdline")
+    assert not child.exists() or b"sleep" not in child.read_bytes()
+
+
+def test_a_build_runs_unprivileged_and_with_a_clean_environment(
+    project: Project,
+    make_template: Callable[..., Template],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("P4PASSWD", "secret-of-the-worker")
+    change = project.submit(file="text\n")
+    template = make_template(
+        project,
+        build_command="id -u > uid.out; id -G > groups.out; env > env.out",
+        build_environment={"FLAVOUR": "debug"},
+    )
+
+    build_well(template)
+
+    uid = 20000 if AS_ROOT else os.geteuid()
+    assert (template.path / "uid.out").read_text().strip() == str(uid)
+    if AS_ROOT:
+        assert (template.path / "groups.out").read_text().strip() == "20000"
+    lines = (template.path / "env.out").read_text().splitlines()
+    environment = dict(line.split("=", 1) for line in lines)
+    assert environment["FLAVOUR"] == "debug"
+    assert environment["CLONEYARD_CHANGE"] == str(change)
+    assert "secret-of-the-worker" not in environment.values()
+    assert not [name for name in environment if name.startswith(("P4", "DJANGO"))]
+
+
+@pytest.mark.parametrize(
+    "command", ["chmod u+w file.txt && echo more >> file.txt", "rm -f file.txt"]
+)
+def test_a_build_that_touches_versioned_files_is_refused(
+    command: str, project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n", other="text\n")
+    template = make_template(project, build_command=command)
+
+    operation = build(template)
+
+    message = assert_failed(template, operation, code="build_changed_versioned_files")
+    assert "file.txt" in message
+
+
+def test_opened_files_on_the_templates_client_are_refused(
+    project: Project, make_template: Callable[..., Template], lab: Lab
+) -> None:
+    project.submit(file="text\n")
+    template = make_template(project)
+    build_well(template)
+    p4 = lab.as_admin(client=template.client_name)
+    p4.run("edit", f"//depot/{project.name}/file.txt")
+
+    operation = build(template)
+
+    message = assert_failed(template, operation, code="template_has_opened_files")
+    assert f"//depot/{project.name}/file.txt" in message
+    p4.run("revert", "//...")
+    p4.disconnect()
+    build_well(template)
+
+
+def test_what_would_surprise_an_owner_is_kept_on_the_snapshot(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    (project.root / "link").symlink_to("/etc/hostname")
+    project.p4.run("add", str(project.root / "link"))
+    project.submit_paths({"Readme": "one\n", "README": "two\n"})
+    template = make_template(project, build_command="echo P4CLIENT=mine > .p4config")
+
+    snapshot = build_well(template)
+
+    said = "\n".join(snapshot.lint)
+    assert len(snapshot.lint) == 3, said
+    assert ".p4config names a client" in said
+    assert "link links to /etc/hostname" in said
+    assert "differ in case only" in said
+
+
+# --- each step again, half way, and without an answer
+
+
+def test_a_step_that_was_done_already_changes_nothing(
+    built_template: Template,
+) -> None:
+    operation = built_template.operations.get()
+    ontap = registry.ontap(built_template.site)
+    perforce = registry.perforce(built_template.site.perforce_server)
+
+    def everything() -> tuple[object, ...]:
+        volume = ontap.find_volume(built_template.volume_name)
+        assert volume is not None
+        client = perforce.find_client(built_template.client_name)
+        assert client is not None
+        return (
+            (volume.uuid, volume.junction_path, volume.export_policy, volume.comment),
+            ontap.list_snapshots(volume.uuid),
+            list(Snapshot.objects.values()),
+            (client.view, client.root, client.options, client.description),
+            perforce.have_list(built_template.client_name),
+            (built_template.path / "out" / "all").read_text(),
+        )
+
+    before = everything()
+    for spec in workflow.TEMPLATE_BUILD:
+        step = step_of(operation, spec.name)
+        result = workflow.perform(step)
+        assert everything() == before, spec.name
+        assert result.keys() == step.result.keys(), spec.name
+        if spec.name not in ("sync", "build"):  # those tell how long they took
+            assert result == step.result, spec.name
+
+
+FAILURES_OF_ONTAP = {
+    "volume": {"method": "POST", "path": "/api/storage/volumes*"},
+    "mount": {"method": "PATCH", "path": "/api/storage/volumes/*"},
+    "snapshot": {"method": "POST", "path": "/api/storage/volumes/*/snapshots*"},
+}
+
+
+@pytest.mark.parametrize("name", ["volume", "mount", "snapshot"])
+def test_an_ontap_job_that_fails_is_told_and_the_next_build_goes_on(
+    name: str, lab_template: Template, lab: Lab, jobs_emptied: None
+) -> None:
+    lab.break_ontap(
+        {
+            **FAILURES_OF_ONTAP[name],
+            "job_code": "917536",
+            "job_message": "The disk shelf caught fire.",
+        }
+    )
+
+    operation = build(lab_template)
+
+    message = assert_failed(lab_template, operation, code="ontap_refused")
+    assert "The disk shelf caught fire." in message
+    assert step_of(operation, name).state == Step.State.FAILED
+    lab.break_ontap()
+    build_well(lab_template)
+    assert len(ontap_snapshots(lab_template)) == 1
+
+
+@pytest.mark.parametrize("command", ["client", "sync", "reconcile", "have"])
+def test_an_error_of_perforce_is_told_and_the_next_build_goes_on(
+    command: str,
+    lab_template: Template,
+    lab: Lab,
+    jobs_emptied: None,
+    settings: Settings,
+) -> None:
+    settings.STEP_GIVE_UP_SECONDS = FIRST_RETRY_SECONDS
+    lab.break_perforce({"command": command, "error": "out of coffee"})
+
+    operation = build(lab_template)
+
+    assert operation.state == Operation.State.FAILED
+    assert operation.status_code.startswith("perforce_")
+    assert "out of coffee" in operation.status_message
+    assert not lab_template.snapshots.exists()
+    lab.break_perforce()
+    build_well(lab_template)
+
+
+@pytest.mark.parametrize("name", ["volume", "mount", "snapshot"])
+def test_a_lost_reply_of_ontap_changes_nothing(
+    name: str, lab_template: Template, lab: Lab, jobs_emptied: None
+) -> None:
+    lab.break_ontap(
+        {**FAILURES_OF_ONTAP[name], "drop": True, "when": "after", "times": 1}
+    )
+
+    snapshot = build_well(lab_template)
+
+    assert ontap_snapshots(lab_template) == [snapshot.name]
+    volumes = registry.ontap(lab_template.site).list_volumes(
+        comment_prefix=lab_template.volume_comment
+    )
+    assert len(volumes) == 1
+
+
+@pytest.mark.parametrize("command", ["client", "sync"])
+def test_a_lost_reply_of_perforce_changes_nothing(
+    command: str, lab_template: Template, lab: Lab, jobs_emptied: None
+) -> None:
+    lab.break_perforce({"command": command, "drop": "after", "times": 1})
+
+    snapshot = build_well(lab_template)
+
+    have = registry.perforce(lab_template.site.perforce_server).have_list(
+        lab_template.client_name
+    )
+    assert (snapshot.have_count, snapshot.have_digest) == (have.count, have.digest)
+
+
+# --- what is somebody else's
+
+
+def test_a_strangers_volume_of_our_name_is_left_alone(
+    lab_template: Template, jobs_emptied: None
+) -> None:
+    ontap = registry.ontap(lab_template.site)
+    stranger = ontap.create_volume(
+        VolumeSpec(
+            name=lab_template.volume_name,
+            aggregate=lab_template.site.aggregate,
+            size_bytes=20 * 2**20,
+            comment="somebody else's",
+            export_policy="default",
+            uid=1,
+            gid=1,
+        )
+    )
+
+    operation = build(lab_template)
+
+    message = assert_failed(lab_template, operation, code="volume_name_taken")
+    assert lab_template.volume_name in message
+    assert ontap.get_volume(stranger.uuid) == stranger
+    ontap.delete_volume(stranger.uuid, force=True)
+
+
+def test_a_strangers_client_of_our_name_is_left_alone(
+    lab_template: Template, jobs_emptied: None
+) -> None:
+    perforce = registry.perforce(lab_template.site.perforce_server)
+    stranger = ClientSpec(
+        name=lab_template.client_name,
+        owner=lab_template.site.perforce_server.p4user,
+        root="/somewhere/else",
+        description="somebody else's",
+        view=(f"//depot/tree/... //{lab_template.client_name}/...",),
+    )
+    perforce.save_client(stranger)
+
+    operation = build(lab_template)
+
+    assert_failed(lab_template, operation, code="client_name_taken")
+    found = perforce.find_client(stranger.name)
+    assert found is not None
+    assert (found.root, found.description) == (stranger.root, stranger.description)
+    perforce.delete_client(stranger.name)
