@@ -93,13 +93,13 @@ def run_walk(
         for line in _lines(process):
             now = time.monotonic()
             relay.told.seconds = now - began
+            if should_stop is not None and should_stop():
+                relay.told.is_stopped = True
+                break
             if line is not None and relay.take(line):
                 break
             if line is not None and "progress" in line and progress is not None:
                 progress(relay.told.counts, relay.told.seconds)
-            if should_stop is not None and should_stop():
-                relay.told.is_stopped = True
-                break
             if relay.told.counts["entries"] != entries:
                 moved_at, entries = now, relay.told.counts["entries"]
             elif now - moved_at > STALLED_AFTER_SECONDS:

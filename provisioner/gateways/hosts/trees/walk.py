@@ -16,7 +16,7 @@ from provisioner.gateways.hosts.trees import wire
 from provisioner.gateways.hosts.trees.wire import Outcome
 
 FIRST_BATCH, FAST_BATCH, SLOW_BATCH, LARGE_SLOW_BATCH = 16, 256, 24, 96
-"""Names in a batch: before anything is known, where calls do not wait, where they do."""
+"""Names in a batch: while nothing is known, when calls do not wait, when they do."""
 
 SLOW_SECONDS = 100e-6
 """A call that waits longer than this waits for a server or a disk."""
@@ -271,10 +271,14 @@ class Walk:
             self._crew.wake.send(b"")
 
     def _learn_listing(self, waited: float) -> None:
+        """Have more listers where reading a directory waits for a server."""
         self._list_waits.append(waited)
-        if len(self._list_waits) == SAMPLES and min(self._list_waits) > SLOW_SECONDS:
-            for _ in range(SLOW_LISTERS - 1):
-                self._add_lister()
+        if len(self._list_waits) < SAMPLES or min(self._list_waits) < SLOW_SECONDS:
+            return
+        # Each may hold a batch's worth of descriptors beside those that are counted.
+        affordable = self._most_open // (2 * wire.MOST_DIRECTORIES)
+        for _ in range(min(SLOW_LISTERS, affordable) - 1):
+            self._add_lister()
 
     def _next(self, packs: Packs) -> Item | None:
         with self.change:

@@ -1,0 +1,486 @@
+"""The parallel chown: everything below the root, and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from provisioner.gateways.errors import Refused
+from provisioner.gateways.hosts.ownership import (
+    OwnershipProgress,
+    OwnershipReport,
+    change_ownership,
+)
+from tests.unit.gateways.hosts.trees import (
+    GROUP,
+    OWNER,
+    bind_mounted,
+    needs_root,
+    owners_below,
+    plant,
+)
+
+PROJECT = Path(__file__).parents[4]
+NOBODY = 65534
+
+
+def own(root: Path) -> OwnershipReport:
+    return change_ownership(root, uid=OWNER, gid=GROUP)
+
+
+@needs_root
+def test_gives_every_entry_and_the_root_to_uid_and_gid(tmp_path: Path) -> None:
+    entries = plant(tmp_path / "clone")
+
+    report = own(tmp_path / "clone")
+
+    assert (report.entries, report.changed, report.already_right) == (
+        entries,
+        entries,
+        0,
+    )
+    assert report.failed_count == 0
+    assert report.failures == ()
+    assert not report.is_stopped
+    assert report.entries_per_second > 0
+    assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
+
+
+@needs_root
+def test_leaves_alone_what_is_right(tmp_path: Path) -> None:
+    root = tmp_path / "clone"
+    entries = plant(root)
+    own(root)
+    before = (root / "outer0/inner0/file0").stat().st_ctime_ns
+    os.chown(root / "outer1/inner1/file1", OWNER, 0)
+
+    report = own(root)
+
+    assert (report.changed, report.already_right) == (1, entries - 1)
+    assert (root / "outer0/inner0/file0").stat().st_ctime_ns == before
+
+
+def test_what_is_already_the_callers_needs_no_rights(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root is refused as an owner")
+    entries = plant(tmp_path / "clone")
+    report = change_ownership(tmp_path / "clone", uid=os.geteuid(), gid=os.getegid())
+    assert (report.already_right, report.failed_count) == (entries, 0)
+
+
+@pytest.mark.parametrize(("uid", "gid"), [(0, 5), (5, 0), (-1, 5), (5, -1)])
+def test_refuses_root_and_what_is_no_id(tmp_path: Path, uid: int, gid: int) -> None:
+    with pytest.raises(ValueError, match="not one that files may be given to"):
+        change_ownership(tmp_path, uid=uid, gid=gid)
+
+
+@pytest.mark.parametrize("number", [2**32 - 1, True])
+def test_refuses_the_id_that_means_no_change(tmp_path: Path, number: int) -> None:
+    with pytest.raises(ValueError, match="not one that files may be given to"):
+        change_ownership(tmp_path, uid=number, gid=5)
+
+
+def test_refuses_a_root_that_is_no_directory_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path)
+    for root, reason in (
+        (Path("/"), "root of this host"),
+        (Path("relative"), "cannot be looked at"),
+        (tmp_path / "file", "not a directory"),
+        (tmp_path / "link", "symbolic link"),
+        (tmp_path / "absent", "cannot be looked at"),
+        (tmp_path / "x" / "..", "cannot be looked at|without '..'"),
+    ):
+        with pytest.raises(Refused, match=reason):
+            own(root)
+
+
+@needs_root
+def test_changes_links_themselves_and_never_what_they_lead_to(tmp_path: Path) -> None:
+    plant(tmp_path / "clone")
+    plant(tmp_path / "outside")
+    (tmp_path / "clone/to_directory").symlink_to(tmp_path / "outside")
+    (tmp_path / "clone/to_file").symlink_to("../outside/outer0/inner0/file0")
+    (tmp_path / "clone/outer0/dangling").symlink_to("/nowhere")
+
+    report = own(tmp_path / "clone")
+
+    assert report.failed_count == 0
+    assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
+    assert owners_below(tmp_path / "outside") == {(0, 0)}
+
+
+@needs_root
+def test_a_directory_swapped_for_a_link_meanwhile_leads_nowhere(tmp_path: Path) -> None:
+    plant(tmp_path / "outside", directories=4)
+    plant(tmp_path / "clone", directories=12, files=20)
+    is_over = threading.Event()
+
+    def swap() -> None:
+        number = 0
+        while not is_over.is_set():
+            number = (number + 1) % 12
+            victim, aside = tmp_path / f"clone/outer{number}", tmp_path / "aside"
+            victim.rename(aside)
+            victim.symlink_to(tmp_path / "outside")
+            victim.unlink()
+            aside.rename(victim)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        for _ in range(5):
+            own(tmp_path / "clone")
+    finally:
+        is_over.set()
+        swapper.join()
+
+    assert owners_below(tmp_path / "outside") == {(0, 0)}
+    own(tmp_path / "clone")
+    assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
+
+
+@needs_root
+def test_mounts_inside_are_skipped_and_named(tmp_path: Path) -> None:
+    entries = plant(tmp_path / "clone")
+    plant(tmp_path / "outside")
+    inside = tmp_path / "clone/outer1/mounted here"
+    inside.mkdir()
+    file_inside = tmp_path / "clone/outer2/file"
+    file_inside.touch()
+    with (
+        bind_mounted(tmp_path / "outside", inside),
+        bind_mounted(tmp_path / "outside/outer0/inner0/file0", file_inside),
+    ):
+        report = own(tmp_path / "clone")
+    assert sorted(report.skipped) == ["outer1/mounted here", "outer2/file"]
+    assert report.entries == entries
+    assert owners_below(tmp_path / "outside") == {(0, 0)}
+
+
+@needs_root
+def test_files_with_all_their_names_inside_are_given_away(tmp_path: Path) -> None:
+    entries = plant(tmp_path / "clone")
+    for number in range(3):
+        os.link(
+            tmp_path / "clone/outer0/inner0/file0",
+            tmp_path / f"clone/outer{number}/other name",
+        )
+    report = own(tmp_path / "clone")
+    assert (report.changed, report.failed_count) == (entries + 3, 0)
+    assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
+
+
+@needs_root
+def test_a_file_with_a_name_outside_is_left_and_named(tmp_path: Path) -> None:
+    entries = plant(tmp_path / "clone")
+    (tmp_path / "outside").touch()
+    os.link(tmp_path / "outside", tmp_path / "clone/outer0/inside")
+
+    report = own(tmp_path / "clone")
+
+    assert (tmp_path / "outside").stat().st_uid == 0
+    assert (report.changed, report.failed_count) == (entries, 1)
+    (failure,) = report.failures
+    assert (failure.path, failure.errno) == ("outer0/inside", errno.EMLINK)
+    assert "names outside this tree" in str(failure)
+
+
+@needs_root
+def test_cleared_setuid_bits_are_counted(tmp_path: Path) -> None:
+    plant(tmp_path / "clone")
+    (tmp_path / "clone/outer0/inner0/file0").chmod(0o4755)
+    (tmp_path / "clone/outer0/inner0/file1").chmod(0o2755)
+    (tmp_path / "clone/outer0").chmod(0o2755)
+    report = own(tmp_path / "clone")
+    assert report.privileges_cleared == 2
+    assert not (tmp_path / "clone/outer0/inner0/file0").stat().st_mode & 0o6000
+
+
+NAMES = st.lists(
+    st.binary(min_size=1, max_size=80)
+    .map(lambda name: name.replace(b"/", b"\n").replace(b"\0", b"\xff"))
+    .filter(lambda name: name not in (b".", b"..")),
+    min_size=1,
+    max_size=12,
+    unique=True,
+)
+
+
+@needs_root
+@settings(max_examples=12, deadline=None)
+@given(names=NAMES)
+def test_any_name_that_a_file_can_have_is_found(names: list[bytes]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory, "clone")
+        root.mkdir()
+        for name in names:
+            os.mkdir(os.path.join(os.fsencode(root), name))
+            os.close(
+                os.open(
+                    os.path.join(os.fsencode(root), name, name), os.O_CREAT, mode=0o600
+                )
+            )
+        report = own(root)
+        assert (report.changed, report.failed_count) == (1 + 2 * len(names), 0)
+        assert owners_below(root) == {(OWNER, GROUP)}
+
+
+@needs_root
+@pytest.mark.parametrize("most_open", [None, 64])
+def test_a_chain_deeper_than_any_path_is_owned_to_its_end(
+    tmp_path: Path, most_open: int | None
+) -> None:
+    root = tmp_path / "clone"
+    root.mkdir()
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("next", dir_fd=here)
+        os.mkdir("side", dir_fd=here)
+        below = os.open("next", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("last", os.O_CREAT, dir_fd=here))
+
+    report = _own_with_open_files(root, most_open=most_open)
+
+    assert report == "3002 3002 0"
+    assert os.stat("last", dir_fd=here).st_uid == OWNER
+    os.close(here)
+    subprocess.run(["rm", "-rf", root], check=True)
+
+
+def _own_with_open_files(root: Path, *, most_open: int | None) -> str:
+    limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, ({most_open}, {most_open}))\n"
+    return _run_python(
+        "import resource\n" + (limit if most_open else "") + "print(report())",
+        root=root,
+    ).stdout.strip()
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from provisioner.gateways.hosts.ownership import change_ownership
+
+def report():
+    root, uid, gid = sys.argv[1:]
+    done = change_ownership(Path(root), uid=int(uid), gid=int(gid))
+    return f"{done.entries} {done.changed} {done.failed_count}"
+"""
+
+
+def _run_python(
+    code: str,
+    *,
+    root: Path,
+    uid: int = OWNER,
+    gid: int = GROUP,
+    as_nobody: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if as_nobody else {}
+    python = _everybodys_python() if as_nobody else sys.executable
+    return subprocess.run(
+        [python, "-c", SCRIPT + code, str(root), str(uid), str(gid)],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **who,  # type: ignore[call-overload]
+    )
+
+
+def _everybodys_python() -> str:
+    """Return an interpreter that other uids can run, or skip the test."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        try:
+            done = subprocess.run(
+                [python, "-c", "import sys; assert sys.version_info >= (3, 11)"],
+                user=NOBODY,
+                group=NOBODY,
+                extra_groups=[],
+                cwd=PROJECT,
+                capture_output=True,
+            )
+        except OSError:
+            continue
+        if done.returncode == 0:
+            return python
+    pytest.skip("other uids cannot run a Python 3.11 here")
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that other uids can reach, unlike tmp_path."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o711)  # noqa: S103 - that is its purpose
+        yield Path(directory)
+
+
+@needs_root
+def test_without_root_it_says_that_and_why_it_could_not(open_directory: Path) -> None:
+    root = open_directory / "clone"
+    entries = plant(root)
+    change_ownership(root, uid=NOBODY, gid=NOBODY)
+
+    same = _run_python(
+        "print(report())", root=root, uid=NOBODY, gid=NOBODY, as_nobody=True
+    )
+    other = _run_python("print(report())", root=root, as_nobody=True)
+
+    assert same.stdout.strip() == f"{entries} 0 0"
+    assert "Refused" in other.stderr
+    assert "only root may give files to somebody else" in other.stderr
+    assert f"runs as uid {NOBODY}" in other.stderr
+    assert owners_below(root) == {(NOBODY, NOBODY)}
+
+
+@needs_root
+def test_every_failure_is_named_and_counted(open_directory: Path) -> None:
+    root = open_directory / "clone"
+    root.mkdir()
+    for number in range(1200):
+        (root / f"file{number}").touch()
+    (root / "closed").mkdir(mode=0o700)
+    os.chown(root, NOBODY, NOBODY)
+
+    told = _run_python(
+        "done = change_ownership(Path(sys.argv[1]), uid=65534, gid=65534)\n"
+        "assert done.failures_file is not None\n"
+        "lines = done.failures_file.read_text().splitlines()\n"
+        "print(done.failed_count, len(done.failures), len(set(lines)))\n"
+        "done.failures_file.unlink()",
+        root=root,
+        as_nobody=True,
+    )
+
+    assert told.stderr == ""
+    assert told.stdout.split() == ["1201", "1000", "1201"]
+
+
+@needs_root
+def test_killed_at_any_point_it_leaves_nobody_and_can_be_repeated(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "clone"
+    entries = plant(root, directories=20, files=40)
+    first = root / "outer19/inner19/file0"
+    for wait_for in (lambda: root, lambda: first):
+        killed = _start_and_kill(root, wait_for)
+        _wait(lambda pids=killed: not any(_is_alive(pid) for pid in pids))
+    report = own(root)
+    assert report.entries == entries
+    assert report.failed_count == 0
+    assert owners_below(root) == {(OWNER, GROUP)}
+
+
+def _start_and_kill(root: Path, wait_for: Callable[[], Path]) -> set[int]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT + "report()", str(root), str(OWNER), str(GROUP)],
+        cwd=PROJECT,
+    )
+    _wait(lambda: wait_for().lstat().st_uid == OWNER or process.poll() is not None)
+    descendants = _descendants(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return descendants
+
+
+def _descendants(pid: int) -> set[int]:
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = int(fields[1])
+    found = {pid}
+    while (
+        more := {child for child, parent in parents.items() if parent in found} - found
+    ):
+        found |= more
+    return found - {pid}
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _wait(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+@needs_root
+def test_a_killed_worker_is_an_error_and_not_a_hang(tmp_path: Path) -> None:
+    plant(tmp_path / "clone", directories=20, files=40)
+    code = (
+        "import os, signal, threading, time, glob\n"
+        "def kill():\n"
+        "    while True:\n"
+        "        for path in glob.glob('/proc/[0-9]*/stat'):\n"
+        "            try: fields = open(path).read().rpartition(')')[2].split()\n"
+        "            except OSError: continue\n"
+        "            if int(fields[1]) in walkers(): \n"
+        "                os.kill(int(path.split('/')[2]), signal.SIGKILL); return\n"
+        "def walkers():\n"
+        "    me = str(os.getpid())\n"
+        "    for path in glob.glob('/proc/[0-9]*/stat'):\n"
+        "        try: fields = open(path).read().rpartition(')')[2].split()\n"
+        "        except OSError: continue\n"
+        "        if fields[1] == me: yield int(path.split('/')[2])\n"
+        "threading.Thread(target=kill, daemon=True).start()\n"
+        "print(report())"
+    )
+    done = _run_python(code, root=tmp_path / "clone")
+    # Either all was done before the worker was killed, or the caller is told.
+    assert done.returncode == 0 or "TransientGatewayError" in done.stderr
+
+
+@needs_root
+def test_progress_is_told_and_a_stop_is_obeyed(tmp_path: Path) -> None:
+    entries = plant(tmp_path / "clone")
+    seen: list[OwnershipProgress] = []
+    change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP, progress=seen.append)
+    assert seen[-1].entries == entries
+    assert seen[-1].entries_per_second > 0
+
+    stopped = change_ownership(
+        tmp_path / "clone", uid=OWNER + 1, gid=GROUP, should_stop=lambda: True
+    )
+    assert stopped.is_stopped
+
+
+@needs_root
+@pytest.mark.parametrize(("processes", "threads"), [(1, 1), (3, 8)])
+def test_any_number_of_processes_and_threads_does(
+    tmp_path: Path, processes: int, threads: int
+) -> None:
+    entries = plant(tmp_path / "clone", directories=8)
+    report = change_ownership(
+        tmp_path / "clone",
+        uid=OWNER,
+        gid=GROUP,
+        processes=processes,
+        threads=threads,
+    )
+    assert report.changed == entries
+    assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}

@@ -1,0 +1,49 @@
+"""Small trees to own and to remove, and what is true of them afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may chown")
+
+OWNER, GROUP = 5001, 5002
+
+
+def plant(root: Path, *, directories: int = 3, files: int = 4) -> int:
+    """Make a tree two levels deep; return how many entries it has with its root."""
+    root.mkdir()
+    for outer in range(directories):
+        for inner in range(directories):
+            directory = root / f"outer{outer}" / f"inner{inner}"
+            directory.mkdir(parents=True)
+            for number in range(files):
+                (directory / f"file{number}").touch()
+    return 1 + directories + directories**2 * (1 + files)
+
+
+def owners_below(root: Path) -> set[tuple[int, int]]:
+    """Return every (uid, gid) in a tree, the root and links themselves included."""
+    found = {(root.lstat().st_uid, root.lstat().st_gid)}
+    for directory, names, files in os.walk(os.fsencode(root)):
+        for name in (*names, *files):
+            status = os.lstat(os.path.join(directory, name))
+            found.add((status.st_uid, status.st_gid))
+    return found
+
+
+@contextmanager
+def bind_mounted(source: Path, target: Path) -> Iterator[None]:
+    """Mount a directory or file over another; skip where that is not allowed."""
+    done = subprocess.run(["mount", "--bind", source, target], capture_output=True)
+    if done.returncode != 0:
+        pytest.skip("bind mounts are not allowed here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", target], check=True)
