@@ -1,7 +1,8 @@
 """Procrastinate entry points: load, call the workflow, decide what a failure means.
 
-One job is one attempt chain of one step. A job is deferred in the transaction that
-marks its step as queued, so neither is ever without the other.
+A job runs a step, and goes on with those after it that are for the same queue. It is
+deferred in the transaction that marks its step as queued, so neither is ever without
+the other.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ log = structlog.get_logger(__name__)
 
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 60.0
+
+IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
 PEOPLE_FIRST = 10
 MACHINES_LATER = 0
@@ -60,65 +63,72 @@ RETRY = TransientRetry()
 
 @app.task(name="run_step", pass_context=True, retry=RETRY)
 def run_step(context: JobContext, *, step_id: int) -> None:
-    """Run a step once; queue what comes after it, or settle its failure.
+    """Run a step, then those after it that this worker can go on with at once.
 
     A step that is settled already, or whose operation has ended, is left alone: that
     is what a job sees that was repeated after a killed worker.
     """
-    step = (
-        Step.objects.select_related(
-            "operation__workspace__site__perforce_server",
-            "operation__workspace__template__site",
-            "operation__workspace__snapshot",
-            "operation__template__site__perforce_server",
-            "operation__requested_by",
+    step: Step | None = _step_of(context.job, step_id=step_id)
+    while step is not None:
+        structlog.contextvars.bind_contextvars(
+            operation_id=step.operation_id,
+            workspace_id=step.operation.workspace_id,
+            template_id=step.operation.template_id,
+            step=step.name,
         )
-        .filter(pk=step_id)
-        .first()
-    )
-    if step is None:
-        return
-    if step.operation.state != Operation.State.RUNNING:
-        with contextlib.suppress(StateChanged):
-            states.skip_step(step)
-        return
-    structlog.contextvars.bind_contextvars(
-        operation_id=step.operation_id,
-        workspace_id=step.operation.workspace_id,
-        template_id=step.operation.template_id,
-        step=step.name,
-    )
-    try:
         try:
-            states.start_step(step)
-        except StateChanged:
-            return
-        _attempt(context, step)
-    finally:
-        structlog.contextvars.unbind_contextvars(
-            "operation_id", "workspace_id", "template_id", "step"
-        )
+            step = _run(context.job, step)
+        finally:
+            structlog.contextvars.unbind_contextvars(
+                "operation_id", "workspace_id", "template_id", "step"
+            )
 
 
-def _attempt(context: JobContext, step: Step) -> None:
+def _step_of(job: Job, *, step_id: int) -> Step | None:
+    """Return the step that this job is at: the first it was queued for, or a later."""
+    steps = Step.objects.select_related(
+        "operation__workspace__site__perforce_server",
+        "operation__workspace__template__site",
+        "operation__workspace__snapshot",
+        "operation__template__site__perforce_server",
+        "operation__requested_by",
+    )
+    at = steps.filter(job_id=job.id, state__in=IN_FLIGHT).first()
+    return at or steps.filter(pk=step_id).first()
+
+
+def _run(job: Job, step: Step) -> Step | None:
+    """Run one attempt; return the step with which the job goes on, if any."""
+    try:
+        if step.operation.state != Operation.State.RUNNING:
+            states.skip_step(step)
+            return None
+        states.start_step(step)
+    except StateChanged:
+        return None
+    return _attempt(job, step)
+
+
+def _attempt(job: Job, step: Step) -> Step | None:
     try:
         result = workflow.perform(step)
     except StepRefused as refusal:
         _settle_failure(step, code=refusal.code, message=refusal.sentence, why=refusal)
     except GatewayError as error:
-        decision = RETRY.get_retry_decision(exception=error, job=context.job)
+        decision = RETRY.get_retry_decision(exception=error, job=job)
         if decision is None or decision.retry_at is None:
             log.error("step_failed", attempt=step.attempt, **error.log_context())
             code = f"{error.system}_{type(error).__name__}".lower()
             _settle_failure(step, code=code, message=error.sentence, why=error)
-            return
+            return None
         log.warning("step_will_be_retried", attempt=step.attempt, **error.log_context())
-        states.retry_step_later(
-            step,
-            code=type(error).__name__.lower(),
-            message=error.sentence,
-            retry_at=decision.retry_at,
-        )
+        with contextlib.suppress(StateChanged):
+            states.retry_step_later(
+                step,
+                code=type(error).__name__.lower(),
+                message=error.sentence,
+                retry_at=decision.retry_at,
+            )
         raise
     except Exception as bug:
         # Ours to mend: settled, so that nobody waits for ever, and left to rise.
@@ -129,7 +139,8 @@ def _attempt(context: JobContext, step: Step) -> None:
         _settle_failure(step, code="internal_error", message=message, why=bug)
         raise
     else:
-        _settle_success(step, result)
+        return _settle_success(job, step, result)
+    return None
 
 
 def _locked(operation_id: int) -> Operation:
@@ -145,15 +156,20 @@ def _locked(operation_id: int) -> Operation:
     )
 
 
-def _settle_success(step: Step, result: dict[str, object]) -> None:
+def _settle_success(job: Job, step: Step, result: dict[str, object]) -> Step | None:
     with transaction.atomic():
         operation = _locked(step.operation_id)
         try:
             states.finish_step(step, result=result)
         except StateChanged:
-            return
-        if operation.state == Operation.State.RUNNING:
-            advance(operation)
+            return None
+        if operation.state != Operation.State.RUNNING:
+            return None
+        following = advance(operation, job=job)
+    if following is not None:
+        # The rows that the step before had read are still at hand.
+        following.operation = step.operation
+    return following
 
 
 def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) -> None:
@@ -165,7 +181,8 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
         except StateChanged:
             return
         findings = why.findings if isinstance(why, UnsavedWork) else None
-        to = Operation.State.REFUSED if findings else Operation.State.FAILED
+        is_refused = findings is not None
+        to = Operation.State.REFUSED if is_refused else Operation.State.FAILED
         if not states.end_operation(
             operation, to, code=code, message=message, findings=findings
         ):
@@ -174,7 +191,7 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
         if operation.workspace is not None:
             states.set_workspace_state(
                 operation.workspace,
-                _state_after_failure(operation.workspace, findings is not None),
+                _state_after_failure(operation.workspace, is_refused),
                 code=code[:60],
                 message=message,
             )
@@ -194,19 +211,34 @@ def _state_after_failure(workspace: Workspace, is_refused: bool) -> Workspace.St
     return Workspace.State.FAILED
 
 
-def advance(operation: Operation) -> None:
+def advance(operation: Operation, *, job: Job | None = None) -> Step | None:
     """Queue the steps that may start now, or end the operation where none is left.
 
-    Call it inside the transaction that settled a step, with the operation locked.
+    Call it inside the transaction that settled a step, with the operation locked. The
+    first that `job` can go on with is returned and not queued anew: no other worker
+    would be faster.
     """
     steps = list(operation.steps.order_by("position"))
     for step in steps:
         step.operation = operation  # it is at hand, with its site
+    following: Step | None = None
     for step in workflow.ready_to_start(operation, steps):
-        defer_step(operation, step)
+        if job is not None and following is None and _can_go_on(job, step):
+            states.queue_step(step, job_id=job.id)
+            following = step
+        else:
+            defer_step(operation, step)
     if all(step.state in (Step.State.DONE, Step.State.SKIPPED) for step in steps):
         states.end_operation(operation, Operation.State.SUCCEEDED)
         _reach_goal(operation)
+    return following
+
+
+def _can_go_on(job: Job, step: Step) -> bool:
+    """Say whether a job's worker serves the step, and no lock bounds either."""
+    spec = workflow.spec_of(step)
+    queue = spec.queue_at(step.operation.site)
+    return job.queue == queue and job.lock is None and not spec.limited_by_flush
 
 
 def _reach_goal(operation: Operation) -> None:
@@ -265,15 +297,14 @@ async def sweep_jobs(context: JobContext, timestamp: int) -> None:
 @app.task(name="sweep_steps", queue="sweeps", queueing_lock="sweep_steps")
 def sweep_steps(timestamp: int) -> None:
     """Queue again each unsettled step whose job is gone: nothing waits for ever."""
-    in_flight = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
     alive = ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
     for step in Step.objects.filter(
-        state__in=in_flight, operation__state=Operation.State.RUNNING
+        state__in=IN_FLIGHT, operation__state=Operation.State.RUNNING
     ).select_related("operation__workspace__site", "operation__template__site"):
         with transaction.atomic():
             operation = _locked(step.operation_id)
             step.refresh_from_db(fields=["state", "job_id"])
-            if step.state not in in_flight or alive.filter(pk=step.job_id).exists():
+            if step.state not in IN_FLIGHT or alive.filter(pk=step.job_id).exists():
                 continue
             log.warning("step_without_job_queued_again", step_id=step.pk)
             defer_step(operation, step)
