@@ -48,11 +48,16 @@ def _fast_passwords(settings: Settings) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _static_root_that_is_there() -> None:
+    """WhiteNoise warns of one that nobody has collected static files into."""
+    settings.STATIC_ROOT = settings.BASE_DIR / "static"
+
+
 @pytest.fixture(autouse=True)
 def _static_files_where_they_are(settings: Settings) -> None:
     """Nobody has to collect static files before a test."""
     settings.WHITENOISE_AUTOREFRESH = True
-    settings.STATIC_ROOT = settings.BASE_DIR / "static"
     settings.STORAGES = {
         **settings.STORAGES,
         "staticfiles": {

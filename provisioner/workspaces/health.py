@@ -121,7 +121,7 @@ def _look_at_perforce(server: PerforceServer) -> None:
     registry.perforce(server).check_login()
 
 
-class _FarSides:
+class FarSides:
     """Looks under way, at most one per far side, however many ask at once.
 
     Anybody may ask without signing in, so asking more often must not mean more calls.
@@ -143,7 +143,7 @@ class _FarSides:
             return under_way
 
 
-_far = _FarSides()
+_far = FarSides()
 
 
 def _far_sides(looks: dict[str, Look]) -> list[HealthCheck]:

@@ -9,7 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from provisioner.workspaces.health import ANSWER_WITHIN_SECONDS, HealthCheck, readiness
+from provisioner.workspaces.health import (
+    ANSWER_WITHIN_SECONDS,
+    FarSides,
+    HealthCheck,
+    readiness,
+)
 from tests.factories import SiteFactory
 
 pytestmark = pytest.mark.django_db
@@ -63,8 +68,19 @@ def test_a_silent_far_side_does_not_hold_the_probe(
     assert not check.ok
 
 
-def test_many_probes_are_one_call(silent_server: SilentServer) -> None:
-    SiteFactory(name="slow", ontap_port=silent_server.port)
-    look_at("ontap:slow")
-    look_at("ontap:slow")
-    assert len(silent_server.callers) == 1
+def test_who_asks_while_a_look_is_under_way_gets_its_answer() -> None:
+    may_end = threading.Event()
+    looks: list[int] = []
+
+    def look() -> None:
+        looks.append(1)
+        may_end.wait(10)
+
+    far_sides = FarSides()
+    first = far_sides.look("ontap:slow", look=look)
+    second = far_sides.look("ontap:slow", look=look)
+    may_end.set()
+    assert second is first
+    assert first.result(timeout=10).ok
+    far_sides.look("ontap:slow", look=look).result(timeout=10)
+    assert len(looks) == 2
