@@ -20,6 +20,7 @@ from provisioner.gateways.perforce.specs import (
     SpecRefused,
     check_client_options,
     check_line_end,
+    check_submit_options,
     check_view,
 )
 from provisioner.workspaces import permissions, states, tasks, workflow
@@ -48,6 +49,24 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.queries import default_snapshot
 
 SUGGESTIONS_TRIED = 1000
+LARGEST_CHANGE = 2**31 - 1
+# What a template is made from. The rest is for good, or is written by its builds.
+DEFINITION = frozenset(
+    {
+        "description",
+        "view",
+        "stream",
+        "line_end",
+        "client_options",
+        "submit_options",
+        "build_command",
+        "build_environment",
+        "build_timeout_seconds",
+        "ignore_patterns",
+        "volume_size_bytes",
+        "snapshots_to_keep",
+    }
+)
 
 
 def workspace_create(
@@ -328,6 +347,8 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
     Raises: NotAllowed, InvalidRequest, TemplateInvalid, TemplateBusy.
     """
     permissions.require(permissions.can_manage_templates(by))
+    if for_good := sorted(fields.keys() - DEFINITION):
+        raise InvalidRequest(f"{for_good[0]}: this cannot be changed later.")
     for field, value in fields.items():
         setattr(template, field, value)
     _check_template(template)
@@ -353,6 +374,7 @@ def _check_template(template: Template) -> None:
         if template.view_lines:
             check_view(template.view_lines)
         check_client_options(template.client_options)
+        check_submit_options(template.submit_options)
         check_line_end(template.line_end)
     except SpecRefused as error:
         raise TemplateInvalid(error.sentence) from error
@@ -361,6 +383,21 @@ def _check_template(template: Template) -> None:
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
         raise InvalidRequest(f"{field}: {messages[0]}") from error
+    for field in sorted(DEFINITION):
+        if "\0" in str(getattr(template, field)):
+            raise InvalidRequest(f"{field}: null characters are not allowed.")
+    _check_environment(template.build_environment)
+
+
+def _check_environment(variables: Any) -> None:
+    """Refuse what is not names with texts: the build could not be started."""
+    if not isinstance(variables, dict):
+        raise InvalidRequest("build_environment: give names with their values.")
+    for name, value in variables.items():
+        if not (name.isascii() and name.isidentifier()):
+            raise InvalidRequest(f"build_environment: “{name}” names no variable.")
+        if not isinstance(value, str) or "\0" in value:
+            raise InvalidRequest(f"build_environment: the value of {name} is no text.")
 
 
 def template_build(
@@ -371,8 +408,8 @@ def template_build(
     Raises: NotAllowed, TemplateBusy, InvalidRequest.
     """
     permissions.require(permissions.can_manage_templates(by))
-    if change is not None and change < 1:
-        raise InvalidRequest("A change is a number from 1 on.")
+    if change is not None and not 1 <= change <= LARGEST_CHANGE:
+        raise InvalidRequest(f"A change is a number from 1 to {LARGEST_CHANGE}.")
     with transaction.atomic():
         template = (
             Template.objects.select_for_update(of=("self",))

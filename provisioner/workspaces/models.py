@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
@@ -97,6 +98,17 @@ class Site(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.name
+
+    def clean(self) -> None:
+        """Refuse a mount root below which everything of a host would lie.
+
+        Raises: ValidationError.
+        """
+        root = Path(self.mount_root)
+        if not root.is_absolute() or ".." in root.parts or len(root.parts) < 2:
+            raise ValidationError(
+                {"mount_root": "Give the absolute path of a directory below /."}
+            )
 
     @property
     def host_queue(self) -> str:

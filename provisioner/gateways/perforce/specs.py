@@ -26,6 +26,14 @@ _ONE_LINE_FIELDS = (
     ("Type", "type"),
 )
 _LINE_ENDS = ("local", "unix", "mac", "win", "share")
+_SUBMIT_OPTIONS = (
+    "submitunchanged",
+    "submitunchanged+reopen",
+    "revertunchanged",
+    "revertunchanged+reopen",
+    "leaveunchanged",
+    "leaveunchanged+reopen",
+)
 _OPTION_PAIRS = (
     ("noallwrite", "allwrite"),
     ("noclobber", "clobber"),
@@ -220,6 +228,19 @@ def check_client_options(options: str) -> None:
                 "client_option_pair",
                 f"The client options must say either {pair[0]} or {pair[1]}, once.",
             )
+
+
+def check_submit_options(options: str) -> None:
+    """Refuse submit options that Perforce does not have.
+
+    Raises: SpecRefused.
+    """
+    if options not in _SUBMIT_OPTIONS:
+        raise SpecRefused(
+            "submit_options_unknown",
+            f"{options!r} are not submit options; use one of "
+            f"{', '.join(_SUBMIT_OPTIONS)}.",
+        )
 
 
 def check_line_end(line_end: str) -> None:
