@@ -155,7 +155,8 @@ def _stop_group(group: int) -> None:
 
 def _group_is_alive(group: int) -> bool:
     """Say whether the group has a process that has not ended (zombies have)."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    # A list: a generator left half-way would leave its directory open.
+    for stat in list(Path("/proc").glob("[0-9]*/stat")):
         with contextlib.suppress(OSError):
             fields = stat.read_text().rpartition(")")[2].split()
             if int(fields[2]) == group and fields[0] != "Z":
