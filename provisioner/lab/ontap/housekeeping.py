@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
 _EVERY_SECONDS = 0.5
+_JOBS_EVERY_TURNS = 20
 
 
 class Housekeeping:
@@ -35,9 +37,12 @@ class Housekeeping:
             self._thread.join()
 
     def _run(self) -> None:
-        while not self._array.stopping.wait(_EVERY_SECONDS):
-            self._array.jobs.forget_old()
+        for turn in itertools.count():
+            if self._array.stopping.wait(_EVERY_SECONDS):
+                return
             self._empty_queue()
+            if turn % _JOBS_EVERY_TURNS == 0:
+                self._array.jobs.forget_old()
 
     def _empty_queue(self) -> None:
         limit = time.time() - self._array.settings.recovery_queue_seconds

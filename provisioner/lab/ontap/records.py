@@ -31,7 +31,16 @@ class Volume:
 
     TABLE: ClassVar[str] = "volume"
     KEY: ClassVar[str] = "uuid"
-    SEARCHED: ClassVar[tuple[str, ...]] = ("svm_uuid", "name", "parent_uuid", "phase")
+    SEARCHED: ClassVar[tuple[str, ...]] = (
+        "svm_uuid",
+        "name",
+        "parent_uuid",
+        "parent_snapshot_uuid",
+        "phase",
+        "junction_key",
+        "junction_parent_uuid",
+        "guarantee",
+    )
 
     uuid: str
     svm_uuid: str
@@ -63,6 +72,11 @@ class Volume:
     efficiency: dict[str, object] = field(default_factory=dict)
     # Documented settings that the lab remembers and gives back, by dotted name.
     remembered: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def junction_key(self) -> str | None:
+        """The junction path as it is compared: case makes no difference."""
+        return None if self.junction_path is None else self.junction_path.casefold()
 
 
 @dataclass(frozen=True)

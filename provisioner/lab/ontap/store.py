@@ -48,21 +48,30 @@ class Store:
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
-        for kind in _KINDS:
-            self._create_table(kind)
+        with self.transaction():
+            for kind in _KINDS:
+                self._create_table(kind)
         self._db.execute("CREATE TABLE IF NOT EXISTS setting (name PRIMARY KEY, value)")
 
     def _create_table(self, kind: type[Row]) -> None:
-        columns = "".join(f", {name}" for name in kind.SEARCHED)
+        """Make the table; one with other columns, of an earlier lab, is made anew."""
+        columns = ["key", *kind.SEARCHED, "document"]
+        found = self._db.execute(f"PRAGMA table_info({kind.TABLE})").fetchall()
+        outdated: list[Row] = []
+        if found and [row[1] for row in found] != columns:
+            outdated = self._rows(kind, "1", ())
+            self._db.execute(f"DROP TABLE {kind.TABLE}")
         self._db.execute(
             f"CREATE TABLE IF NOT EXISTS {kind.TABLE} "
-            f"(key PRIMARY KEY{columns}, document TEXT NOT NULL)"
+            f"({', '.join(columns)}, PRIMARY KEY (key))"
         )
         for name in kind.SEARCHED:
             self._db.execute(
                 f"CREATE INDEX IF NOT EXISTS {kind.TABLE}_{name} "
                 f"ON {kind.TABLE} ({name})"
             )
+        for row in outdated:
+            self.save(row)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -88,7 +97,7 @@ class Store:
         names = ("key", *row.SEARCHED, "document")
         values = (
             document[row.KEY],
-            *(document[name] for name in row.SEARCHED),
+            *(getattr(row, name) for name in row.SEARCHED),
             json.dumps(document),
         )
         marks = ", ".join("?" * len(names))

@@ -73,8 +73,10 @@ class Usage:
         """Return what thick volumes hold back beyond what they occupy."""
         return sum(
             max(0, volume.size_bytes - self.used_bytes(volume))
-            for volume in self._array.store.select(Volume, phase=LIVE)
-            if volume.guarantee == "volume" and volume.state == "online"
+            for volume in self._array.store.select(
+                Volume, phase=LIVE, guarantee="volume"
+            )
+            if volume.state == "online"
         )
 
     def stop(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.records import LIVE, MAKING, Svm, Volume
+from provisioner.lab.ontap.records import LIVE, Svm, Volume
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -44,18 +44,13 @@ def check_junction_free(
 
     Raises: OntapError 918252 when the path is taken or its parent does not exist.
     """
-    rows = array.store.select(Volume, svm_uuid=svm_uuid)
-    mounted = {
-        (row.junction_path or "").casefold(): row
-        for row in rows
-        if row.junction_path and row.phase in (LIVE, MAKING)
-    }
-    taken = mounted.get(path.casefold())
-    if taken is not None and taken.uuid != volume_uuid:
-        raise OntapError(
-            "918252", target="nas.path", reason=f"junction path {path} is in use"
-        )
-    parent = _parent_of(mounted, path)
+    key = path.casefold()
+    for row in array.store.select(Volume, svm_uuid=svm_uuid, junction_key=key):
+        if row.uuid != volume_uuid:
+            raise OntapError(
+                "918252", target="nas.path", reason=f"junction path {path} is in use"
+            )
+    parent = _parent_of(array, key, svm_uuid=svm_uuid)
     if parent.uuid == volume_uuid:
         raise OntapError(
             "918252", target="nas.path", reason="a volume cannot be inside itself"
@@ -64,10 +59,11 @@ def check_junction_free(
     return parent
 
 
-def _parent_of(mounted: dict[str, Volume], path: str) -> Volume:
-    for ancestor in PurePosixPath(path.casefold()).parents:
-        row = mounted.get(str(ancestor))
-        if row is not None and (row.phase == LIVE):
+def _parent_of(array: Array, key: str, *, svm_uuid: str) -> Volume:
+    for ancestor in PurePosixPath(key).parents:
+        for row in array.store.select(
+            Volume, svm_uuid=svm_uuid, junction_key=str(ancestor), phase=LIVE
+        ):
             return row
     raise OntapError("918252", target="nas.path", reason="no volume is mounted above")
 
@@ -95,10 +91,7 @@ def _check_parent_directory(
 
 def has_nested(array: Array, volume: Volume) -> bool:
     """Say whether other volumes are mounted inside this one."""
-    return any(
-        row.junction_parent_uuid == volume.uuid and row.junction_path
-        for row in array.store.select(Volume, svm_uuid=volume.svm_uuid)
-    )
+    return array.store.count(Volume, junction_parent_uuid=volume.uuid) > 0
 
 
 def place_of(array: Array, volume: Volume) -> Path:

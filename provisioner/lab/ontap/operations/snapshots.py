@@ -100,8 +100,7 @@ def _take_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
     if array.namespace.method == "symlink":
         links = [
             os.path.relpath(row.junction_path or "", volume.junction_path or "/")
-            for row in array.store.select(Volume, svm_uuid=volume.svm_uuid)
-            if row.junction_parent_uuid == volume.uuid and row.junction_path
+            for row in array.store.select(Volume, junction_parent_uuid=volume.uuid)
         ]
     array.plane.copy(source, target=target, read_only=not links)
     for inside in links:
@@ -177,8 +176,7 @@ def destroy(array: Array, arguments: Fields) -> None:
 
 def owners_of(array: Array, snapshot: Snapshot) -> list[str]:
     """Return what holds the snapshot: clones of it, none when it is free."""
-    clones = array.store.select(Volume, parent_uuid=snapshot.volume_uuid)
-    if any(row.parent_snapshot_uuid == snapshot.uuid for row in clones):
+    if array.store.count(Volume, parent_snapshot_uuid=snapshot.uuid):
         return ["volume_clone"]
     return []
 

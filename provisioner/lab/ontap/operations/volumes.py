@@ -204,17 +204,15 @@ def _find_parent(array: Array, fields: Fields, *, svm: Svm) -> Volume:
     home = svm
     if "clone.parent_svm.name" in fields or "clone.parent_svm.uuid" in fields:
         home = names.find_svm(array, fields, prefix="clone.parent_svm")
-    rows = [
-        row
-        for row in array.store.select(Volume, svm_uuid=home.uuid, phase=LIVE)
-        if name == row.name or key == row.uuid
-    ]
+    rows = array.store.select(Volume, svm_uuid=home.uuid, phase=LIVE, name=name)
+    if name is None:
+        found = array.store.find(Volume, key)
+        is_there = found and found.svm_uuid == home.uuid and found.phase == LIVE
+        rows = [found] if found and is_there else []
     if not rows:
         raise OntapError("524601", target="clone.parent_volume.name", name=name or key)
     parent = rows[0]
-    if (name is not None and parent.name != name) or (
-        key is not None and parent.uuid != key
-    ):
+    if key is not None and parent.uuid != key:
         raise OntapError("918236", target="clone.parent_volume.uuid")
     if parent.state != "online":
         raise OntapError("917775", svm=home.name, name=parent.name)
