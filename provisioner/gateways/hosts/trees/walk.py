@@ -299,7 +299,12 @@ class Walk:
         """Open a subdirectory and list it, unless it is another filesystem."""
         node = Node(parent, name)
         try:
-            fd = os.open(name, OPEN_DIRECTORY, dir_fd=self.opened(parent))
+            parent_fd, is_borrowed = self.borrow(parent)
+            try:
+                fd = os.open(name, OPEN_DIRECTORY, dir_fd=parent_fd)
+            finally:
+                if is_borrowed:
+                    os.close(parent_fd)
         except OSError as error:
             self._not_entered(parent, name, packs, error.errno or 0)
             return
@@ -412,11 +417,14 @@ class Walk:
     def _send(
         self, groups: list[Group], *, operation: int, inode: int = 0, links: int = 0
     ) -> None:
-        directories, reached = [], []
+        directories, reached, borrowed = [], [], []
         for node, names in groups:
             try:
-                directories.append((self.opened(node), names))
+                fd, is_borrowed = self.borrow(node)
+                directories.append((fd, names))
                 reached.append((node, names))
+                if is_borrowed:
+                    borrowed.append(fd)
             except OSError as error:
                 self.unreachable(node, names, error=error.errno or 0)
         if not reached:
@@ -435,6 +443,8 @@ class Walk:
             links=links,
             directories=directories,
         )
+        for fd in borrowed:
+            os.close(fd)
         self.sent(reached)
 
     def _most_in_flight(self) -> int:
@@ -473,27 +483,28 @@ class Walk:
             node.fd = -1
             self._open -= 1
 
-    def opened(self, node: Node) -> int:
-        """Return the node's descriptor; open it again where it had to be closed.
+    def borrow(self, node: Node) -> tuple[int, bool]:
+        """Return a descriptor of a node, and whether the caller has to close it.
 
-        Name by name from the nearest ancestor that is open, so it is in the tree.
+        A node that had to be closed is opened again, name by name from the nearest
+        ancestor that is open: so it is still one in the tree.
         """
         with self.change:
             if node.fd >= 0:
-                return node.fd
+                return node.fd, False
             missing, ancestor = [node], node.parent
             while ancestor is not None and ancestor.fd < 0:
                 missing.append(ancestor)
                 ancestor = ancestor.parent
             assert ancestor is not None, "the root stays open"
             fd = os.dup(ancestor.fd)
-            for step in reversed(missing):
+        for step in reversed(missing):
+            try:
                 below = os.open(step.name, OPEN_DIRECTORY, dir_fd=fd)
+            finally:
                 os.close(fd)
-                fd = below
-            node.fd = fd
-            self._open += 1
-            return fd
+            fd = below
+        return fd, True
 
 
 def locate(groups: list[Group], position: int) -> tuple[Node, str]:

@@ -26,6 +26,7 @@ from provisioner.gateways.hosts.ownership import (
 from tests.unit.gateways.hosts.trees import (
     GROUP,
     OWNER,
+    Chain,
     bind_mounted,
     needs_root,
     owners_below,
@@ -241,25 +242,12 @@ def test_any_name_that_a_file_can_have_is_found(names: list[bytes]) -> None:
 @needs_root
 @pytest.mark.parametrize("most_open", [None, 64])
 def test_a_chain_deeper_than_any_path_is_owned_to_its_end(
-    tmp_path: Path, most_open: int | None
+    chain: Chain, most_open: int | None
 ) -> None:
-    root = tmp_path / "clone"
-    root.mkdir()
-    here = os.open(root, os.O_RDONLY)
-    for _ in range(1500):
-        os.mkdir("next", dir_fd=here)
-        os.mkdir("side", dir_fd=here)
-        below = os.open("next", os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = below
-    os.close(os.open("last", os.O_CREAT, dir_fd=here))
+    report = _own_with_open_files(chain.root, most_open=most_open)
 
-    report = _own_with_open_files(root, most_open=most_open)
-
-    assert report == "3002 3002 0"
-    assert os.stat("last", dir_fd=here).st_uid == OWNER
-    os.close(here)
-    subprocess.run(["rm", "-rf", root], check=True)
+    assert report == f"{chain.entries} {chain.entries} 0"
+    assert os.stat("last", dir_fd=chain.end_fd).st_uid == OWNER
 
 
 def _own_with_open_files(root: Path, *, most_open: int | None) -> str:

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,31 @@ def bind_mounted(source: Path, target: Path) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "-l", target], check=True)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Directories in directories, each with another one beside it."""
+
+    root: Path
+    end_fd: int
+    entries: int
+
+
+@contextmanager
+def deep_chain(root: Path, *, depth: int) -> Iterator[Chain]:
+    """Make a chain and take it away again, which most programs cannot."""
+    root.mkdir()
+    here = os.open(root, os.O_RDONLY)
+    try:
+        for _ in range(depth):
+            os.mkdir("next", dir_fd=here)
+            os.mkdir("side", dir_fd=here)
+            below = os.open("next", os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+        os.close(os.open("last", os.O_CREAT, dir_fd=here))
+        yield Chain(root, here, 2 * depth + 2)
+    finally:
+        os.close(here)
+        subprocess.run(["rm", "-rf", root], check=True)
