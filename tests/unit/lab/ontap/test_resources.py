@@ -147,6 +147,31 @@ def test_odd_spellings_are_taken(rest: Rest, path: str) -> None:
     assert rest.get(path.replace("a,", "name,"))["num_records"] == 1
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        # What the Ansible collection reads of a volume, with its trailing comma.
+        "encryption.enabled,tiering.policy,tiering.object_tags,nas.export_policy.name,"
+        "aggregates.name,aggregates.uuid,uuid,nas.path,style,type,comment,"
+        "qos.policy.name,nas.security_style,nas.gid,nas.unix_permissions,nas.uid,"
+        "snapshot_policy,space.snapshot.reserve_percent,space.size,guarantee.type,"
+        "state,efficiency.compression,snaplock,files.maximum,"
+        "space.logical_space.enforcement,space.logical_space.reporting,",
+        # What the DataOps Toolkit lists.
+        "nas.path,size,style,clone,flexcache_endpoint_type,space,constituents",
+        "comment,flexcache_endpoint_type,nas.path",
+        "*,space,autosize",
+    ],
+)
+def test_what_other_clients_ask_of_a_volume_is_answered(
+    rest: Rest, fields: str
+) -> None:
+    uuid = rest.volume("v", nas={"path": "/v"})
+    volume = rest.get(f"{VOLUMES}/{uuid}", fields=fields)
+    assert volume["name"] == "v"
+    assert rest.get(VOLUMES, name="v", svm="svm_dev", fields=fields)["num_records"] == 1
+
+
 # --- snapshots
 
 

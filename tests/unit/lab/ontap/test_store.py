@@ -39,11 +39,15 @@ def test_rows_come_back(store: Store) -> None:
 
 
 def test_a_transaction_is_all_or_nothing(store: Store) -> None:
-    with pytest.raises(ValueError), store.transaction():
-        store.save(SVM)
+    def fail_half_way() -> None:
         with store.transaction():
-            store.remember("x", 1)
-        raise ValueError
+            store.save(SVM)
+            with store.transaction():
+                store.remember("x", 1)
+            raise ValueError
+
+    with pytest.raises(ValueError):
+        fail_half_way()
     assert store.find(Svm, "u1") is None
     assert store.setting("x") is None
 
