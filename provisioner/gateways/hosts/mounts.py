@@ -89,7 +89,8 @@ def path_below(mount_root: Path, *, junction_path: str) -> Path:
     Raises: Refused.
     """
     parts = junction_path.split("/")
-    if parts[0] or not all(parts[1:]) or {".", ".."} & set(parts):
+    is_absolute = len(parts) > 1 and not parts[0]
+    if not is_absolute or "\0" in junction_path or {"", ".", ".."} & set(parts[1:]):
         raise _refused(
             f"{junction_path!r} is not a junction path: it begins with '/', names "
             "something, and has no '..' in it."
