@@ -235,10 +235,15 @@ def advance(operation: Operation, *, job: Job | None = None) -> Step | None:
 
 
 def _can_go_on(job: Job, step: Step) -> bool:
-    """Say whether a job's worker serves the step, and no lock bounds either."""
+    """Say whether a job's worker serves the step, and no lock bounds either.
+
+    A job that was tried again has used up some of its time for retries: the next step
+    gets a job of its own, with all of it.
+    """
     spec = workflow.spec_of(step)
     queue = spec.queue_at(step.operation.site)
-    return job.queue == queue and job.lock is None and not spec.limited_by_flush
+    has_no_lock = job.lock is None and not spec.limited_by_flush
+    return job.queue == queue and has_no_lock and job.attempts == 0
 
 
 def _reach_goal(operation: Operation) -> None:

@@ -1,0 +1,61 @@
+"""Who may do what, as a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import permissions
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.errors import NotAllowed
+from provisioner.workspaces.models import Snapshot, Workspace
+from tests.factories import UserFactory
+
+
+@pytest.fixture
+def workspace(alice: User, snapshot: Snapshot) -> Workspace:
+    return workspace_create(by=alice, template=snapshot.template)
+
+
+@pytest.fixture
+def people(alice: User, carol: User, admin: User, ci: User) -> dict[str, User]:
+    return {
+        "owner": alice,
+        "stranger": carol,
+        "machine": ci,
+        "administrator": admin,
+        "administrator who left": UserFactory(is_staff=True, is_active=False),
+        "superuser without staff": UserFactory(is_superuser=True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("who", "may_see", "may_change", "may_manage_templates"),
+    [
+        ("owner", True, True, False),
+        ("stranger", False, False, False),
+        ("machine", False, False, False),
+        ("administrator", True, True, True),
+        ("administrator who left", False, False, False),
+        ("superuser without staff", False, False, False),
+    ],
+)
+def test_permissions_are_as_the_table_says(
+    who: str,
+    may_see: bool,
+    may_change: bool,
+    may_manage_templates: bool,
+    people: dict[str, User],
+    workspace: Workspace,
+) -> None:
+    user = people[who]
+
+    assert permissions.can_see_workspace(user, workspace) == may_see
+    assert permissions.can_change_workspace(user, workspace) == may_change
+    assert permissions.can_manage_templates(user) == may_manage_templates
+
+
+def test_what_is_not_allowed_is_refused() -> None:
+    permissions.require(True)
+    with pytest.raises(NotAllowed):
+        permissions.require(False)

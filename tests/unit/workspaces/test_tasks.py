@@ -1,0 +1,357 @@
+"""Jobs and steps: when they are tried again, given to another, or left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.jobs import Job
+from pytest_django import Settings
+
+from provisioner.accounts.models import User
+from provisioner.gateways.errors import Busy, Refused, Unreachable
+from provisioner.workspaces import states, tasks
+from provisioner.workspaces.actions import workspace_create, workspace_retire
+from provisioner.workspaces.models import (
+    Operation,
+    Snapshot,
+    Step,
+    Template,
+    Workspace,
+)
+from tests.factories import SnapshotFactory, UserFactory
+from tests.lab import Lab
+from tests.waiting import settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECRET = "hunter2-of-the-depot"
+
+
+@pytest.fixture
+def owner(jobs_emptied: None) -> User:
+    return UserFactory(username="alice", uid=20001, gid=20000)
+
+
+@pytest.fixture
+def workspace(owner: User) -> Workspace:
+    """Asked for, and its first two steps queued; nothing answers at its site."""
+    return workspace_create(by=owner, template=SnapshotFactory().template)
+
+
+def job_tried(attempts: int) -> Job:
+    return Job(
+        id=1,
+        queue="storage",
+        lock=None,
+        queueing_lock=None,
+        task_name="run_step",
+        attempts=attempts,
+    )
+
+
+def failure(kind: type[Any]) -> Exception:
+    error: Exception = kind("It failed.", system="ontap", operation="volume create")
+    return error
+
+
+def steps_queued(workspace: Workspace) -> list[Step]:
+    return list(
+        Step.objects.filter(
+            operation__workspace=workspace, state=Step.State.QUEUED
+        ).order_by("position")
+    )
+
+
+def execute(sql: str, parameters: list[object] | None = None) -> list[Any]:
+    """Procrastinate's models are read-only, so what a crash leaves is made here."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters or [])
+        return list(cursor.fetchall()) if cursor.description else []
+
+
+def give_jobs_to_a_worker(workspace: Workspace, *, silent_seconds: float) -> None:
+    [[worker]] = execute(
+        "INSERT INTO procrastinate_workers (last_heartbeat) "
+        "VALUES (now() - %s * interval '1 second') RETURNING id",
+        [silent_seconds],
+    )
+    execute(
+        "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s "
+        "WHERE id = ANY(%s)",
+        [worker, [step.job_id for step in steps_queued(workspace)]],
+    )
+
+
+# --- the retry rule
+
+
+def test_pauses_double_up_to_a_minute() -> None:
+    pauses = [tasks.wait_before(attempt) for attempt in range(9)]
+
+    assert pauses == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+
+
+@pytest.mark.parametrize("kind", [Busy, Unreachable])
+def test_transient_failures_are_tried_again_after_the_pause(kind: type[Any]) -> None:
+    decision = tasks.RETRY.get_retry_decision(exception=failure(kind), job=job_tried(3))
+
+    assert decision is not None
+    assert decision.retry_at is not None
+    pause = (decision.retry_at - timezone.now()).total_seconds()
+    assert pause == pytest.approx(4, abs=0.5)
+
+
+@pytest.mark.parametrize("error", [failure(Refused), ValueError("ours")])
+def test_permanent_failures_and_bugs_are_not_tried_again(error: Exception) -> None:
+    decision = tasks.RETRY.get_retry_decision(exception=error, job=job_tried(0))
+
+    assert decision is None
+
+
+@pytest.mark.parametrize(("seconds", "retries"), [(0, 0), (3.5, 3), (1800, 35)])
+def test_retries_end_when_the_pauses_add_up_to_the_setting(
+    seconds: float, retries: int, settings: Settings
+) -> None:
+    settings.STEP_GIVE_UP_SECONDS = seconds
+
+    made = 0
+    while tasks.RETRY.get_retry_decision(exception=failure(Busy), job=job_tried(made)):
+        made += 1
+
+    assert made == retries
+
+
+def test_a_step_that_never_gets_an_answer_fails_with_its_reason(
+    owner: User, built_template: Template, lab: Lab, settings: Settings
+) -> None:
+    settings.STEP_GIVE_UP_SECONDS = tasks.FIRST_RETRY_SECONDS
+    lab.break_perforce({"command": "client", "drop": "before"})
+
+    workspace = settle(workspace_create(by=owner, template=built_template))
+
+    assert workspace.state == Workspace.State.FAILED
+    assert workspace.status_code == "perforce_unreachable"
+    step = workspace.operations.get().steps.get(name="client")
+    assert (step.state, step.attempt) == (Step.State.FAILED, 2)
+    assert step.error_message == workspace.status_message
+
+
+def test_each_step_has_the_whole_time_for_its_retries(
+    owner: User, built_template: Template, lab: Lab, settings: Settings
+) -> None:
+    settings.STEP_GIVE_UP_SECONDS = tasks.FIRST_RETRY_SECONDS
+    busy = {"status": 503, "times": 1}
+    lab.break_ontap(
+        {"method": "POST", "path": "/api/storage/volumes*", **busy},
+        {"method": "PATCH", "path": "/api/storage/volumes/*", **busy},
+    )
+
+    workspace = settle(workspace_create(by=owner, template=built_template))
+
+    steps = workspace.operations.get().steps
+    assert steps.get(name="clone").attempt == 2
+    assert steps.get(name="mount").attempt == 2
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+
+
+# --- bugs
+
+
+def test_a_bug_of_ours_fails_the_workspace_and_leaks_nothing(
+    owner: User, built_template: Template
+) -> None:
+    # A pin that is no client form: no step can have left it so.
+    Snapshot.objects.filter(template=built_template).update(client_spec=SECRET)
+
+    workspace = settle(workspace_create(by=owner, template=built_template))
+
+    assert workspace.state == Workspace.State.FAILED
+    assert workspace.status_code == "internal_error"
+    operation = workspace.operations.get()
+    told = [
+        workspace.status_message,
+        operation.status_message,
+        *operation.steps.values_list("error_message", flat=True),
+        *workspace.events.values_list("message", flat=True),
+    ]
+    assert "Cloneyard itself" in workspace.status_message
+    assert not [text for text in told if SECRET in text]
+    step = operation.steps.get(name="client")
+    assert ProcrastinateJob.objects.get(pk=step.job_id).status == "failed"
+
+
+# --- jobs that come twice, late, or never
+
+
+def test_a_job_that_comes_twice_does_nothing(
+    owner: User, built_template: Template, run_jobs: Callable[[], None]
+) -> None:
+    workspace = settle(workspace_create(by=owner, template=built_template))
+    operation = workspace.operations.get()
+    before = list(operation.steps.order_by("position").values())
+    events = workspace.events.count()
+
+    for step in operation.steps.all():
+        tasks.run_step.configure(queue="storage").defer(step_id=step.pk)
+    run_jobs()
+
+    assert list(operation.steps.order_by("position").values()) == before
+    assert workspace.events.count() == events
+
+
+def test_a_job_of_a_step_that_is_no_more_does_nothing(
+    jobs_emptied: None, run_jobs: Callable[[], None]
+) -> None:
+    job_id = tasks.run_step.configure(queue="storage").defer(step_id=10**9)
+
+    run_jobs()
+
+    assert ProcrastinateJob.objects.get(pk=job_id).status == "succeeded"
+
+
+def test_a_job_of_an_ended_operation_does_nothing(
+    workspace: Workspace, run_jobs: Callable[[], None]
+) -> None:
+    provision = workspace.operations.get()
+    states.end_operation(provision, Operation.State.CANCELLED)
+
+    run_jobs()
+
+    assert not provision.steps.exclude(attempt=0).exists()
+    queued = provision.steps.filter(name__in=("clone", "client"))
+    assert {step.state for step in queued} == {Step.State.SKIPPED}
+
+
+def test_retiring_leaves_the_jobs_before_with_nothing_to_do(
+    workspace: Workspace,
+) -> None:
+    provision = workspace.operations.get()
+
+    workspace_retire(by=workspace.owner, workspace=workspace)
+
+    assert {step.state for step in provision.steps.all()} == {Step.State.SKIPPED}
+
+
+def test_jobs_of_a_silent_worker_are_given_to_another(
+    owner: User, built_template: Template, run_jobs: Callable[[], None]
+) -> None:
+    workspace = workspace_create(by=owner, template=built_template)
+    give_jobs_to_a_worker(workspace, silent_seconds=3600)
+
+    tasks.sweep_jobs.defer(timestamp=0)
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+
+
+def test_jobs_of_a_worker_that_lives_are_left_to_it(
+    workspace: Workspace, run_jobs: Callable[[], None]
+) -> None:
+    give_jobs_to_a_worker(workspace, silent_seconds=0)
+
+    tasks.sweep_jobs.defer(timestamp=0)
+    tasks.sweep_steps.defer(timestamp=0)
+    run_jobs()
+
+    steps = steps_queued(workspace)
+    assert len(steps) == 2
+    jobs = ProcrastinateJob.objects.filter(task_name="run_step")
+    assert {(job.pk, job.status) for job in jobs} == {
+        (step.job_id, "doing") for step in steps
+    }
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "DELETE FROM procrastinate_jobs",
+        "UPDATE procrastinate_jobs SET status = 'failed'",
+    ],
+)
+def test_a_step_whose_job_vanished_is_queued_again(
+    loss: str, workspace: Workspace
+) -> None:
+    lost = {step.name: step.job_id for step in steps_queued(workspace)}
+    execute(loss)
+
+    tasks.sweep_steps(timestamp=0)
+
+    steps = steps_queued(workspace)
+    assert {step.name for step in steps} == set(lost)
+    assert not {step.job_id for step in steps} & set(lost.values())
+    jobs = ProcrastinateJob.objects.filter(status="todo")
+    assert {job.pk for job in jobs} == {step.job_id for step in steps}
+
+
+def test_steps_of_ended_operations_are_not_queued_again(workspace: Workspace) -> None:
+    states.end_operation(workspace.operations.get(), Operation.State.CANCELLED)
+    execute("DELETE FROM procrastinate_jobs")
+
+    tasks.sweep_steps(timestamp=0)
+
+    assert not ProcrastinateJob.objects.exists()
+
+
+# --- limits and priorities
+
+
+def test_flushes_share_as_many_locks_as_the_server_allows(
+    workspace: Workspace, owner: User
+) -> None:
+    server = workspace.site.perforce_server
+    server.flush_limit = 2
+    server.save()
+    for number in range(5):
+        workspace_create(by=owner, template=workspace.template, request_key=str(number))
+
+    for step in Step.objects.filter(name="flush"):
+        tasks.defer_step(step.operation, step)
+
+    flushes = Step.objects.filter(name="flush").values("job_id")
+    locks = ProcrastinateJob.objects.filter(pk__in=flushes).values_list(
+        "lock", flat=True
+    )
+    assert len(locks) == 6
+    assert set(locks) == {f"flush.{server.name}.0", f"flush.{server.name}.1"}
+
+
+def test_flushes_of_two_servers_share_no_lock(
+    workspace: Workspace, owner: User
+) -> None:
+    other = workspace_create(by=owner, template=SnapshotFactory().template)
+    for step in Step.objects.filter(name="flush"):
+        tasks.defer_step(step.operation, step)
+
+    locks = ProcrastinateJob.objects.exclude(lock=None).values_list("lock", flat=True)
+
+    assert workspace.site.perforce_server != other.site.perforce_server
+    assert len(set(locks)) == 2
+
+
+def test_nothing_but_flushes_waits_for_a_lock(workspace: Workspace) -> None:
+    assert set(ProcrastinateJob.objects.values_list("lock", flat=True)) == {None}
+
+
+def test_people_come_before_machines(
+    owner: User, built_template: Template, run_jobs: Callable[[], None]
+) -> None:
+    ci = UserFactory(username="ci", uid=20003, gid=20000, is_service=True)
+    of_ci = workspace_create(by=ci, template=built_template)
+    of_alice = workspace_create(by=owner, template=built_template)
+
+    run_jobs()
+
+    def starts(workspace: Workspace) -> list[Any]:
+        return sorted(
+            Step.objects.filter(operation__workspace=workspace)
+            .values_list("first_started_at", flat=True)
+            .exclude(first_started_at=None)
+        )
+
+    assert starts(of_alice)[-1] < starts(of_ci)[0]

@@ -1,0 +1,152 @@
+"""The lists of steps: whole, without circles, and right when steps are left out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import workflow
+from provisioner.workspaces.actions import workspace_create, workspace_retire
+from provisioner.workspaces.models import Operation, Site, Snapshot, Step
+from provisioner.workspaces.workflow import WORKFLOWS, StepSpec
+
+KINDS = list(Operation.Kind)
+SETTLED = (Step.State.DONE, Step.State.SKIPPED)
+
+
+def predecessors(specs: tuple[StepSpec, ...], name: str) -> set[str]:
+    """Return all steps that a step comes after, however far."""
+    after = {spec.name: spec.after for spec in specs}
+    found: set[str] = set()
+    look_at = list(after[name])
+    while look_at:
+        before = look_at.pop()
+        if before not in found:
+            found.add(before)
+            look_at.extend(after[before])
+    return found
+
+
+def test_every_kind_has_its_workflow() -> None:
+    assert set(WORKFLOWS) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_come_after_steps_that_exist_and_never_after_themselves(
+    kind: Operation.Kind,
+) -> None:
+    specs = WORKFLOWS[kind]
+    names = [spec.name for spec in specs]
+
+    assert len(set(names)) == len(names)
+    assert {before for spec in specs for before in spec.after} <= set(names)
+    for spec in specs:
+        assert spec.name not in predecessors(specs, spec.name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_are_listed_after_those_they_come_after(kind: Operation.Kind) -> None:
+    seen: set[str] = set()
+    for spec in WORKFLOWS[kind]:
+        assert set(spec.after) <= seen, spec.name
+        seen.add(spec.name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_run_on_known_queues_and_are_told_in_words(kind: Operation.Kind) -> None:
+    site = Site(name="munich")
+
+    queues = {spec.queue_at(site) for spec in WORKFLOWS[kind]}
+
+    assert queues <= {"storage", "perforce", "host.munich"}
+    for spec in WORKFLOWS[kind]:
+        assert spec.title
+        assert len(spec.name) <= 40
+        assert spec.ensure.__doc__, spec.name
+
+
+def test_only_the_flush_counts_against_the_limit_of_flushes() -> None:
+    limited = [
+        (kind, spec.name)
+        for kind, specs in WORKFLOWS.items()
+        for spec in specs
+        if spec.limited_by_flush
+    ]
+
+    assert limited == [(Operation.Kind.PROVISION, "flush")]
+
+
+@given(data=st.data(), kind=st.sampled_from(KINDS))
+def test_a_step_that_is_left_out_hands_on_what_it_waits_for(
+    data: st.DataObject, kind: Operation.Kind
+) -> None:
+    """Whatever is left out, and in whatever order jobs end: order is kept, all run."""
+    specs = WORKFLOWS[kind]
+    present = [spec.name for spec in specs if data.draw(st.booleans(), spec.name)]
+    operation = Operation(kind=kind)
+    steps = [
+        Step(operation=operation, name=name, position=position)
+        for position, name in enumerate(present)
+    ]
+
+    while any(step.state not in SETTLED for step in steps):
+        ready = workflow.ready_to_start(operation, steps)
+        assert ready, "nothing can start, and not all is settled"
+        step = data.draw(st.sampled_from(ready))
+        settled = {s.name for s in steps if s.state in SETTLED}
+        assert predecessors(specs, step.name) & set(present) <= settled
+        step.state = data.draw(st.sampled_from(SETTLED))
+
+
+def test_both_branches_of_a_workspace_may_start_at_once() -> None:
+    operation = Operation(kind=Operation.Kind.PROVISION)
+    steps = [Step(operation=operation, name=spec.name) for spec in workflow.PROVISION]
+
+    ready = workflow.ready_to_start(operation, steps)
+
+    assert [step.name for step in ready] == ["clone", "client"]
+
+
+def test_storage_goes_last() -> None:
+    for before in ("unsaved", "client"):
+        assert before in predecessors(workflow.RETIRE, "unmount")
+    assert predecessors(workflow.RETIRE, "proof") == {
+        spec.name for spec in workflow.RETIRE if spec.name != "proof"
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "left_out"),
+    [
+        ({}, {"reconcile"}),
+        ({"wants_reconcile": True}, set()),
+        ({"purpose": "build"}, {"client", "flush", "p4config", "reconcile"}),
+        (
+            {"purpose": "build", "wants_reconcile": True},
+            {"client", "flush", "p4config", "reconcile"},
+        ),
+    ],
+)
+def test_steps_that_do_not_apply_are_left_out(
+    fields: dict[str, object], left_out: set[str], alice: User, snapshot: Snapshot
+) -> None:
+    workspace = workspace_create(by=alice, template=snapshot.template, **fields)
+
+    names = set(workspace.operations.get().steps.values_list("name", flat=True))
+
+    assert {spec.name for spec in workflow.PROVISION} - names == left_out
+
+
+@pytest.mark.parametrize("removes", [True, False])
+def test_contents_are_removed_where_the_site_says_so(
+    removes: bool, alice: User, snapshot: Snapshot
+) -> None:
+    Site.objects.update(remove_contents=removes)
+    snapshot.refresh_from_db()
+    workspace = workspace_create(by=alice, template=snapshot.template)
+
+    operation = workspace_retire(by=alice, workspace=workspace)
+
+    assert operation.steps.filter(name="contents").exists() == removes
