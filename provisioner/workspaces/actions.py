@@ -96,7 +96,12 @@ def workspace_create(
     with transaction.atomic():
         _one_request_at_a_time(by)
         earlier = _same_request(
-            by=by, template=template, name=name, purpose=purpose, key=request_key
+            by=by,
+            template=template,
+            name=name,
+            purpose=purpose,
+            snapshot=snapshot,
+            key=request_key,
         )
         if earlier is not None:
             return earlier
@@ -139,6 +144,8 @@ def _snapshot_to_clone(template: Template, snapshot: Snapshot | None) -> Snapsho
             raise NoSnapshot(template=template.name)
     if snapshot.template_id != template.pk:
         raise InvalidRequest("This snapshot is not one of that template.")
+    # Held until our row is there: pruning takes only what no row refers to.
+    snapshot = Snapshot.objects.select_for_update(no_key=True).get(pk=snapshot.pk)
     if snapshot.deleted_at is not None:
         raise SnapshotGone(snapshot=snapshot.name)
     return snapshot
@@ -153,7 +160,13 @@ def _one_request_at_a_time(owner: User) -> None:
 
 
 def _same_request(
-    *, by: User, template: Template, name: str, purpose: str, key: str
+    *,
+    by: User,
+    template: Template,
+    name: str,
+    purpose: str,
+    snapshot: Snapshot | None,
+    key: str,
 ) -> Workspace | None:
     """Return the workspace that an earlier, identical request made, or None.
 
@@ -170,6 +183,7 @@ def _same_request(
             earlier.template_id == template.pk
             and earlier.purpose == purpose
             and (not name or earlier.name == name)
+            and (snapshot is None or earlier.snapshot_id == snapshot.pk)
         )
         if not is_same:
             raise RequestKeyReused

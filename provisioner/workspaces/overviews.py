@@ -290,7 +290,7 @@ def start_commands(workspace: Workspace) -> list[str]:
     enter = f"cd {shlex.quote(str(workspace.path))}"
     if not workspace.client_name:
         return [enter]
-    return [enter, "export P4CONFIG=.p4config", "p4 info", "p4 opened"]
+    return [enter, "export P4CONFIG=.p4config", "p4 login", "p4 info"]
 
 
 def workspaces_matching(

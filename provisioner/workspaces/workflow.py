@@ -149,6 +149,13 @@ TEMPLATE_BUILD = (
         STORAGE,
         ("verify",),
     ),
+    StepSpec(
+        "prune",
+        "Delete snapshots beyond those to keep",
+        template.ensure_pruned,
+        STORAGE,
+        ("snapshot",),
+    ),
 )
 
 WORKFLOWS: dict[str, tuple[StepSpec, ...]] = {

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from provisioner.gateways.errors import AlreadyExists
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.gateways.errors import AlreadyExists, InUse
 from provisioner.gateways.hosts import build, client_files, lint
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
@@ -20,7 +23,7 @@ from provisioner.gateways.perforce.specs import (
 )
 from provisioner.gateways.perforce.types import ClientSpec, SyncProgress
 from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Snapshot, Template
+from provisioner.workspaces.models import Snapshot, Template, Workspace
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
     ensure_export_policy,
@@ -288,3 +291,40 @@ def ensure_snapshot(run: StepRun) -> dict[str, Any]:
         },
     )
     return {"snapshot": snapshot.name, "snapshot_id": snapshot.pk}
+
+
+def ensure_pruned(run: StepRun) -> dict[str, Any]:
+    """Have no more snapshots than are to be kept, but for those that clones need.
+
+    One that ONTAP refuses to delete is kept, and tried again after the next build.
+    """
+    template = run.template
+    published = Snapshot.objects.filter(template=template, deleted_at=None)
+    for old in published.order_by("-created_at", "-pk")[template.snapshots_to_keep :]:
+        _withdraw(old)
+    volume_uuid = run.result_of("volume")["volume_uuid"]
+    there = [snapshot.uuid for snapshot in run.ontap.list_snapshots(volume_uuid)]
+    deleted = []
+    for withdrawn in Snapshot.objects.filter(
+        template=template, deleted_at__isnull=False, ontap_uuid__in=there
+    ):
+        try:
+            run.ontap.delete_snapshot(
+                volume_uuid,
+                snapshot_uuid=withdrawn.ontap_uuid,
+                ontap_job_started=run.remember_ontap_job,
+            )
+        except InUse:
+            Snapshot.objects.filter(pk=withdrawn.pk).update(deleted_at=None)
+        else:
+            deleted.append(withdrawn.name)
+    return {"deleted": deleted}
+
+
+def _withdraw(snapshot: Snapshot) -> None:
+    """Take a snapshot off the offer, unless a workspace needs it."""
+    with transaction.atomic():
+        Snapshot.objects.select_for_update().get(pk=snapshot.pk)
+        workspaces = Workspace.objects.filter(snapshot=snapshot)
+        if not workspaces.exclude(state=Workspace.State.RETIRED).exists():
+            Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=timezone.now())

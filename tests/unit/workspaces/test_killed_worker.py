@@ -42,6 +42,7 @@ def start_worker(
                 "DATABASE_NAME": connection.settings_dict["NAME"],
                 "ONTAP_PASSWORD": lab.ontap["password"],
                 "P4PASSWD": lab.perforce["password"],
+                "LOG_DIR": str(lab.root / "logs"),
                 "WORKER_HEARTBEAT_SECONDS": "0.3",
                 "WORKER_STALLED_SECONDS": "1.5",
             },

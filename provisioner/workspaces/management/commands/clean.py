@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,22 @@ class Command(BaseCommand):
             raise CommandError(
                 f"Still running with files in {var}: {', '.join(running)}. Stop the "
                 "demo first (Ctrl-C), then clean again."
+            )
+        lab = var / "lab" / "ontap"
+        if lab.exists():
+            # It knows its own images and subvolumes best.
+            subprocess.run(  # noqa: S603
+                [
+                    sys.executable,
+                    "-m",
+                    "provisioner.lab.ontap",
+                    "--forget",
+                    "--root",
+                    str(lab),
+                ],
+                cwd=settings.BASE_DIR,
+                check=False,
+                timeout=UNMOUNT_WITHIN_SECONDS,
             )
         for mount in _mounts_below(var):
             subprocess.run(  # noqa: S603

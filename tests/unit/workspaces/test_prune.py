@@ -1,0 +1,110 @@
+"""Snapshots beyond those to keep: deleted, unless a workspace or ONTAP needs them."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import CloneSpec
+from provisioner.workspaces import workflow
+from provisioner.workspaces.actions import (
+    template_build,
+    template_update,
+    workspace_create,
+)
+from provisioner.workspaces.models import Operation, Snapshot, Step, Template
+from tests.factories import UserFactory
+from tests.waiting import run_jobs_once
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def keeps_one(built_template: Template) -> Template:
+    """A built template of which one snapshot is to be kept."""
+    return template_update(
+        by=built_template.created_by, template=built_template, snapshots_to_keep=1
+    )
+
+
+def build_again(template: Template) -> Operation:
+    template.refresh_from_db()
+    operation = template_build(by=template.created_by, template=template)
+    run_jobs_once()
+    operation.refresh_from_db()
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    return operation
+
+
+def on_ontap(template: Template) -> list[str]:
+    template.refresh_from_db()
+    ontap = registry.ontap(template.site)
+    return [snapshot.name for snapshot in ontap.list_snapshots(template.volume_uuid)]
+
+
+def test_the_oldest_snapshot_goes_with_the_next_build(keeps_one: Template) -> None:
+    first = keeps_one.snapshots.get()
+
+    build_again(keeps_one)
+
+    first.refresh_from_db()
+    newest = keeps_one.snapshots.get(deleted_at=None)
+    assert first.deleted_at is not None
+    assert on_ontap(keeps_one) == [newest.name]
+
+
+def test_a_snapshot_that_a_workspace_needs_stays(keeps_one: Template) -> None:
+    first = keeps_one.snapshots.get()
+    workspace_create(by=UserFactory(username="alice"), template=keeps_one)
+
+    build_again(keeps_one)
+
+    first.refresh_from_db()
+    assert first.deleted_at is None
+    assert len(on_ontap(keeps_one)) == 2
+
+
+def test_a_snapshot_that_a_foreign_clone_needs_stays_on_offer(
+    keeps_one: Template,
+) -> None:
+    first = keeps_one.snapshots.get()
+    ontap = registry.ontap(keeps_one.site)
+    clone = ontap.create_clone(
+        CloneSpec(
+            name=f"foreign_{keeps_one.tag.hex[:6]}x",
+            parent_volume=keeps_one.volume_name,
+            parent_snapshot=first.name,
+            comment="somebody else's",
+            uid=None,
+            gid=None,
+        )
+    )
+
+    build_again(keeps_one)
+
+    first.refresh_from_db()
+    assert first.deleted_at is None
+    ontap.delete_volume(clone.uuid, force=True)
+    build_again(keeps_one)
+    first.refresh_from_db()
+    assert first.deleted_at is not None
+
+
+def test_pruning_that_was_cut_short_is_finished(keeps_one: Template) -> None:
+    first = keeps_one.snapshots.get()
+    Snapshot.objects.filter(pk=first.pk).update(deleted_at=timezone.now())
+    assert first.name in on_ontap(keeps_one)
+
+    build_again(keeps_one)
+
+    assert first.name not in on_ontap(keeps_one)
+
+
+def test_pruning_again_changes_nothing(keeps_one: Template) -> None:
+    operation = build_again(keeps_one)
+    before = on_ontap(keeps_one)
+
+    workflow.perform(Step.objects.get(operation=operation, name="prune"))
+
+    assert on_ontap(keeps_one) == before
