@@ -20,7 +20,7 @@ def write_as_owner(
     under the name is replaced and never followed. Safe to repeat.
 
     Raises: ValueError for a name with a slash or a root uid; PermanentGatewayError
-    where the file system refuses.
+    where the file system refuses, as it does where a directory has the name.
     """
     if "/" in name or name in ("", ".", ".."):
         raise ValueError(f"Not the name of a file: {name!r}.")
@@ -30,23 +30,38 @@ def write_as_owner(
     try:
         directory = os.open(root, _DIRECTORY)
         try:
-            file = os.open(
-                temporary,
-                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
-                mode=0o600,
-                dir_fd=directory,
-            )
-            with os.fdopen(file, "w", encoding="utf-8") as stream:
-                stream.write(content)
-                stream.flush()
-                if os.geteuid() == 0:
-                    os.fchown(file, uid, gid)
-                os.fchmod(file, mode)
-            os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            _write(directory, temporary, content, owner=(uid, gid), mode=mode)
+            try:
+                os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            except OSError:
+                os.unlink(temporary, dir_fd=directory)
+                raise
         finally:
             os.close(directory)
     except OSError as error:
         raise _refused(error, path=root / name) from error
+
+
+def _write(
+    directory: int, name: str, content: str, *, owner: tuple[int, int], mode: int
+) -> None:
+    """Make a new file in an open directory; one that cannot be finished is removed."""
+    file = os.open(
+        name,
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+        mode=0o600,
+        dir_fd=directory,
+    )
+    try:
+        with os.fdopen(file, "w", encoding="utf-8") as stream:
+            stream.write(content)
+            stream.flush()
+            if os.geteuid() == 0:
+                os.fchown(file, *owner)
+            os.fchmod(file, mode)
+    except OSError:
+        os.unlink(name, dir_fd=directory)
+        raise
 
 
 def _refused(error: OSError, *, path: Path) -> GatewayError:

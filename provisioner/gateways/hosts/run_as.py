@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,10 @@ class ChildFailed(errors.TransientGatewayError):
     """The process ended without an answer: killed, out of memory, or too slow."""
 
 
+class ModuleBroke(Exception):
+    """The module raised what is no GatewayError: a bug of ours, with its stack."""
+
+
 def run_module_as(
     module: str,
     *,
@@ -52,7 +57,7 @@ def run_module_as(
     child dies with this process.
 
     Raises: the GatewayError that the module raised; ChildFailed where it did not
-    answer; ValueError for uid or gid 0 or less.
+    answer; ModuleBroke for bugs; ValueError for uid or gid 0 or less.
     """
     if uid <= 0 or gid <= 0:
         raise ValueError("Nothing is run as uid or gid 0.")
@@ -65,7 +70,13 @@ def run_module_as(
         env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
         start_new_session=True,
     )
-    too_slow = threading.Timer(timeout_seconds, _kill, args=[child])
+    was_too_slow = threading.Event()
+
+    def stop() -> None:
+        was_too_slow.set()
+        _kill(child)
+
+    too_slow = threading.Timer(timeout_seconds, stop)
     too_slow.start()
     order = {
         "module": module,
@@ -76,6 +87,10 @@ def run_module_as(
     }
     try:
         return _converse(child, order, on_progress or _unseen)
+    except ChildFailed as failure:
+        if was_too_slow.is_set():
+            raise _too_slow(order, seconds=timeout_seconds) from failure
+        raise
     except BaseException:
         _kill(child)
         raise
@@ -114,6 +129,8 @@ def _converse(
             on_progress(said["progress"])
         elif "error" in said:
             raise _error_from(said["error"])
+        elif "bug" in said:
+            raise ModuleBroke(said["bug"])
         else:
             result: Json = said["result"]
             return result
@@ -121,12 +138,27 @@ def _converse(
     listener.join(1)
     last = b"".join(noise).decode(errors="replace").strip().splitlines()
     reason = last[-1] if last else f"exit code {child.returncode}"
-    raise ChildFailed(
+    raise _child_failed(
         f"The process that worked as uid {order['uid']} ended without an answer: "
         f"{reason}",
-        system="host",
-        operation=str(order["module"]).rpartition(".")[2],
-        remote_code=str(child.returncode),
+        order=order,
+        code=child.returncode,
+    )
+
+
+def _too_slow(order: Json, *, seconds: float) -> ChildFailed:
+    return _child_failed(
+        f"The process that worked as uid {order['uid']} took longer than "
+        f"{seconds:,.0f} seconds and was stopped.",
+        order=order,
+        code=-signal.SIGKILL,
+    )
+
+
+def _child_failed(sentence: str, *, order: Json, code: int) -> ChildFailed:
+    operation = str(order["module"]).rpartition(".")[2]
+    return ChildFailed(
+        sentence, system="host", operation=operation, remote_code=str(code)
     )
 
 
@@ -168,19 +200,27 @@ def _drop_privileges(*, uid: int, gid: int, parent: int) -> None:
         os._exit(1)  # it died before we asked
 
 
-def _say(message: Json) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+def _answers() -> Callable[[Json], None]:
+    """Return how to answer; what a library prints goes to stderr from now on."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(message: Json) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    return say
 
 
 def _main() -> None:
     order = json.load(sys.stdin)
+    say = _answers()
     module = importlib.import_module(order["module"])
     _drop_privileges(uid=order["uid"], gid=order["gid"], parent=order["parent"])
     try:
-        result = module.run(order["request"], lambda seen: _say({"progress": seen}))
+        result = module.run(order["request"], lambda seen: say({"progress": seen}))
     except errors.GatewayError as error:
-        _say(
+        say(
             {
                 "error": {
                     "class": type(error).__name__,
@@ -191,8 +231,10 @@ def _main() -> None:
                 }
             }
         )
+    except Exception:
+        say({"bug": traceback.format_exc()})
     else:
-        _say({"result": result})
+        say({"result": result})
 
 
 if __name__ == "__main__":

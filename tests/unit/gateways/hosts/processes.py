@@ -1,0 +1,24 @@
+"""Looking at processes that tests start and lose."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+GONE_WITHIN_SECONDS = 10.0
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process has not ended; one that nobody has reaped yet has."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def wait_until_ended(pid: int) -> None:
+    ends = time.monotonic() + GONE_WITHIN_SECONDS
+    while is_alive(pid):
+        assert time.monotonic() < ends, f"{pid} did not end"
+        time.sleep(0.02)
