@@ -30,7 +30,10 @@ class BuildProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildResult:
-    """`exit_code` is negative for the signal that ended the build."""
+    """`exit_code` is negative for the signal that ended the build.
+
+    `last_lines` is text that a database takes; the log has the bytes as they came.
+    """
 
     exit_code: int
     seconds: float
@@ -54,7 +57,8 @@ def run_build(
 
     Output goes to `log_path` as it comes; an earlier log of the same name is replaced.
     A build that an earlier, killed worker left running in this directory is stopped
-    first. At the time limit the whole process group is stopped.
+    first. At the time limit the whole process group is stopped; at the end, too, so
+    that only what has left the group (setsid) outlives the command.
 
     Raises: ValueError for uid 0 or gid 0 when the caller is root.
     """
@@ -83,7 +87,6 @@ def run_build(
             on_look=lambda: _report(progress, began=began, log_path=log_path),
         )
     finally:
-        # Nothing that the command left in the background outlives it.
         _stop_group(process.pid)
         process.wait()
         pid_path.unlink(missing_ok=True)
@@ -192,5 +195,5 @@ def _started_at(pid: int) -> str:
 def _last_lines(log_path: Path) -> str:
     with log_path.open("rb") as log:
         log.seek(max(0, log_path.stat().st_size - LAST_BYTES))
-        text = log.read().decode(errors="replace")
+        text = log.read().decode(errors="replace").replace("\0", "\ufffd")
     return "\n".join(text.strip().splitlines()[-LAST_LINES:])

@@ -49,8 +49,8 @@ def _findings(root: Path) -> Iterator[LintFinding]:
         by_folded_name: dict[str, str] = {}
         with os.scandir(directory) as entries:
             for entry in entries:
-                path = os.path.relpath(entry.path, root)
-                yield from _entry_findings(entry, path)
+                path = _as_text(os.path.relpath(entry.path, root))
+                yield from _entry_findings(entry, path=path)
                 folded = entry.name.casefold()
                 if folded in by_folded_name:
                     yield LintFinding(
@@ -64,7 +64,12 @@ def _findings(root: Path) -> Iterator[LintFinding]:
                     waiting.append(Path(entry.path))
 
 
-def _entry_findings(entry: os.DirEntry[str], path: str) -> Iterator[LintFinding]:
+def _as_text(path: str) -> str:
+    r"""Return a path with what is not UTF-8 in it shown as \xff."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _entry_findings(entry: os.DirEntry[str], *, path: str) -> Iterator[LintFinding]:
     if entry.name == ".p4config":
         yield LintFinding(
             kind="p4config",
@@ -73,7 +78,7 @@ def _entry_findings(entry: os.DirEntry[str], path: str) -> Iterator[LintFinding]
             "point its owner at the wrong one.",
         )
     if entry.is_symlink():
-        target = os.readlink(entry.path)
+        target = _as_text(os.readlink(entry.path))
         if target.startswith("/"):
             yield LintFinding(
                 kind="absolute_symlink",

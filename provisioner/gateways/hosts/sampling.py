@@ -52,6 +52,8 @@ def _sampled(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _spread(entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-    """Return a few of the entries, from the first to the last."""
-    step = max(1, len(entries) // PER_DIRECTORY)
-    return entries[::step][:PER_DIRECTORY] + entries[-1:]
+    """Return a few of the entries, the first and the last among them."""
+    if len(entries) <= PER_DIRECTORY:
+        return entries
+    last = len(entries) - 1
+    return [entries[n * last // (PER_DIRECTORY - 1)] for n in range(PER_DIRECTORY)]
