@@ -27,7 +27,9 @@ class Command(BaseCommand):
         old = page.read_text()
         head, _, rest = old.partition(BEGIN)
         new = f"{head}{BEGIN}\n\n{_diagrams()}\n{END}{rest.partition(END)[2]}"
-        if options["check"] and new != old:
+        if new == old:
+            return
+        if options["check"]:
             raise CommandError(f"{page} is stale: python manage.py state_diagrams")
         page.write_text(new)
 

@@ -1,0 +1,127 @@
+"""What has to stay in step in this repository, because nobody remembers to look."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+
+ROOT: Path = settings.BASE_DIR
+
+TOP_LEVEL = {
+    # what the project is
+    *("manage.py", "provisioner", "templates", "static", "requirements.txt"),
+    *("tests", "docker", "README.md"),
+    # what tools and readers need beside it
+    *("pyproject.toml", "Makefile", "CHANGELOG.md", "docs", ".ci", "benchmarks"),
+    ".gitignore",
+}
+
+# Who reads or writes the environment beside settings.py, and why.
+USES_ENVIRONMENT = {
+    "manage.py": "says which settings Django takes",
+    "provisioner/wsgi.py": "says which settings Django takes",
+    "provisioner/gateways/perforce/connection.py": "keeps P4 variables of whoever "
+    "started us away from Perforce's library",
+    "provisioner/gateways/perforce/trust.py": "Perforce's library reads P4TRUST only",
+    "provisioner/demo/checks.py": "a developer's shell needs PATH and P4CONFIG",
+    "provisioner/demo/processes.py": "children inherit what the demo was given",
+    "provisioner/demo/run.py": "hands the lab's passwords to settings, as operators do",
+    "provisioner/lab/ontap/__main__.py": "a program of its own, without our settings",
+    "provisioner/lab/perforce/__main__.py": "a program of its own, without ours",
+}
+
+
+def tracked(*patterns: str) -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, check=True
+    )
+    return [path for path in listed.stdout.decode().split("\0") if path]
+
+
+@pytest.fixture(scope="module")
+def _in_git() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+
+
+def names_in_settings() -> set[str]:
+    """Return each name that settings.py asks the environment for."""
+    found = set()
+    for node in ast.walk(ast.parse((ROOT / "provisioner/settings.py").read_text())):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        asked = ast.unparse(node.func)
+        name = node.args[0]
+        is_lookup = asked.startswith("env.") or asked == "_secret"
+        if is_lookup and isinstance(name, ast.Constant):
+            found.add(str(name.value))
+    return found
+
+
+def names_in_docs() -> set[str]:
+    """Return the names in the first column of the table; NAME_<SITE> is a pattern."""
+    rows = (ROOT / "docs/configuration.md").read_text().splitlines()
+    first_cells = [row.split("|")[1] for row in rows if row.startswith("| `")]
+    names = {name for cell in first_cells for name in re.findall(r"`([^`]+)`", cell)}
+    return {name for name in names if "<" not in name}
+
+
+def names_in_example() -> list[str]:
+    lines = (ROOT / "docker/.env.example").read_text().splitlines()
+    return [
+        line.removeprefix("#").strip().partition("=")[0]
+        for line in lines
+        if re.match(r"#?\s*[A-Z0-9_]+=", line)
+    ]
+
+
+def test_settings_their_page_and_the_example_name_the_same() -> None:
+    names = names_in_settings()
+
+    assert len(names) > 15
+    assert names_in_docs() == names
+    assert set(names_in_example()) == names
+    assert len(names_in_example()) == len(names)
+
+
+def test_the_state_diagrams_are_not_stale() -> None:
+    call_command("state_diagrams", "--check")
+
+
+def test_every_requirement_is_pinned_and_has_its_reason() -> None:
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    requirements = [line for line in lines if line and not line.startswith("#")]
+
+    assert len(requirements) > 20
+    pinned_with_reason = re.compile(r"[A-Za-z0-9.-]+(\[[a-z0-9,-]+\])?==[^ ]+ +# .{8,}")
+    assert not [line for line in requirements if not pinned_with_reason.fullmatch(line)]
+    names = [line.partition("=")[0].partition("[")[0].lower() for line in requirements]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.usefixtures("_in_git")
+def test_nothing_lies_about_at_the_top() -> None:
+    assert {path.split("/")[0] for path in tracked()} <= TOP_LEVEL
+
+
+def environment_uses() -> Iterator[str]:
+    sources = [ROOT / "manage.py", *(ROOT / "provisioner").rglob("*.py")]
+    for source in sources:
+        for node in ast.walk(ast.parse(source.read_text())):
+            is_use = isinstance(node, ast.Attribute) and ast.unparse(node) in (
+                *("os.environ", "os.environb", "os.getenv", "os.putenv"),
+            )
+            is_import = isinstance(node, ast.ImportFrom) and node.module == "os"
+            if is_use or is_import:
+                yield str(source.relative_to(ROOT))
+
+
+def test_only_settings_read_the_environment() -> None:
+    assert set(environment_uses()) == set(USES_ENVIRONMENT)
