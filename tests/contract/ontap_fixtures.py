@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 import pytest_socket
 import requests
-from provisioner.lab.ontap.server import OntapConfig, OntapLab
 
 from provisioner.gateways.ontap.connection import OntapConnection
 from provisioner.gateways.ontap.rest import RestOntapGateway
@@ -30,6 +29,7 @@ from provisioner.gateways.ontap.types import (
     VolumeSnapshot,
     VolumeSpec,
 )
+from provisioner.lab.ontap.server import OntapConfig, OntapLab
 
 REAL_HOST = os.environ.get("ONTAP_TEST_HOST", "")
 TARGETS = [
