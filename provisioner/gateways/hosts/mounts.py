@@ -13,6 +13,9 @@ from pathlib import Path
 
 from provisioner.gateways.errors import Busy, Refused, Unreachable
 
+BTRFS_FIRST_INODE = 256
+"""The inode of a subvolume's top. Source: BTRFS_FIRST_FREE_OBJECTID, btrfs on-disk."""
+
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.01, 0.5
 
 
@@ -76,6 +79,25 @@ def mounts_below(path: str) -> list[str]:
         for point in points
         if point.startswith(root.rstrip("/") + "/")
     )
+
+
+def is_whole_filesystem(path: str) -> bool:
+    """Say whether a directory is the top of a filesystem, a volume or a subvolume.
+
+    Then no file below it has a name elsewhere. False where it cannot be told.
+    """
+    directory = Path(path).resolve()
+    holding, above = find_mount(directory), find_mount(directory.parent)
+    if holding is None or above is None:
+        return False
+    if holding.fs_type == "btrfs":
+        return directory.stat().st_ino == BTRFS_FIRST_INODE
+    if holding.mount_point != directory:
+        return False
+    if holding.fs_type.startswith("nfs"):
+        # A junction that was crossed; a mount by hand may be of a part of a volume.
+        return above.fs_type.startswith("nfs")
+    return holding.root == "/"
 
 
 def path_below(mount_root: Path, *, junction_path: str) -> Path:

@@ -41,7 +41,12 @@ class OwnershipReport:
     thousand; where there are more, `failures_file` has all of them, a JSON list
     [path, errno] per line, and is the caller's to remove. `skipped` are mount points
     and subvolumes, which were not entered. `privileges_cleared` counts the files that
-    lost a setuid or setgid bit, as chown(2) has it. `vanished` were listed, then gone.
+    were seen to lose a setuid or setgid bit, as chown(2) has it. `vanished` were
+    listed, then gone.
+
+    Where the root is the top of a volume, as clones are, not every entry is looked at
+    before it is changed: single entries that were right already among many that were
+    not then count as changed, and `privileges_cleared` is the least it can be.
     """
 
     entries: int

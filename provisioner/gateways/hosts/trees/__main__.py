@@ -13,15 +13,14 @@ import sys
 import threading
 from typing import Any
 
-from provisioner.gateways.hosts.mounts import mounts_below
+from provisioner.gateways.hosts.mounts import is_whole_filesystem, mounts_below
 from provisioner.gateways.hosts.processes import die_with_parent
 from provisioner.gateways.hosts.trees.own import OwnershipWalk
 from provisioner.gateways.hosts.trees.remove import RemovalWalk
 from provisioner.gateways.hosts.trees.walk import OPEN_DIRECTORY, Crew
 from provisioner.gateways.hosts.trees.worker import Order, Worker
 
-MOST_PROCESSES = 16
-PROCESSES_PER_PROCESSOR = 2
+FEWEST_PROCESSES, MOST_PROCESSES = 2, 16
 SEND_BUFFER_BYTES = 1 << 20
 
 _stdout_lock = threading.Lock()
@@ -80,6 +79,7 @@ def make_walk(root_fd: int, request: dict[str, Any]) -> OwnershipWalk | RemovalW
         uid=request.get("uid", 0),
         gid=request.get("gid", 0),
         device=os.fstat(root_fd).st_dev,
+        is_whole=is_whole_filesystem(f"/proc/self/fd/{root_fd}"),
     )
     crew = hire(order, processes=request["processes"], threads=request["threads"])
     walk = OwnershipWalk if request["act"] == "own" else RemovalWalk
@@ -100,7 +100,7 @@ def hire(order: Order, *, processes: int | None, threads: int | None) -> Crew:
     """
     processors = sorted(os.sched_getaffinity(0))
     if processes is None:
-        processes = min(MOST_PROCESSES, PROCESSES_PER_PROCESSOR * len(processors))
+        processes = min(MOST_PROCESSES, max(FEWEST_PROCESSES, len(processors)))
     batches, batches_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     outcomes, outcomes_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     for sending in (batches, outcomes_end):

@@ -21,11 +21,11 @@ FIRST_BATCH, FAST_BATCH, SLOW_BATCH, LARGE_SLOW_BATCH = 16, 256, 24, 96
 SLOW_SECONDS = 100e-6
 """A call that waits longer than this waits for a server or a disk."""
 
-CALL_CPU_SECONDS = 11e-6
+CALL_CPU_SECONDS = 8e-6
 """What one entry costs a processor when calls wait: the reason to have no more threads
 than keep the processors busy."""
 
-MOST_THREADS = 64
+MOST_THREADS = 128
 SLOW_LISTERS = 16
 SAMPLES = 3
 TICK_SECONDS = 0.2
@@ -259,21 +259,25 @@ class Walk:
         try:
             while (item := self._next(packs)) is not None:
                 work, node, name = item
-                began, computed = time.perf_counter(), time.thread_time()
-                work(node, name, packs)
-                self.finish_one()
                 if len(self._list_waits) < SAMPLES:
-                    computed = time.thread_time() - computed
-                    self._learn_listing(time.perf_counter() - began - computed)
+                    self._list_timed(work, node, name, packs)
+                else:
+                    work(node, name, packs)
+                self.finish_one()
         except BaseException as error:
             # The main thread raises it: a walk that lost a lister would never end.
             self._broken = error
             self._crew.wake.send(b"")
 
-    def _learn_listing(self, waited: float) -> None:
+    def _list_timed(
+        self, work: Callable[..., None], node: Node, name: str, packs: Packs
+    ) -> None:
         """Have more listers where reading a directory waits for a server."""
-        self._list_waits.append(waited)
-        if len(self._list_waits) < SAMPLES or min(self._list_waits) < SLOW_SECONDS:
+        began, computed = time.perf_counter(), time.thread_time()
+        work(node, name, packs)
+        computed = time.thread_time() - computed
+        self._list_waits.append(time.perf_counter() - began - computed)
+        if len(self._list_waits) != SAMPLES or min(self._list_waits) < SLOW_SECONDS:
             return
         # Each may hold a batch's worth of descriptors beside those that are counted.
         affordable = self._most_open // (2 * wire.MOST_DIRECTORIES)

@@ -16,14 +16,22 @@ from provisioner.gateways.hosts.trees.wire import Batch, Outcome
 
 STACK_BYTES = 256 * 1024
 
+NAMES_LOOKED_AT = 16
+"""Names of a batch whose owner is looked at before the rest is taken to be alike."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What all batches of a run have in common: the new owner, the one filesystem."""
+    """What all batches of a run have in common: the new owner, the one filesystem.
+
+    `is_whole` says that the tree is all there is of its filesystem, so that no name
+    in it can be a link to a file outside.
+    """
 
     uid: int
     gid: int
     device: int
+    is_whole: bool
 
 
 Act = Callable[[int, list[bytes], Batch, Order, int, Outcome], None]
@@ -40,11 +48,19 @@ def change_owner(
     """Give each name to the owner unless it is his; never follow a link.
 
     A file with several names is left for the lister, which sees whether all of them
-    are in the tree. Source: fchownat(2) with AT_SYMLINK_NOFOLLOW.
+    are in the tree. In a filesystem that is all ours, a batch in which the first names
+    all had to be changed is finished without looking: a third less work, and changing
+    what is right does no harm. Source: fchownat(2) with AT_SYMLINK_NOFOLLOW.
     """
+    looked_at = NAMES_LOOKED_AT if order.is_whole and not batch.links else 1 << 32
     uid, gid, device, links = order.uid, order.gid, order.device, batch.links or 1
     look, chown = os.stat, os.chown
     for position, name in enumerate(names, first):
+        if position >= looked_at and outcome.done == position:
+            _change_unseen(
+                directory, names[position - first :], order, position, outcome
+            )
+            return
         try:
             found = look(name, dir_fd=directory, follow_symlinks=False)
             if found.st_dev != device:
@@ -61,6 +77,20 @@ def change_owner(
             outcome.done += 1
             if mode & 0o6000 and _loses_privilege(mode):
                 outcome.privileged += 1
+        except FileNotFoundError:
+            outcome.vanished += 1
+        except OSError as error:
+            outcome.failed.append((position, error.errno or 0))
+
+
+def _change_unseen(
+    directory: int, names: list[bytes], order: Order, first: int, outcome: Outcome
+) -> None:
+    uid, gid, chown = order.uid, order.gid, os.chown
+    for position, name in enumerate(names, first):
+        try:
+            chown(name, uid, gid, dir_fd=directory, follow_symlinks=False)
+            outcome.done += 1
         except FileNotFoundError:
             outcome.vanished += 1
         except OSError as error:
