@@ -2,6 +2,7 @@
 
 python -m provisioner.lab.perforce -r ROOT [-p HOST:PORT]   TCP until SIGTERM
 python -m provisioner.lab.perforce -r ROOT -i               one connection, fd 0
+python -m provisioner.lab.perforce -r ROOT -jr CHECKPOINT   restore, then end
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import logging
 import os
 import signal
 import sys
-import threading
+from dataclasses import asdict
 from pathlib import Path
 
+from provisioner.lab.perforce.journal import JournalError
+from provisioner.lab.perforce.restore import restore
 from provisioner.lab.perforce.server import (
     PerforceConfig,
     PerforceLab,
@@ -29,6 +32,8 @@ def main() -> int:
     parser.add_argument("-r", dest="root", type=Path, required=True)
     parser.add_argument("-p", dest="port", default="127.0.0.1:0")
     parser.add_argument("-i", dest="inherited", action="store_true")
+    parser.add_argument("-jr", dest="checkpoint", type=Path)
+    parser.add_argument("-z", action="store_true", help="compression is found out")
     parser.add_argument(
         "-L", dest="log", type=Path, help="log file, below the root if relative"
     )
@@ -50,9 +55,21 @@ def main() -> int:
     log_file = config.root / options.log if options.log else None
     config.root.mkdir(parents=True, exist_ok=True)
     _configure_log(log_file, is_verbose=bool(options.verbose))
+    if options.checkpoint:
+        return _restore(config, options.checkpoint)
     if options.inherited:
         return _serve_inherited(config)
     return _serve_tcp(config)
+
+
+def _restore(config: PerforceConfig, checkpoint: Path) -> int:
+    try:
+        result = restore(config, checkpoint=checkpoint)
+    except (JournalError, OSError, EOFError) as error:
+        print(f"{checkpoint}: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(asdict(result)))
+    return 0
 
 
 def _configure_log(path: Path | None, *, is_verbose: bool) -> None:
@@ -73,9 +90,10 @@ def _serve_inherited(config: PerforceConfig) -> int:
 
 
 def _serve_tcp(config: PerforceConfig) -> int:
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    # Blocked, they wait to be taken below; a handler's flag can be set too early to
+    # wake a wait without end. Threads inherit the block, so it comes first.
+    stops = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stops)
     with PerforceLab(config) as lab:
         ready = {
             "host": config.host,
@@ -84,7 +102,7 @@ def _serve_tcp(config: PerforceConfig) -> int:
             "password": config.admin_password,
         }
         print(json.dumps(ready), flush=True)
-        stopped.wait()
+        signal.sigwait(stops)
     return 0
 
 

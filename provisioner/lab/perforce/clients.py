@@ -72,6 +72,18 @@ class Client:
                 return f"//{self.name}{local[len(base) :]}"
         raise CommandError(4135, path=paths.unescape(local), root=self.root)
 
+    def keeps_writable(self, file_type: str) -> bool:
+        """Tell if the client refuses to overwrite a file that is writable.
+
+        Files that are meant to be writable are overwritten. Source: p4 help client.
+        """
+        return "clobber" not in self.options and self.perms(file_type) == "ro"
+
+    @property
+    def syncs_safely(self) -> bool:
+        """Tell if a sync looks for changed content before it overwrites."""
+        return "allwrite" in self.options and "clobber" not in self.options
+
     def perms(self, file_type: str) -> str:
         """Return how a synced file is left on disk."""
         writable = "allwrite" in self.options or "w" in file_type.partition("+")[2]

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,18 +25,26 @@ class Content:
         self._incoming = root / "incoming"
         self._root.mkdir(parents=True, exist_ok=True)
         self._incoming.mkdir(exist_ok=True)
+        # Asked for content that is not here yet; it adds what it finds.
+        self.fetch: Callable[[str], None] | None = None
 
     def path(self, digest: str) -> Path:
         return self._root / digest[:2] / digest
 
     def chunks(self, digest: str) -> Iterator[bytes]:
         """Yield the content in pieces; nothing for an empty file."""
-        with open(self.path(digest), "rb", buffering=0) as file:
+        with open(self._present(digest), "rb", buffering=0) as file:
             while data := file.read(CHUNK):
                 yield data
 
     def read(self, digest: str) -> bytes:
-        return self.path(digest).read_bytes()
+        return self._present(digest).read_bytes()
+
+    def _present(self, digest: str) -> Path:
+        path = self.path(digest)
+        if self.fetch is not None and not path.exists():
+            self.fetch(digest)
+        return path
 
     def new(self) -> NewContent:
         """Return a place to write content to as it arrives."""

@@ -60,6 +60,20 @@ CREATE TABLE IF NOT EXISTS label_files (
   label TEXT NOT NULL, path TEXT NOT NULL, revision INTEGER NOT NULL,
   PRIMARY KEY (label, path)
 ) WITHOUT ROWID;
+-- Where the content of restored revisions lies, until it is first read; `path` and
+-- `number` name the depot revision it was restored for.
+CREATE TABLE IF NOT EXISTS archives (
+  digest TEXT PRIMARY KEY, file TEXT NOT NULL, revision TEXT NOT NULL,
+  storage TEXT NOT NULL, path TEXT NOT NULL, number INTEGER NOT NULL
+) WITHOUT ROWID;
+-- Integrations, as each file of the pair sees them. Revisions begin after `start`.
+CREATE TABLE IF NOT EXISTS integrations (
+  path TEXT NOT NULL, other TEXT NOT NULL,
+  other_start INTEGER NOT NULL, other_end INTEGER NOT NULL,
+  start INTEGER NOT NULL, end INTEGER NOT NULL,
+  how TEXT NOT NULL, change INTEGER NOT NULL,
+  PRIMARY KEY (path, other, end, other_end, how)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS fault_hits (
   rule TEXT PRIMARY KEY, hits INTEGER NOT NULL
 );

@@ -197,7 +197,12 @@ def _point(request: Request, endpoint: tuple[str, str]) -> Point:
             granularity_seconds=request.state.config.client_access_granularity_seconds,
         )
         return Point(kind="client", name=value)
-    if find_spec(database, kind="label", name=value) is not None:
+    label = find_spec(database, kind="label", name=value)
+    if label is not None:
+        revision = label.text("Revision").strip('"')
+        # A label that stands for a revision has no list of its own.
+        if revision[:1] in ("@", "#") and revision[1:] != value:
+            return _point(request, (revision[0], revision[1:]))
         return Point(kind="label", name=value)
     raise CommandError(6245, arg=value)
 

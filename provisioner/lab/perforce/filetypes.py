@@ -83,3 +83,35 @@ def wire_code(file_type: str, *, line_end: str) -> str:
     code = _CODES[base]["x" in modifiers]
     ends = "0" if base in ("binary", "symlink") else _LINE_ENDS.get(line_end, "0")
     return code + ends
+
+
+# How a database stores types: bits of the client's view of the file and of storage.
+_BASE_BITS = {0x0: "text", 0x10000: "binary", 0x40000: "symlink", 0x80000: "unicode"}
+_MODIFIER_BITS = {
+    0x200000: "m",
+    0x100000: "w",
+    0x20000: "x",
+    0x20: "k",
+    0x10: "ko",
+    0x40: "l",
+}
+_KNOWN_BITS = 0x3F0000 | 0xFFF
+
+
+def from_bits(bits: int) -> str | None:
+    """Return a type from its number in a database; None if it is not known.
+
+    Source: db.rev, FileType in the server schema.
+    """
+    base = _BASE_BITS.get(bits & 0xD0000)
+    if base is None or bits & ~_KNOWN_BITS:
+        return None
+    letters = "".join(m for bit, m in _MODIFIER_BITS.items() if bits & bit)
+    storage = bits & 0xF
+    if storage == 1:
+        letters += "F"
+    elif storage == 3 and base != "binary":
+        letters += "C"
+    if bits & 0x80:
+        letters += "S"
+    return normalise(f"{base}+{letters}" if letters else base)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from provisioner.lab.perforce import auth
+from provisioner.lab.perforce.archives import Archives
 from provisioner.lab.perforce.content import Content
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.protections import Access, table_lines
@@ -81,11 +82,10 @@ class ServerState:
 def open_state(config: PerforceConfig) -> ServerState:
     """Return a new handle on the state below the root."""
     config.root.mkdir(parents=True, exist_ok=True)
-    return ServerState(
-        config=config,
-        database=Database(config.root / "db.sqlite3"),
-        content=Content(config.root),
-    )
+    database, content = Database(config.root / "db.sqlite3"), Content(config.root)
+    archives = Archives(config.root.resolve(), database=database, content=content)
+    content.fetch = archives.fetch
+    return ServerState(config=config, database=database, content=content)
 
 
 def initialise(config: PerforceConfig) -> None:

@@ -286,7 +286,7 @@ def _write_have(request: Request, client: Client, steps: Iterable[Step]) -> None
 
 def _transfer(request: Request, client: Client, steps: list[Step]) -> None:
     """Do steps on the client and record the ones it confirms."""
-    if request.has("s"):
+    if request.has("s") or (client.syncs_safely and not request.has("f")):
         steps = _unmodified(request, client, steps)
     progress = Progress(request, total=len(steps))
     for index, (step, record) in enumerate(_reports(request, client, steps)):
@@ -351,7 +351,7 @@ def _delete_file(request: Request, client: Client, step: Step, index: int) -> No
         "decline": "declined",
         "step": index,
     }
-    if "clobber" not in client.options and not request.has("f"):
+    if client.keeps_writable(kind) and not request.has("f"):
         variables["noclobber"] = ""
     if "rmdir" in client.options:
         variables["rmdir"] = "preserveCWD"
@@ -378,7 +378,7 @@ def send_file(
         variables["perms"] = "rw"
     if "modtime" in client.options or "m" in filetypes.modifiers_of(revision.type):
         variables["time"] = revision.modified
-    if "clobber" not in client.options and not clobber:
+    if client.keeps_writable(revision.type) and not clobber:
         variables["noclobber"] = ""
     if filetypes.base_of(revision.type) != "symlink":
         variables["digest"] = revision.digest
