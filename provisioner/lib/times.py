@@ -10,7 +10,9 @@ DAY = 24 * HOUR
 
 
 def duration_text(seconds: float) -> str:
-    """Return a duration in its two largest units: "0.4 s", "3 min 20 s", "2 h"."""
+    """Return a duration in its largest units: "16 ms", "0.4 s", "3 min 20 s", "2 h"."""
+    if seconds < 0.0995:
+        return f"{max(seconds, 0) * 1000:.0f} ms"
     if seconds < 9.95:
         return f"{max(seconds, 0):.1f} s"
     whole = round(seconds)

@@ -12,8 +12,9 @@ NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (-1, "0.0 s"),
-        (0.04, "0.0 s"),
+        (-1, "0 ms"),
+        (0.04, "40 ms"),
+        (0.0996, "0.1 s"),
         (0.44, "0.4 s"),
         (9.94, "9.9 s"),
         (9.96, "10 s"),

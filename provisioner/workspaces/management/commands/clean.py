@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,7 @@ class Command(BaseCommand):
                 "demo first (Ctrl-C), then clean again."
             )
         lab = var / "lab" / "ontap"
+        _unmount_below(var, but=lab / "data")
         if lab.exists():
             # It knows its own images and subvolumes best.
             subprocess.run(  # noqa: S603
@@ -44,17 +46,27 @@ class Command(BaseCommand):
                 check=False,
                 timeout=UNMOUNT_WITHIN_SECONDS,
             )
-        for mount in _mounts_below(var):
+        _unmount_below(var)
+        shutil.rmtree(var)
+
+
+def _unmount_below(directory: Path, *, but: Path | None = None) -> None:
+    """Unmount everything below a directory, for what is there belongs to its volume.
+
+    Raises: CommandError where something stays, so that nothing is removed through it.
+    """
+    for mount in _mounts_below(directory):
+        if mount != str(but):
             subprocess.run(  # noqa: S603
                 ["umount", mount],  # noqa: S607
                 check=False,
                 timeout=UNMOUNT_WITHIN_SECONDS,
             )
-        left = _mounts_below(var)
-        if left:
-            # Never remove through a mount: what is there belongs to its volume.
-            raise CommandError(f"Could not unmount {left[0]}; nothing was removed.")
-        shutil.rmtree(var)
+    left = [mount for mount in _mounts_below(directory) if mount != str(but)]
+    if left:
+        raise CommandError(
+            f"Could not unmount {left[0]}; what is in {directory} was not removed."
+        )
 
 
 def _mounts_below(directory: Path) -> list[str]:
@@ -69,13 +81,14 @@ def _mounts_below(directory: Path) -> list[str]:
 
 
 def _running_below(directory: Path) -> list[str]:
-    """Return the names of processes that were started with a path below it."""
+    """Return the names of processes that were started with it or a path below it."""
+    path = re.compile(rf"(?:^|=){re.escape(str(directory))}(?:/|$)")
     names = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = process.read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue  # it has ended meanwhile
-        if any(word.startswith(f"{directory}/") for word in words):
+        if any(path.search(word) for word in words):
             names.append(Path(words[0]).name)
     return sorted(set(names))

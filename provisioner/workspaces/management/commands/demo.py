@@ -82,7 +82,7 @@ class Command(BaseCommand):
             sys.exit(1)
 
     def _say(self, line: str) -> None:
-        self.stderr.write(line)
+        self.stderr.write(line, style_func=str)  # news, not an error: no red
         self.stderr.flush()
 
     def _show(self, demo: Demo, workspace: Workspace) -> None:

@@ -102,6 +102,8 @@ class Command(BaseCommand):
             return 0
         port = free_port(wanted)
         if port != wanted:
-            self.stderr.write(f"{name}: port {wanted} is taken, using {port}.")
+            self.stderr.write(
+                f"{name}: port {wanted} is taken, using {port}.", style_func=str
+            )
             self.stderr.flush()
         return port
