@@ -6,6 +6,7 @@ import contextlib
 import socket
 
 TRIED_IN_A_ROW = 100
+LAST_PORT = 65535
 
 
 def free_port(wanted: int, *, host: str = "127.0.0.1") -> int:
@@ -13,7 +14,7 @@ def free_port(wanted: int, *, host: str = "127.0.0.1") -> int:
 
     Raises: OSError where a hundred in a row are taken.
     """
-    for port in range(wanted, wanted + TRIED_IN_A_ROW):
+    for port in range(wanted, min(wanted + TRIED_IN_A_ROW, LAST_PORT + 1)):
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))

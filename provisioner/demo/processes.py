@@ -6,10 +6,11 @@ import contextlib
 import ctypes
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 from django.conf import settings
 
 STOP_WITHIN_SECONDS = 15.0
+PIPE_BYTES = 65536
 _PR_SET_PDEATHSIG = 1
 
 
@@ -73,22 +75,30 @@ class Child:
 
         Raises: ProcessFailed where it ends, or says nothing in time.
         """
-        assert self.process.stdout is not None
-        line: list[bytes] = []
-        stdout = self.process.stdout
-        reader = threading.Thread(
-            target=lambda: line.append(stdout.readline()), daemon=True
-        )
-        reader.start()
-        reader.join(timeout_seconds)
-        if not line or not line[0].strip():
+        said = _json_object(self._first_line(timeout_seconds=timeout_seconds))
+        if said is None:
             self.stop()
             raise ProcessFailed(
                 f"{self.name} did not start. The reason is in {self.log_path}:\n"
                 + self.last_lines()
             )
-        said: dict[str, Any] = json.loads(line[0])
         return said
+
+    def _first_line(self, *, timeout_seconds: float) -> bytes:
+        """Return its first line, or what there is of it when time or output ends."""
+        assert self.process.stdout is not None
+        output = self.process.stdout.fileno()
+        ends = time.monotonic() + timeout_seconds
+        read = b""
+        while b"\n" not in read:
+            left = max(ends - time.monotonic(), 0.0)
+            if not select.select([output], [], [], left)[0]:
+                break
+            piece = os.read(output, PIPE_BYTES)
+            if not piece:
+                break
+            read += piece
+        return read.partition(b"\n")[0]
 
     def last_lines(self, *, count: int = 8) -> str:
         """Return the end of its log."""
@@ -111,19 +121,26 @@ class Child:
         """Start the same command anew."""
         return self._again(starts=self.starts + 1)
 
-    def stop(self) -> None:
+    def stop(self, *, within_seconds: float = STOP_WITHIN_SECONDS) -> None:
         """Ask it to stop, and kill it where it does not."""
+        if self.is_running:
+            self.process.terminate()
+            try:
+                self.process.wait(within_seconds)
+            except subprocess.TimeoutExpired:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
         if self.process.stdout is not None:
             self.process.stdout.close()
-        if not self.is_running:
-            return
-        self.process.terminate()
-        try:
-            self.process.wait(STOP_WITHIN_SECONDS)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+
+
+def _json_object(line: bytes) -> dict[str, Any] | None:
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) else None
 
 
 def manage(*arguments: str) -> list[str]:

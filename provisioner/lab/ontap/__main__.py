@@ -12,7 +12,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 from pathlib import Path
 
 from provisioner.lab.ontap.array import forget
@@ -38,12 +37,13 @@ def main() -> int:
         aggregate=arguments.aggregate,
         btrfs_bytes=arguments.btrfs,
     )
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    # Blocked, they wait to be taken below; a handler's flag can be set too early to
+    # wake a wait without end. Threads inherit the block, so it comes first.
+    stops = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stops)
     with OntapLab(config) as lab:
         print(json.dumps(lab.describe()), flush=True)
-        stopped.wait()
+        signal.sigwait(stops)
     return 0
 
 

@@ -1,0 +1,63 @@
+"""A port that is taken is no reason not to start."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from provisioner.demo.ports import free_port
+
+
+def listen(port: int = 0) -> socket.socket:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen()
+    return listener
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody listens at, with a free one after it."""
+    with ExitStack() as stack:
+        while True:
+            port = stack.enter_context(listen()).getsockname()[1]
+            try:
+                listen(port + 1).close()
+            except OSError:
+                continue
+            yield port
+            return
+
+
+def test_a_free_port_is_taken_as_it_is(taken: int) -> None:
+    assert free_port(taken + 1) == taken + 1
+
+
+def test_after_a_taken_port_comes_the_next(taken: int) -> None:
+    assert free_port(taken) == taken + 1
+
+
+def test_after_two_taken_ports_comes_the_one_after_them(taken: int) -> None:
+    with listen(taken + 1):
+        assert free_port(taken) > taken + 1
+
+
+def test_a_port_just_left_is_free_again(taken: int) -> None:
+    with (
+        listen(taken + 1) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+    ):
+        accepted, _ = listener.accept()
+        accepted.close()
+        client.recv(1)
+
+    assert free_port(taken + 1) == taken + 1
+
+
+def test_where_none_is_free_it_is_told() -> None:
+    with pytest.raises(OSError, match="No free port from 70000"):
+        free_port(70000)  # beyond the last one
