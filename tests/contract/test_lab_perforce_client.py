@@ -359,7 +359,7 @@ def test_adding_what_exists_or_is_opened_is_told(ws: Workspace) -> None:
     ws.write("b")
     ws.p4.run("add", "b")
     assert "currently opened for add" in ws.p4.run("add", "b")[0]
-    assert refused(ws.p4, "add", "st*ar") == 6163
+    assert refused(ws.p4, "add", "st*ar") == 6226
 
 
 def test_nothing_to_submit_is_an_error(ws: Workspace) -> None:
@@ -940,7 +940,7 @@ def test_a_shelf_keeps_work_for_another_client(make: Make) -> None:
     shown = two.p4.run("describe", "-s", "-S", number)[0]
     assert shown["action"] == ["edit", "delete", "add"]
     assert two.p4.run_print("-q", f"{one.depot}/a@={number}")[-1] == "work"
-    assert refused(one.p4, "submit", "-c", number) == 6936
+    assert refused(one.p4, "submit", "-c", number) == 7578
 
     two.p4.run("sync")
     two.p4.run("unshelve", "-s", number)
@@ -1054,7 +1054,7 @@ def test_a_stream_gives_its_clients_their_view(
     ]
     assert p4.run("sync")[0]["action"] == "deleted"
     assert {x["Stream"] for x in p4.run("streams")} == {"//str/main", "//str/dev"}
-    assert refused(p4, "stream", "-d", "//str/dev") == 6166
+    assert refused(p4, "stream", "-d", "//str/dev") == 6213
 
 
 # --- labels and groups

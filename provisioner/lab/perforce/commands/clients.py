@@ -117,13 +117,18 @@ def _save(request: Request) -> None:
     request.say(6370 if changed else 6371, domainType="Client", domainName=name)
 
 
+# What a name must not have, with the message that says so.
+_FORBIDDEN = ((6151, ("@", "#")), (6155, ("...", "*", "%%")), (6152, ("/",)))
+
+
 def _check_name(request: Request, name: str) -> None:
     if not name:
         raise refused("client", "Missing required field 'Client'.")
     if name.isdecimal():
-        raise CommandError(6160, id=name)
-    if any(mark in name for mark in ("@", "#", "...", "*", "%%", "/")):
-        raise CommandError(6159, id=name)
+        raise CommandError(6156, id=name)
+    for number, marks in _FORBIDDEN:
+        if any(mark in name for mark in marks):
+            raise CommandError(number, id=name)
     for kind in ("depot", "label"):
         if find_spec(request.state.database, kind=kind, name=name):
             raise refused("client", f"{name} is already the name of a {kind}.")
@@ -178,9 +183,7 @@ def _check_may_change(request: Request, old: StoredSpec, fields: Fields) -> None
     if (fields.get("Type") or "") != old.text("Type") and not (
         old.text("Type") == "readonly" and fields.get("Type") == "partitioned"
     ):
-        raise refused(
-            "client", "Client storage type cannot be changed after client is created."
-        )
+        raise CommandError(7038)
 
 
 def _delete(request: Request) -> None:

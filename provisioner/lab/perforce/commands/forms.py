@@ -59,4 +59,4 @@ def _check_choice(
 
 def refused(kind: str, reason: str) -> CommandError:
     """Return the error for a form that cannot be saved."""
-    return CommandError(6166, type=kind, reason=reason)
+    return CommandError(6213, domain=kind, reason=reason)

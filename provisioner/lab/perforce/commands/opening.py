@@ -50,7 +50,7 @@ def check_writeable(client: Client) -> None:
     Raises: CommandError.
     """
     if client.type == "readonly":
-        raise CommandError(6935, client=client.name)
+        raise CommandError(7993)
 
 
 def report_opened(request: Request, client: Client, item: Opened) -> None:
@@ -90,7 +90,7 @@ def wanted_type(request: Request, old: str) -> str:
         return old
     changed = filetypes.changed(old, request.options["t"])
     if changed is None:
-        raise CommandError(6162, type=request.options["t"])
+        raise CommandError(6165, type=request.options["t"])
     return changed
 
 
@@ -164,7 +164,7 @@ def _add_place(request: Request, client: Client, argument: str) -> str:
             else paths.escape(argument)
         )
     elif paths.has_wildcard(argument) or "@" in argument or "#" in argument:
-        raise CommandError(6163, arg=argument)
+        raise CommandError(6226)
     if not argument.startswith("//"):
         return client.from_local(local_argument(request, argument))
     if argument.startswith(f"//{client.name}/"):

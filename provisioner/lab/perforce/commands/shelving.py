@@ -68,7 +68,7 @@ def shelve(request: Request) -> None:
     if not (request.has("f") or request.has("r")):
         for item in opened:
             if item.path in known:
-                raise CommandError(6937, depotFile=item.path)
+                raise CommandError(6656, depotFile=item.path)
     sent = take_content(request, client, change, opened)
     _store(request, change, opened, sent)
     for item in opened:
@@ -187,7 +187,8 @@ def unshelve(request: Request) -> None:
     source = _shelf_number(request, "s")
     shelf = _chosen(request, shelf_of(request, source))
     if not shelf:
-        raise CommandError(6938, change=source)
+        request.say(6660, argc=" ".join(request.args))
+        return
     change = target_change(request)
     busy = opened_by(request.state.database, client=client.name)
     opened = []

@@ -131,7 +131,7 @@ def _numbered(
         raise CommandError(6185)
     number = int(text)
     if database.execute("SELECT 1 FROM shelved WHERE change=?", number).fetchone():
-        raise CommandError(6936, change=number)
+        raise CommandError(7578, change=number)
     if description:
         with database.writing():
             database.execute(
