@@ -27,6 +27,7 @@ from provisioner.lab.ontap.faults import Faults
 from provisioner.lab.ontap.housekeeping import Housekeeping
 from provisioner.lab.ontap.jobs import Jobs, now_text
 from provisioner.lab.ontap.namespace import choose_namespace
+from provisioner.lab.ontap.operations import snapmirror_policies
 from provisioner.lab.ontap.operations.verbs import VERBS
 from provisioner.lab.ontap.records import LIVE, ExportPolicy, Snapshot, Svm, Volume
 from provisioner.lab.ontap.store import Store
@@ -59,6 +60,7 @@ class Array:
         Raises: BlockingIOError when another lab uses the root.
         """
         self.config = config
+        self.peer: Array | None = None
         self.settings = config.settings
         self.log = logging.getLogger("cloneyard.lab.ontap")
         self.root = config.root.resolve()
@@ -121,20 +123,26 @@ class Array:
     def start(self) -> None:
         """Bring files and state to agree and go on with unfinished jobs."""
         self.namespace.part_all(self.root / "svm")
-        self._seed_svm(self.config.svm)
+        for name in (self.config.svm, *self.config.more_svms):
+            self._seed_svm(name)
+        snapmirror_policies.seed(self)
         self._drop_strays()
         for svm in self.store.select(Svm):
             self._open_namespace(svm)
         self.jobs.resume()
         self.housekeeping.start()
 
-    def stop(self) -> None:
-        """End the jobs, take the namespace apart and let go of the root."""
+    def halt(self) -> None:
+        """End the jobs; what is unfinished goes on at the next start."""
         self.stopping.set()
         self.faults.release()
         self.housekeeping.join()
-        self.usage.stop()
         self.jobs.stop()
+
+    def stop(self) -> None:
+        """End the jobs, take the namespace apart and let go of the root."""
+        self.halt()
+        self.usage.stop()
         self.namespace.part_all(self.root / "svm")
         self.store.close()
         self._lock_file.close()

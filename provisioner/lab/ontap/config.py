@@ -21,6 +21,8 @@ class Settings:
     clone_guarantee: ``guarantee`` is accepted when a FlexClone is created.
     recovery_queue_seconds: how long a volume deleted without force is kept.
     split_seconds: how long a split takes.
+    transfer_seconds: how long a SnapMirror transfer takes beyond the copying.
+    svm_peering: SVMs are peered, with each other and with those of the peer.
     """
 
     clone_reown: bool = True
@@ -32,6 +34,8 @@ class Settings:
     job_retention_seconds: float = 300.0
     recovery_queue_seconds: float = 0.0
     split_seconds: float = 0.5
+    transfer_seconds: float = 0.0
+    svm_peering: bool = True
     max_volumes_per_svm: int = 12_000
     max_clones_per_volume: int = 32_767
     max_snapshots_per_volume: int = 1_023
@@ -47,7 +51,8 @@ class OntapConfig:
 
     password: None takes the one kept in ``root/password``, made up when absent.
     port: 0 takes a free one. btrfs_bytes: make and mount an image of that size.
-    data_lif: the address that the data LIF reports.
+    data_lif: the address that the data LIF reports. more_svms: SVMs beside `svm`.
+    peer: a second cluster, on a root and a port of its own, which is peered.
     """
 
     root: Path
@@ -56,6 +61,7 @@ class OntapConfig:
     user: str = "admin"
     password: str | None = field(default=None, repr=False)
     svm: str = "svm_dev"
+    more_svms: tuple[str, ...] = ()
     aggregate: str = "aggr1"
     cluster: str = "lab"
     node: str = "node1"
@@ -65,3 +71,4 @@ class OntapConfig:
     threads: int = 16
     job_threads: int = 8
     settings: Settings = field(default_factory=Settings)
+    peer: OntapConfig | None = None

@@ -173,6 +173,28 @@ ERRORS: dict[str, ErrorKind] = {
     "1704050": ErrorKind(400, 'Invalid clientmatch: duplicate match "{match}".'),
     "1704070": ErrorKind(409, 'Clientmatch "{match}" already exists in the policy.'),
     "3277162": ErrorKind(400, "Rule index 0 is not allowed."),
+    # --- SnapMirror
+    "6619441": ErrorKind(400, "The source and the destination are the same."),
+    "6619546": ErrorKind(400, 'Destination "{path}" must be a data-protection volume.'),
+    "6619637": ErrorKind(
+        409,
+        'Relationship with specified destination volume "{path}" already exists.',
+    ),
+    "6619699": ErrorKind(400, 'Schedule "{schedule}" not found.'),
+    "6619715": ErrorKind(409, "A transfer is in progress. Try again."),
+    "6621060": ErrorKind(409, 'SnapMirror policy "{policy}" already exists.'),
+    "13303812": ErrorKind(400, "The relationship could not be initialized: {reason}"),
+    "13303818": ErrorKind(
+        400, 'The relationship cannot go from state "{old}" to "{new}".'
+    ),
+    "13303819": ErrorKind(400, 'SnapMirror policy "{policy}" not found.'),
+    "13303832": ErrorKind(400, "The relationship is already initialized."),
+    "13303844": ErrorKind(400, "The relationship could not be updated: {reason}"),
+    "13303852": ErrorKind(400, 'Path "{path}" is not of the form "svm:volume".'),
+    "13303873": ErrorKind(
+        400, '"state" can only be given together with "create_destination".'
+    ),
+    "13303939": ErrorKind(400, 'SVM "{svm}" is not peered with SVM "{peer}".'),
     # --- jobs
     "458762": ErrorKind(400, "The job has already ended."),
     "458771": ErrorKind(400, "The job cannot be paused."),

@@ -133,3 +133,97 @@ class Job:
     error: dict[str, object] | None = None
     end_time: str | None = None
     ended_at: float | None = None
+
+
+@dataclass(frozen=True)
+class SnapmirrorPolicy:
+    """Which snapshots a relationship carries, and how many it keeps."""
+
+    TABLE: ClassVar[str] = "snapmirror_policy"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("name",)
+
+    uuid: str
+    name: str
+    type: str = "async"
+    svm_uuid: str | None = None
+    comment: str = ""
+    create_snapshot_on_source: bool = True
+    copy_all_source_snapshots: bool = False
+    copy_latest_source_snapshot: bool = False
+    # Each {"label": …, "count": "7"}.
+    retention: list[dict[str, object]] = field(default_factory=list)
+    transfer_schedule: str | None = None
+    throttle: int = 0
+    identity_preservation: str | None = None
+
+
+@dataclass(frozen=True)
+class Relationship:
+    """A SnapMirror relationship, as the destination's cluster keeps it."""
+
+    TABLE: ClassVar[str] = "relationship"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("destination_uuid", "destination_path")
+
+    uuid: str
+    source_path: str
+    source_uuid: str
+    source_svm_uuid: str
+    source_cluster: str
+    destination_path: str
+    destination_uuid: str
+    destination_svm_uuid: str
+    policy_uuid: str
+    transfer_schedule: str | None = None
+    throttle: int = 0
+    state: str = "uninitialized"
+    healthy: bool = True
+    unhealthy_reason: str | None = None
+    exported_snapshot: str | None = None
+    exported_time: str | None = None
+    transfer_uuid: str | None = None
+    total_transfer_bytes: int = 0
+    last_transfer_type: str | None = None
+
+
+@dataclass(frozen=True)
+class Destination:
+    """What the source's cluster knows of a relationship, until it is released."""
+
+    TABLE: ClassVar[str] = "destination"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("source_uuid",)
+
+    uuid: str
+    source_path: str
+    source_uuid: str
+    source_svm_uuid: str
+    destination_path: str
+    destination_svm_uuid: str
+    destination_cluster: str
+    policy_name: str
+    policy_type: str
+    # The snapshot that the next transfer starts from.
+    base_snapshot_uuid: str | None = None
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One run of a relationship."""
+
+    TABLE: ClassVar[str] = "transfer"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("relationship_uuid", "state")
+
+    uuid: str
+    relationship_uuid: str
+    type: str
+    start_time: str
+    state: str = "queued"
+    source_snapshot: str | None = None
+    bytes_transferred: int = 0
+    seconds: int = 0
+    end_time: str | None = None
+    ended_at: float | None = None
+    error: str | None = None

@@ -91,6 +91,7 @@ class OntapLab:
         """Take the configuration; nothing is touched before `start`."""
         self.config = config
         self.port = config.port
+        self.peer: OntapLab | None = None
         self._array: Array | None = None
         self._server: wsgi.Server | None = None
         self._thread: threading.Thread | None = None
@@ -101,22 +102,34 @@ class OntapLab:
         Raises: OSError when the port is taken; BlockingIOError when another lab uses
         the root.
         """
-        root = self.config.root
-        root.mkdir(parents=True, exist_ok=True)
-        if self.config.btrfs_bytes is not None:
-            attach_image(root, size_bytes=self.config.btrfs_bytes)
-        self.password = self.config.password or _kept_password(root / "password")
-        self.ca_file, server_file = ensure_certificates(root, host=self.config.host)
         try:
-            self._array = Array(self.config)
-            self._serve(server_file)
+            self._open()
+            if self.config.peer is not None:
+                self.peer = OntapLab(self.config.peer)
+                self.peer._open()
+                self.array.peer, self.peer.array.peer = self.peer.array, self.array
+                self.peer._serve()
+            self._serve()
         except BaseException:
             self.stop()
             raise
         return self
 
-    def _serve(self, server_file: Path) -> None:
+    def _open(self) -> None:
+        """Open the root: certificates, password, state and files."""
+        root = self.config.root
+        root.mkdir(parents=True, exist_ok=True)
+        if self.config.btrfs_bytes is not None:
+            attach_image(root, size_bytes=self.config.btrfs_bytes)
+        self.password = self.config.password or _kept_password(root / "password")
+        self.ca_file, self._server_file = ensure_certificates(
+            root, host=self.config.host
+        )
+        self._array = Array(self.config)
+
+    def _serve(self) -> None:
         assert self._array is not None
+        server_file = self._server_file
         application = Application(
             self._array, user=self.config.user, password=self.password
         )
@@ -146,6 +159,13 @@ class OntapLab:
             self._server.stop()
             self._thread.join(_START_SECONDS)
             self._server = None
+        if self.peer is not None:
+            # A job of one cluster may work with the other's state and files.
+            for lab in (self, self.peer):
+                if lab._array is not None:
+                    lab._array.halt()
+            self.peer.stop()
+            self.peer = None
         if self._array is not None:
             self._array.stop()
             self._array = None
@@ -174,8 +194,11 @@ class OntapLab:
     @property
     def mount_root(self) -> Path:
         """Where hosts see the SVM's namespace."""
-        svm = self.array.store.select(Svm, name=self.config.svm)[0]
-        return self.array.mount_root(svm)
+        return self.mount_root_of(self.config.svm)
+
+    def mount_root_of(self, svm: str) -> Path:
+        """Where hosts see the namespace of one of the SVMs."""
+        return self.array.mount_root(self.array.store.select(Svm, name=svm)[0])
 
     @property
     def copy_method(self) -> CopyMethod:

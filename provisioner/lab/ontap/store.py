@@ -31,6 +31,10 @@ _KINDS: tuple[type[Row], ...] = (
     records.Snapshot,
     records.ExportPolicy,
     records.Job,
+    records.SnapmirrorPolicy,
+    records.Relationship,
+    records.Destination,
+    records.Transfer,
 )
 
 

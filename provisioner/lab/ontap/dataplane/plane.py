@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -15,6 +16,7 @@ from provisioner.lab.ontap.dataplane.trees import (
     copy_tree,
     reflink,
     remove_tree,
+    send_bytes,
 )
 
 CopyMethod = Literal["btrfs", "reflink", "copy"]
@@ -94,6 +96,26 @@ class DirectoryPlane:
     def remove(self, path: Path) -> None:
         """Remove the directory."""
         remove_tree(path)
+
+
+def carry(plane: DataPlane, source: Path, *, target: Path) -> None:
+    """Make `target` a read-only image of a tree that may be on another filesystem."""
+    plane.remove(target)
+    try:
+        plane.copy(source, target=target, read_only=True)
+        return
+    except OSError as error:
+        if error.errno not in _ELSEWHERE:
+            raise
+    plane.remove(target)
+    plane.create(target)
+    copy_tree(source, target=target, copy_file=send_bytes)
+    if plane.method == "btrfs":
+        btrfs.set_read_only(target)
+
+
+# What the kernel says when blocks cannot be shared with the other tree.
+_ELSEWHERE = (errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.EOPNOTSUPP)
 
 
 def choose_plane(root: Path) -> DataPlane:

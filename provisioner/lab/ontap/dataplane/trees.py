@@ -32,8 +32,20 @@ def copy_bytes(source: int, target: int, size: int) -> None:
         size -= copied
 
 
+def send_bytes(source: int, target: int, size: int) -> None:
+    """Copy an open file to another filesystem."""
+    offset = 0
+    while offset < size:
+        sent = os.sendfile(target, source, offset, min(size - offset, _CHUNK))
+        if sent == 0:
+            return
+        offset += sent
+
+
 def copy_tree(source: Path, *, target: Path, copy_file: FileCopier) -> None:
     """Make `target` what `source` is: owners, modes, times, symlinks and hard links.
+
+    `target` may be there as an empty directory.
 
     Owners are kept only by root; anybody else owns the copy.
     """
@@ -52,7 +64,8 @@ def _copy_directory(
     made: list[tuple[str, os.stat_result]] = []
     while pending:
         here, there = pending.pop()
-        os.mkdir(there, 0o700)
+        if there != target or not os.path.isdir(there):
+            os.mkdir(there, 0o700)
         made.append((there, os.lstat(here)))
         with os.scandir(here) as entries:
             for entry in entries:
@@ -188,3 +201,28 @@ def measure_tree(root: Path, *, stopped: threading.Event) -> int:
         except FileNotFoundError:
             continue  # somebody is working in it
     return total
+
+
+def changed_bytes(root: Path, *, base: Path | None) -> int:
+    """Return the size of the files that are not in `base` as they are here."""
+    total = 0
+    pending = [""]
+    while pending:
+        inside = pending.pop()
+        with os.scandir(root / inside) as entries:
+            for entry in entries:
+                name = os.path.join(inside, entry.name)
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
+                    pending.append(name)
+                elif base is None or not _is_same(base / name, status):
+                    total += status.st_size
+    return total
+
+
+def _is_same(path: Path, status: os.stat_result) -> bool:
+    try:
+        other = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return (other.st_size, other.st_mtime_ns) == (status.st_size, status.st_mtime_ns)

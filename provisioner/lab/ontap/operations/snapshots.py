@@ -12,7 +12,15 @@ from provisioner.lab.ontap.dataplane import btrfs
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.jobs import now_text
 from provisioner.lab.ontap.operations import names
-from provisioner.lab.ontap.records import DELETING, LIVE, MAKING, Job, Snapshot, Volume
+from provisioner.lab.ontap.records import (
+    DELETING,
+    LIVE,
+    MAKING,
+    Destination,
+    Job,
+    Snapshot,
+    Volume,
+)
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -170,15 +178,26 @@ def destroy(array: Array, arguments: Fields) -> None:
                 svm=names.svm_name(array, volume),
             )
         array.store.save(replace(snapshot, phase=DELETING))
+    drop(array, snapshot)
+
+
+def drop(array: Array, snapshot: Snapshot) -> None:
+    """Remove a snapshot's files and row, whoever made it."""
+    array.store.save(replace(snapshot, phase=DELETING))
     array.plane.remove(array.snapshot_path(snapshot))
     array.store.remove(snapshot)
 
 
 def owners_of(array: Array, snapshot: Snapshot) -> list[str]:
-    """Return what holds the snapshot: clones of it, none when it is free."""
+    """Return what holds the snapshot: clones, SnapMirror, none when it is free."""
+    owners = []
     if array.store.count(Volume, parent_snapshot_uuid=snapshot.uuid):
-        return ["volume_clone"]
-    return []
+        owners.append("volume_clone")
+    for row in array.store.select(Destination, source_uuid=snapshot.volume_uuid):
+        if row.base_snapshot_uuid == snapshot.uuid:
+            owners.append("snapmirror")
+            break
+    return owners
 
 
 def _description(method: str, snapshot: Snapshot) -> str:

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from provisioner.lab.ontap.jobs import Verb
-from provisioner.lab.ontap.operations import snapshots, splits, volume_changes, volumes
+from provisioner.lab.ontap.operations import (
+    snapmirror,
+    snapshots,
+    splits,
+    transfers,
+    volume_changes,
+    volumes,
+)
 
 VERBS: Mapping[str, Verb] = {
+    "nothing": Verb(lambda array, arguments: None),
     "volume_make": Verb(volumes.make, abandon=volumes.abandon),
     "volume_clone": Verb(volumes.make_clone, abandon=volumes.abandon),
     "volume_change": Verb(volume_changes.apply),
@@ -16,4 +24,8 @@ VERBS: Mapping[str, Verb] = {
     "snapshot_make": Verb(snapshots.make, abandon=snapshots.abandon),
     "snapshot_change": Verb(snapshots.change),
     "snapshot_delete": Verb(snapshots.destroy),
+    "snapmirror_create": Verb(snapmirror.make, abandon=snapmirror.abandon),
+    "snapmirror_change": Verb(snapmirror.change),
+    "snapmirror_delete": Verb(snapmirror.destroy),
+    "snapmirror_transfer": Verb(transfers.run),
 }

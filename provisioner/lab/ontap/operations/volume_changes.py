@@ -180,12 +180,17 @@ def _apply_root_owner(array: Array, volume_uuid: str, changes: Fields) -> None:
 
 
 def _restore(array: Array, volume_uuid: str, changes: Fields) -> None:
+    volume = array.store.get(Volume, volume_uuid)
+    snapshot = find_restore_snapshot(array, volume, changes)
+    put_image(array, volume, snapshot)
+
+
+def put_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
     """Put the snapshot's image in the place of the volume's files.
 
     The complete image waits under a name of its own, so that a crash loses nothing.
+    Raises: OntapError 524511 while other volumes are mounted inside it.
     """
-    volume = array.store.get(Volume, volume_uuid)
-    snapshot = find_restore_snapshot(array, volume, changes)
     if junctions.has_nested(array, volume):
         raise OntapError(
             "524511", snapshot=snapshot.name, reason="volumes are mounted inside it"

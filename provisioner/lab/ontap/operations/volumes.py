@@ -23,8 +23,10 @@ from provisioner.lab.ontap.records import (
     LIVE,
     MAKING,
     QUEUED,
+    Destination,
     ExportPolicy,
     Job,
+    Relationship,
     Snapshot,
     Svm,
     Volume,
@@ -63,6 +65,27 @@ def create(array: Array, fields: Fields) -> tuple[Volume, Job]:
     """
     is_clone = any(name.startswith("clone.") for name in fields)
     with array.store.transaction():
+        volume = plan(array, fields)
+        job = array.jobs.create(
+            "volume_clone" if is_clone else "volume_make",
+            description=f"POST /api/storage/volumes/?name={volume.name}",
+            svm_uuid=volume.svm_uuid,
+            arguments={
+                "volume_uuid": volume.uuid,
+                "state": fields.get("state", "online"),
+                "reown": "nas.uid" in fields or "nas.gid" in fields,
+            },
+        )
+    return volume, job
+
+
+def plan(array: Array, fields: Fields) -> Volume:
+    """Check a request and store the row of a volume or a FlexClone to be made.
+
+    Raises: OntapError with the code of the first rule that it breaks.
+    """
+    is_clone = any(name.startswith("clone.") for name in fields)
+    with array.store.transaction():
         svm = names.find_svm(array, fields)
         name = fields.get("name")
         if name is None:
@@ -74,24 +97,14 @@ def create(array: Array, fields: Fields) -> tuple[Volume, Job]:
             raise OntapError(
                 "917536", reason=f"The limit of volumes of SVM {svm.name} is reached."
             )
-        plan = _plan_clone if is_clone else _plan_volume
-        volume = plan(array, fields, svm=svm)
+        row_of = _plan_clone if is_clone else _plan_volume
+        volume = row_of(array, fields, svm=svm)
         if path := fields.get("nas.path"):
             junctions.check_junction_path(path)
             junctions.check_junction_free(array, path, svm_uuid=svm.uuid)
             volume = replace(volume, junction_path=path)
         array.store.save(volume)
-        job = array.jobs.create(
-            "volume_clone" if is_clone else "volume_make",
-            description=f"POST /api/storage/volumes/?name={name}",
-            svm_uuid=svm.uuid,
-            arguments={
-                "volume_uuid": volume.uuid,
-                "state": fields.get("state", "online"),
-                "reown": "nas.uid" in fields or "nas.gid" in fields,
-            },
-        )
-    return volume, job
+    return volume
 
 
 def _check_name_free(array: Array, name: str, *, svm: Svm) -> None:
@@ -357,12 +370,25 @@ def delete(array: Array, volume: Volume, *, force: bool) -> Job:
 
 
 def check_deletable(array: Array, volume: Volume) -> None:
-    """Refuse to delete what others need. Raises: OntapError 917531, 524615."""
+    """Refuse to delete what others need. Raises: OntapError 917531, 524615, 917536."""
     svm = names.svm_name(array, volume)
     if volume.is_svm_root:
         raise OntapError("917531", name=volume.name, svm=svm)
     if array.store.count(Volume, parent_uuid=volume.uuid):
         raise OntapError("524615", name=volume.name, svm=svm)
+    kept = "You must delete the SnapMirror relationships before deleting the volume."
+    if array.store.count(Destination, source_uuid=volume.uuid):
+        raise OntapError(
+            "917536",
+            reason=f'Volume "{volume.name}" in SVM "{svm}" is the source endpoint of '
+            f"one or more SnapMirror relationships. {kept}",
+        )
+    if array.store.count(Relationship, destination_uuid=volume.uuid):
+        raise OntapError(
+            "917536",
+            reason=f'Volume "{volume.name}" in SVM "{svm}" is the destination endpoint '
+            f"of a SnapMirror relationship. {kept}",
+        )
 
 
 def destroy(array: Array, arguments: Fields) -> None:

@@ -6,17 +6,23 @@ from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.collection import Resource, collection
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
-from provisioner.lab.ontap.conventions.values import Kind, text
+from provisioner.lab.ontap.conventions.values import Kind, integer, text
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
 from provisioner.lab.ontap.jobs import now_text
-from provisioner.lab.ontap.operations import volumes
-from provisioner.lab.ontap.records import LIVE, QUEUED, Svm, Volume
+from provisioner.lab.ontap.operations import snapmirror, volumes
+from provisioner.lab.ontap.records import LIVE, QUEUED, Relationship, Svm, Volume
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
 _VOLUME_CHANGE: dict[str, Kind] = {"vserver_dr_protection": text, "comment": text}
+_SNAPMIRROR_CHANGE: dict[str, Kind] = {
+    "policy": text,
+    "schedule": text,
+    "throttle": integer,
+}
+_CLI_SECONDS = 30
 _PURGE: dict[str, Kind] = {"vserver": text, "volume": text}
 
 
@@ -78,7 +84,25 @@ def change_volume(call: Call) -> Reply:
     return Reply({"num_records": len(matches)})
 
 
+def change_snapmirror(call: Call) -> Reply:
+    """Accept ``snapmirror modify`` of policy, schedule and throttle."""
+    fields = call.body(_SNAPMIRROR_CHANGE)
+    path = call.parameter("destination_path")
+    rows = call.array.store.select(Relationship, destination_path=path)
+    if path is None or not rows:
+        raise OntapError("4", target="destination_path")
+    names = {"policy": "policy.name", "schedule": "transfer_schedule.name"}
+    changes = {names.get(name, name): value for name, value in fields.items()}
+    job = snapmirror.request_change(call.array, rows[0], changes)
+    call.array.jobs.start(job)
+    ended = call.array.jobs.wait(job, timeout_seconds=_CLI_SECONDS)
+    if ended.state == "failure":
+        return Reply({"error": dict(ended.error or {})}, status=400)
+    return Reply({"num_records": 1})
+
+
 ROUTES = (
+    Route("PATCH", "/api/private/cli/snapmirror", change_snapmirror),
     Route("GET", "/api/private/cli/volume/recovery-queue", list_queue),
     Route("POST", "/api/private/cli/volume/recovery-queue/purge", purge_queue),
     Route("PATCH", "/api/private/cli/volume", change_volume),

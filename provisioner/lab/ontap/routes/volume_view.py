@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.lab.ontap.conventions.collection import Resource
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
 from provisioner.lab.ontap.operations.volumes import policy_of
-from provisioner.lab.ontap.records import LIVE, Snapshot, Svm, Volume
+from provisioner.lab.ontap.records import LIVE, Destination, Snapshot, Svm, Volume
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -41,7 +41,9 @@ def _view(array: Array, volume: Volume) -> Flat:
         if volume.state == "online"
         else [f"Volume {volume.name} is not {'online'}."],
         "is_svm_root": volume.is_svm_root,
-        "snapmirror.is_protected": False,
+        "snapmirror.is_protected": lambda: bool(
+            array.store.count(Destination, source_uuid=volume.uuid)
+        ),
         "flexcache_endpoint_type": "none",
         "nas.export_policy.name": policy.name,
         "nas.export_policy.id": policy.id,

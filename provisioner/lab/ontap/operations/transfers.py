@@ -1,0 +1,409 @@
+"""SnapMirror transfers: carrying snapshots with their files to the destination.
+
+What is carried is decided by the relationship's policy. After a transfer the files of
+the destination are those of the last snapshot that came, and nobody may change them.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from provisioner.lab.ontap.dataplane import btrfs
+from provisioner.lab.ontap.dataplane.plane import carry
+from provisioner.lab.ontap.dataplane.trees import changed_bytes
+from provisioner.lab.ontap.errors import OntapError
+from provisioner.lab.ontap.jobs import Postponed, now_text
+from provisioner.lab.ontap.operations import snapshots, volume_changes
+from provisioner.lab.ontap.peering import cluster_named
+from provisioner.lab.ontap.records import (
+    LIVE,
+    MAKING,
+    Destination,
+    Relationship,
+    SnapmirrorPolicy,
+    Snapshot,
+    Transfer,
+    Volume,
+)
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+RUNNING = ("queued", "transferring")
+_STEPS = 20
+_HISTORY_SECONDS = 24 * 3600
+
+
+class _Aborted(Exception):
+    """Somebody asked for the end of the transfer."""
+
+
+def begin(
+    array: Array, row: Relationship, *, kind: str, source_snapshot: str | None = None
+) -> Transfer:
+    """Start a transfer in the background. Raises: OntapError 6619715."""
+    with array.store.transaction():
+        if running(array, row.uuid):
+            raise OntapError("6619715", target="uuid")
+        transfer = Transfer(
+            str(uuid.uuid4()),
+            relationship_uuid=row.uuid,
+            type=kind,
+            start_time=now_text(),
+            source_snapshot=source_snapshot,
+        )
+        array.store.save(transfer)
+        update(array, row.uuid, transfer_uuid=transfer.uuid)
+        _forget_old(array, row.uuid)
+        job = array.jobs.create(
+            "snapmirror_transfer",
+            description=f"snapmirror {kind} {row.destination_path}",
+            svm_uuid=row.destination_svm_uuid,
+            arguments={"transfer_uuid": transfer.uuid},
+        )
+    array.jobs.start(job)
+    return transfer
+
+
+def request(array: Array, row: Relationship, source_snapshot: str | None) -> Transfer:
+    """Start what a client asks for: the first transfer, or an update.
+
+    Raises: OntapError 13303844, 6619715.
+    """
+    if row.state in ("paused", "broken_off"):
+        raise OntapError("13303844", reason=f"it is {row.state}")
+    if source_snapshot is not None and not _named(array, row, source_snapshot):
+        raise OntapError(
+            "13303844",
+            target="source_snapshot",
+            reason=f'the source has no snapshot "{source_snapshot}"',
+        )
+    kind = "initialize" if row.state == "uninitialized" else "update"
+    return begin(array, row, kind=kind, source_snapshot=source_snapshot)
+
+
+def _named(array: Array, row: Relationship, name: str) -> list[Snapshot]:
+    source = cluster_named(array, row.source_cluster)
+    return source.store.select(
+        Snapshot, volume_uuid=row.source_uuid, name=name, phase=LIVE
+    )
+
+
+def abort(array: Array, transfer: Transfer, *, state: str) -> None:
+    """End a running transfer. Raises: OntapError 2 when it has ended."""
+    with array.store.transaction():
+        current = array.store.get(Transfer, transfer.uuid)
+        if current.state not in RUNNING:
+            raise OntapError("2", target="state", field="state", value=state)
+        array.store.save(_ended(current, state=state))
+
+
+def running(array: Array, relationship_uuid: str) -> bool:
+    """Say whether a transfer of the relationship runs or waits."""
+    return any(
+        array.store.count(Transfer, relationship_uuid=relationship_uuid, state=state)
+        for state in RUNNING
+    )
+
+
+def update(array: Array, relationship_uuid: str, **values: Any) -> None:
+    """Write what changed of a relationship, if it is still there."""
+    with array.store.transaction():
+        row = array.store.find(Relationship, relationship_uuid)
+        if row is not None:
+            array.store.save(replace(row, **values))
+
+
+def mirrored_state(array: Array, row: Relationship) -> str:
+    """Return the word for a good relationship: it depends on the policy's type."""
+    policy = array.store.get(SnapmirrorPolicy, row.policy_uuid)
+    return "in_sync" if policy.type == "sync" else "snapmirrored"
+
+
+def snapshot_prefix(relationship_uuid: str) -> str:
+    """Return how the names of a relationship's own snapshots begin."""
+    return f"snapmirror.{relationship_uuid}_"
+
+
+def _ended(transfer: Transfer, *, state: str, error: str | None = None) -> Transfer:
+    began = datetime.fromisoformat(transfer.start_time)
+    return replace(
+        transfer,
+        state=state,
+        error=error,
+        end_time=now_text(),
+        ended_at=time.time(),
+        seconds=int((datetime.now(UTC) - began).total_seconds()),
+    )
+
+
+def _forget_old(array: Array, relationship_uuid: str) -> None:
+    limit = time.time() - _HISTORY_SECONDS
+    for row in array.store.select(Transfer, relationship_uuid=relationship_uuid):
+        if row.ended_at is not None and row.ended_at < limit:
+            array.store.remove(row)
+
+
+# --- the verb
+
+
+def run(array: Array, arguments: Mapping[str, Any]) -> None:
+    """Carry what the policy says, and show the result.
+
+    Raises: Postponed when the lab stops; the transfer begins again at the next start.
+    """
+    transfer = array.store.find(Transfer, arguments["transfer_uuid"])
+    if transfer is None or transfer.state not in RUNNING:
+        return
+    row = array.store.find(Relationship, transfer.relationship_uuid)
+    if row is None:
+        return
+    array.store.save(replace(transfer, state="transferring"))
+    try:
+        _dwell(array, transfer)
+        _carry_all(array, row, transfer)
+    except _Aborted:
+        return
+    except (OntapError, OSError, LookupError) as error:
+        code = "13303812" if transfer.type == "initialize" else "13303844"
+        reason = OntapError(code, reason=str(error)).message
+        with array.store.transaction():
+            current = array.store.get(Transfer, transfer.uuid)
+            if current.state in RUNNING:
+                array.store.save(_ended(current, state="failed", error=reason))
+            update(array, row.uuid, healthy=False, unhealthy_reason=reason)
+
+
+def _dwell(array: Array, transfer: Transfer) -> None:
+    """Take the time that the settings ask for."""
+    seconds = array.settings.transfer_seconds
+    for _ in range(_STEPS if seconds else 0):
+        if array.stopping.wait(seconds / _STEPS):
+            raise Postponed
+        _check_wanted(array, transfer)
+
+
+def _check_wanted(array: Array, transfer: Transfer) -> None:
+    current = array.store.find(Transfer, transfer.uuid)
+    if current is None or current.state not in RUNNING:
+        raise _Aborted
+
+
+def _carry_all(array: Array, row: Relationship, transfer: Transfer) -> None:
+    source = cluster_named(array, row.source_cluster)
+    policy = array.store.get(SnapmirrorPolicy, row.policy_uuid)
+    volume = source.store.get(Volume, row.source_uuid)
+    if transfer.source_snapshot is not None:
+        wanted = _named(array, row, transfer.source_snapshot)
+    else:
+        if policy.create_snapshot_on_source:
+            _take_base(source, row, volume)
+        wanted = _wanted(source, policy, row)
+    with array.busy(row.destination_uuid):
+        if transfer.type == "resync":
+            _retype(array, row.destination_uuid, "dp")
+        carried = 0
+        for snapshot in wanted:
+            _check_wanted(array, transfer)
+            carried += _carry(array, row, source=source, snapshot=snapshot)
+        if transfer.source_snapshot is None:
+            _prune(array, row, policy, wanted)
+        last = _show_latest(array, row, volume, wanted)
+        _finish(array, row, transfer, carried=carried, last=last)
+    if wanted:
+        _release_base(source, row, keep=wanted[-1])
+
+
+def _take_base(source: Array, row: Relationship, volume: Volume) -> None:
+    """Take the relationship's own snapshot of the source, as of now."""
+    stamp = datetime.now(UTC).strftime("%Y-%m-%d_%H%M%S%f")
+    with source.store.transaction():
+        snapshot = snapshots.plan(
+            source, volume, name=f"{snapshot_prefix(row.uuid)}.{stamp}"
+        )
+    snapshots.make(source, {"snapshot_uuid": snapshot.uuid})
+
+
+def _wanted(
+    source: Array, policy: SnapmirrorPolicy, row: Relationship
+) -> list[Snapshot]:
+    """Return the snapshots of the source that the policy carries, oldest first."""
+    found = source.store.select(Snapshot, volume_uuid=row.source_uuid, phase=LIVE)
+    own = [s for s in found if s.name.startswith(snapshot_prefix(row.uuid))][-1:]
+    others = [s for s in found if not s.name.startswith("snapmirror.")]
+    if not policy.copy_all_source_snapshots:
+        labels = {rule.get("label") for rule in policy.retention}
+        labelled = [s for s in others if s.snapmirror_label in labels]
+        others = others[-1:] if policy.copy_latest_source_snapshot else labelled
+    return [*others, *own]
+
+
+def _carry(
+    array: Array, row: Relationship, *, source: Array, snapshot: Snapshot
+) -> int:
+    """Bring one snapshot unless it is there; return the bytes that were new."""
+    there = array.store.select(Snapshot, volume_uuid=row.destination_uuid)
+    for known in there:
+        if known.version_uuid != snapshot.version_uuid:
+            continue
+        if known.phase == LIVE:
+            _follow(array, known, snapshot)
+            return 0
+        snapshots.drop(array, known)  # a transfer was cut off
+    arrived = replace(
+        snapshot,
+        uuid=str(uuid.uuid4()),
+        volume_uuid=row.destination_uuid,
+        phase=MAKING,
+    )
+    array.store.save(arrived)
+    path, target = source.snapshot_path(snapshot), array.snapshot_path(arrived)
+    try:
+        carry(array.plane, path, target=target)
+        before = [known for known in there if known.phase == LIVE]
+        base = array.snapshot_path(before[-1]) if before else None
+        new_bytes = changed_bytes(target, base=base)
+    except OSError:
+        snapshots.drop(array, arrived)
+        raise
+    array.store.save(replace(arrived, phase=LIVE))
+    return new_bytes
+
+
+def _follow(array: Array, known: Snapshot, snapshot: Snapshot) -> None:
+    """Give a carried snapshot the name and words that its original has now."""
+    changed = replace(
+        known,
+        name=snapshot.name,
+        comment=snapshot.comment,
+        snapmirror_label=snapshot.snapmirror_label,
+    )
+    if changed != known:
+        array.store.save(changed)
+
+
+def _prune(
+    array: Array,
+    row: Relationship,
+    policy: SnapmirrorPolicy,
+    wanted: Iterable[Snapshot],
+) -> None:
+    """Drop what a mirror's source has no more, or what a vault keeps no longer.
+
+    A snapshot that a clone needs stays.
+    """
+    versions = {snapshot.version_uuid for snapshot in wanted}
+    there = array.store.select(Snapshot, volume_uuid=row.destination_uuid, phase=LIVE)
+    for snapshot in there:
+        own = snapshot.name.startswith("snapmirror.")
+        if snapshot.version_uuid in versions or snapshots.owners_of(array, snapshot):
+            continue
+        if policy.copy_all_source_snapshots or own:
+            snapshots.drop(array, snapshot)
+    for rule in policy.retention:
+        count = int(str(rule.get("count", 1)))
+        labelled = [
+            s
+            for s in array.store.select(
+                Snapshot, volume_uuid=row.destination_uuid, phase=LIVE
+            )
+            if s.snapmirror_label == rule.get("label")
+        ]
+        for snapshot in labelled[: max(0, len(labelled) - count)]:
+            if policy.copy_all_source_snapshots:
+                break
+            if not snapshots.owners_of(array, snapshot):
+                snapshots.drop(array, snapshot)
+
+
+def _show_latest(
+    array: Array, row: Relationship, original: Volume, wanted: list[Snapshot]
+) -> Snapshot | None:
+    """Let the destination's files be those of the last snapshot that came."""
+    if not wanted:
+        return None
+    (last,) = (
+        snapshot
+        for snapshot in array.store.select(
+            Snapshot, volume_uuid=row.destination_uuid, phase=LIVE
+        )
+        if snapshot.version_uuid == wanted[-1].version_uuid
+    )
+    with array.store.transaction():
+        volume = replace(
+            array.store.get(Volume, row.destination_uuid),
+            size_bytes=original.size_bytes,
+            uid=original.uid,
+            gid=original.gid,
+            unix_permissions=original.unix_permissions,
+        )
+        array.store.save(volume)
+    volume_changes.put_image(array, volume, last)
+    if array.plane.method == "btrfs":
+        btrfs.set_read_only(array.volume_path(volume))
+    return last
+
+
+def _finish(
+    array: Array,
+    row: Relationship,
+    transfer: Transfer,
+    *,
+    carried: int,
+    last: Snapshot | None,
+) -> None:
+    with array.store.transaction():
+        current = array.store.get(Transfer, transfer.uuid)
+        array.store.save(
+            replace(_ended(current, state="success"), bytes_transferred=carried)
+        )
+        now = array.store.get(Relationship, row.uuid)
+        array.store.save(
+            replace(
+                now,
+                state=mirrored_state(array, now),
+                healthy=True,
+                unhealthy_reason=None,
+                exported_snapshot=last.name if last else now.exported_snapshot,
+                exported_time=last.create_time if last else now.exported_time,
+                total_transfer_bytes=now.total_transfer_bytes + carried,
+                last_transfer_type=transfer.type,
+            )
+        )
+
+
+def _release_base(source: Array, row: Relationship, *, keep: Snapshot) -> None:
+    """Hold the snapshot that the next transfer starts from, and drop older ones."""
+    with source.store.transaction():
+        known = source.store.find(Destination, row.uuid)
+        if known is not None:
+            source.store.save(replace(known, base_snapshot_uuid=keep.uuid))
+    prefix = snapshot_prefix(row.uuid)
+    for snapshot in source.store.select(
+        Snapshot, volume_uuid=row.source_uuid, phase=LIVE
+    ):
+        is_older = snapshot.name.startswith(prefix) and snapshot.uuid != keep.uuid
+        if is_older and not snapshots.owners_of(source, snapshot):
+            snapshots.drop(source, snapshot)
+
+
+# --- read-only or not
+
+
+def make_writable(array: Array, volume_uuid: str) -> None:
+    """End the protection of a destination: its files may change from now on."""
+    _retype(array, volume_uuid, "rw")
+    volume = array.store.get(Volume, volume_uuid)
+    if array.plane.method == "btrfs":
+        btrfs.set_writable(array.volume_path(volume))
+
+
+def _retype(array: Array, volume_uuid: str, kind: str) -> None:
+    with array.store.transaction():
+        volume = array.store.get(Volume, volume_uuid)
+        array.store.save(replace(volume, type=kind))
