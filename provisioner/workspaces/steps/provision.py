@@ -6,16 +6,20 @@ import dataclasses
 import os
 from typing import Any
 
-from provisioner.gateways.errors import AlreadyExists
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
 from provisioner.gateways.hosts.ownership import OwnershipProgress
-from provisioner.gateways.ontap.types import CloneSpec, Volume
+from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Site, Workspace
 from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.volumes import ensure_policies, require_online
+from provisioner.workspaces.steps.volumes import (
+    ensure_junction,
+    ensure_ours,
+    ensure_policies,
+    require_online,
+)
 
 P4CONFIG_NAME = ".p4config"
 IGNORE_NAME = ".cloneyardignore"
@@ -26,39 +30,24 @@ FINDINGS_SHOWN = 200
 def ensure_clone(run: StepRun) -> dict[str, Any]:
     """Have a FlexClone of the pinned snapshot that carries our tag."""
     workspace = run.workspace
-    volume = run.ontap.find_volume(workspace.volume_name)
-    if volume is None:
-        owned_by_ontap = run.site.reown == Site.Reown.ONTAP
-        spec = CloneSpec(
-            name=workspace.volume_name,
-            parent_volume=workspace.template.volume_name,
-            parent_snapshot=workspace.snapshot.name,
-            comment=workspace.volume_comment,
-            uid=workspace.uid if owned_by_ontap else None,
-            gid=workspace.gid if owned_by_ontap else None,
-        )
-        try:
-            volume = run.ontap.create_clone(
-                spec, ontap_job_started=run.remember_ontap_job
-            )
-        except AlreadyExists:
-            # Our own request before a lost reply, or a stranger: the tag decides.
-            volume = run.ontap.find_volume(workspace.volume_name)
-            if volume is None:
-                raise
-    _check_clone_is_ours(volume, workspace)
-    Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
-    return {"volume_uuid": volume.uuid}
-
-
-def _check_clone_is_ours(volume: Volume, workspace: Workspace) -> None:
+    owned_by_ontap = run.site.reown == Site.Reown.ONTAP
+    spec = CloneSpec(
+        name=workspace.volume_name,
+        parent_volume=workspace.template.volume_name,
+        parent_snapshot=workspace.snapshot.name,
+        comment=workspace.volume_comment,
+        uid=workspace.uid if owned_by_ontap else None,
+        gid=workspace.gid if owned_by_ontap else None,
+    )
+    volume = ensure_ours(
+        run,
+        name=spec.name,
+        comment=spec.comment,
+        create=lambda: run.ontap.create_clone(
+            spec, ontap_job_started=run.remember_ontap_job
+        ),
+    )
     parent = volume.clone_parent
-    if volume.comment != workspace.volume_comment:
-        raise StepRefused(
-            f"A volume named {volume.name} exists on this SVM and is not ours; it was "
-            "left alone.",
-            code="volume_name_taken",
-        )
     if parent is None or parent.snapshot_name != workspace.snapshot.name:
         raise StepRefused(
             f"The volume {volume.name} carries our tag but is no clone of the "
@@ -66,6 +55,8 @@ def _check_clone_is_ours(volume: Volume, workspace: Workspace) -> None:
             code="volume_is_not_the_clone",
         )
     require_online(volume)
+    Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
+    return {"volume_uuid": volume.uuid}
 
 
 def ensure_exported(run: StepRun) -> dict[str, Any]:
@@ -76,13 +67,11 @@ def ensure_exported(run: StepRun) -> dict[str, Any]:
 
 def ensure_mounted(run: StepRun) -> dict[str, Any]:
     """Have the clone in the SVM's namespace at its junction path."""
-    uuid = run.result_of("clone")["volume_uuid"]
-    if run.ontap.get_volume(uuid).junction_path != run.workspace.junction_path:
-        run.ontap.mount_volume(
-            uuid,
-            junction_path=run.workspace.junction_path,
-            ontap_job_started=run.remember_ontap_job,
-        )
+    ensure_junction(
+        run,
+        volume_uuid=run.result_of("clone")["volume_uuid"],
+        junction_path=run.workspace.junction_path,
+    )
     return {}
 
 
@@ -103,8 +92,8 @@ def ensure_owner(run: StepRun) -> dict[str, Any]:
             return _ownership_known(
                 run,
                 by="ontap",
-                sentence=f"ONTAP gave the clone to uid {workspace.uid}; "
-                f"{sample.checked} sampled entries agree.",
+                sentence=f"The clone belongs to uid {workspace.uid}, gid "
+                f"{workspace.gid}: {sample.checked} sampled entries agree.",
             )
         if os.geteuid() != 0:
             return _ownership_known(

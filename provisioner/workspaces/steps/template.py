@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from provisioner.gateways.errors import AlreadyExists, InUse
+from provisioner.gateways.errors import InUse
 from provisioner.gateways.hosts import build, client_files, lint
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
@@ -27,6 +27,8 @@ from provisioner.workspaces.models import Snapshot, Template, Workspace
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
     ensure_export_policy,
+    ensure_junction,
+    ensure_ours,
     ensure_policies,
     require_online,
 )
@@ -35,33 +37,23 @@ from provisioner.workspaces.steps.volumes import (
 def ensure_volume(run: StepRun) -> dict[str, Any]:
     """Have the template's volume: thin, no snapshot reserve, no snapshot schedule."""
     template = run.template
-    volume = run.ontap.find_volume(template.volume_name)
-    if volume is None:
-        policy = ensure_export_policy(run)
-        try:
-            volume = run.ontap.create_volume(
-                VolumeSpec(
-                    name=template.volume_name,
-                    aggregate=run.site.aggregate,
-                    size_bytes=template.volume_size_bytes,
-                    comment=template.volume_comment,
-                    export_policy=policy,
-                    uid=run.site.template_uid,
-                    gid=run.site.template_gid,
-                ),
-                ontap_job_started=run.remember_ontap_job,
-            )
-        except AlreadyExists:
-            # Our own request before a lost reply, or a stranger: the tag decides.
-            volume = run.ontap.find_volume(template.volume_name)
-            if volume is None:
-                raise
-    if volume.comment != template.volume_comment:
-        raise StepRefused(
-            f"A volume named {volume.name} exists on this SVM and is not ours; it was "
-            "left alone.",
-            code="volume_name_taken",
-        )
+    spec = VolumeSpec(
+        name=template.volume_name,
+        aggregate=run.site.aggregate,
+        size_bytes=template.volume_size_bytes,
+        comment=template.volume_comment,
+        export_policy=ensure_export_policy(run),
+        uid=run.site.template_uid,
+        gid=run.site.template_gid,
+    )
+    volume = ensure_ours(
+        run,
+        name=spec.name,
+        comment=spec.comment,
+        create=lambda: run.ontap.create_volume(
+            spec, ontap_job_started=run.remember_ontap_job
+        ),
+    )
     require_online(volume)
     Template.objects.filter(pk=template.pk).update(volume_uuid=volume.uuid)
     return {"volume_uuid": volume.uuid}
@@ -75,13 +67,11 @@ def ensure_exported(run: StepRun) -> dict[str, Any]:
 
 def ensure_mounted(run: StepRun) -> dict[str, Any]:
     """Have the volume in the SVM's namespace at its junction path."""
-    uuid = run.result_of("volume")["volume_uuid"]
-    if run.ontap.get_volume(uuid).junction_path != run.template.junction_path:
-        run.ontap.mount_volume(
-            uuid,
-            junction_path=run.template.junction_path,
-            ontap_job_started=run.remember_ontap_job,
-        )
+    ensure_junction(
+        run,
+        volume_uuid=run.result_of("volume")["volume_uuid"],
+        junction_path=run.template.junction_path,
+    )
     return {}
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from provisioner.gateways.errors import AlreadyExists, Busy
 from provisioner.gateways.ontap.types import ExportRule, Volume
+from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.steps.run import StepRun
 
 
@@ -27,6 +30,31 @@ def ensure_export_policy(run: StepRun) -> str:
     return site.export_policy
 
 
+def ensure_ours(
+    run: StepRun, *, name: str, comment: str, create: Callable[[], Volume]
+) -> Volume:
+    """Have a volume of this name that carries our tag; create it where there is none.
+
+    Raises: StepRefused where the name is a stranger's.
+    """
+    volume = run.ontap.find_volume(name)
+    if volume is None:
+        try:
+            volume = create()
+        except AlreadyExists:
+            # Our own request before a lost reply, or a stranger: the tag decides.
+            volume = run.ontap.find_volume(name)
+            if volume is None:
+                raise
+    if volume.comment != comment:
+        raise StepRefused(
+            f"A volume named {name} exists on this SVM and is not ours; it was left "
+            "alone.",
+            code="volume_name_taken",
+        )
+    return volume
+
+
 def require_online(volume: Volume) -> None:
     """Raise Busy while ONTAP is still making the volume.
 
@@ -48,5 +76,15 @@ def ensure_policies(run: StepRun, *, volume_uuid: str) -> None:
         run.ontap.set_volume_policies(
             volume_uuid,
             export_policy=policy,
+            ontap_job_started=run.remember_ontap_job,
+        )
+
+
+def ensure_junction(run: StepRun, *, volume_uuid: str, junction_path: str) -> None:
+    """Have a volume in the SVM's namespace at this path."""
+    if run.ontap.get_volume(volume_uuid).junction_path != junction_path:
+        run.ontap.mount_volume(
+            volume_uuid,
+            junction_path=junction_path,
             ontap_job_started=run.remember_ontap_job,
         )
