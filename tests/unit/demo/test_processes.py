@@ -48,14 +48,16 @@ def test_the_line_that_says_ready_is_read(start: Callable[..., Child]) -> None:
     assert child.is_running
 
 
+COMPLAIN = "import sys, time; print('the port is taken', file=sys.stderr, flush=True)"
+
+
 @pytest.mark.parametrize(
     "program",
     [
-        "import sys; sys.exit('the port is taken')",
-        "import sys; print('not JSON', flush=True); sys.exit('the port is taken')",
-        "import sys; print('[1]', flush=True); sys.exit('the port is taken')",
-        "import sys, time; sys.stderr.write('the port is taken\\n'); "
-        "sys.stderr.flush(); time.sleep(60)",
+        f"{COMPLAIN}; sys.exit(1)",
+        f"{COMPLAIN}; print('not JSON', flush=True); time.sleep(60)",
+        f"{COMPLAIN}; print('[1]', flush=True); time.sleep(60)",
+        f"{COMPLAIN}; time.sleep(60)",
     ],
     ids=["ends", "says what is no JSON", "says what is no object", "says nothing"],
 )
