@@ -16,15 +16,18 @@ SETTLED_WITHIN_SECONDS = 30.0
 LOOK_EVERY_SECONDS = 0.1
 
 
-def run_jobs_once() -> None:
-    """Run what may run now, and what that queues."""
+def run_jobs_once(*, queues: list[str] | None = None) -> None:
+    """Run what may run now, and what that queues; of these queues, or of all."""
 
     async def work() -> None:
         connector = app.connector.get_worker_connector()
         with app.replace_connector(connector) as worker_app:
             async with worker_app.open_async():
                 await worker_app.run_worker_async(
-                    wait=False, listen_notify=False, install_signal_handlers=False
+                    queues=queues,
+                    wait=False,
+                    listen_notify=False,
+                    install_signal_handlers=False,
                 )
 
     asyncio.run(work())

@@ -115,10 +115,10 @@ def ensure_owner(run: StepRun) -> dict[str, Any]:
         root, uid=workspace.uid, gid=workspace.gid, progress=show
     )
     if report.failed_count:
-        shown = "; ".join(str(failure) for failure in report.failures[:10])
+        named = run.keep_failures(report.failures, all_of_them=report.failures_file)
         raise StepRefused(
-            f"{report.failed_count} entries could not be given to uid "
-            f"{workspace.uid}: {shown}",
+            f"{report.failed_count:,} entries could not be given to uid "
+            f"{workspace.uid}: {named}",
             code="ownership_incomplete",
         )
     return _ownership_known(

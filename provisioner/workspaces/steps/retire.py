@@ -147,9 +147,9 @@ def ensure_contents_removed(run: StepRun) -> dict[str, Any]:
 
     report = removal.remove_contents(root, progress=show)
     if report.failed_count:
-        shown = "; ".join(str(failure) for failure in report.failures[:10])
+        named = run.keep_failures(report.failures, all_of_them=report.failures_file)
         raise StepRefused(
-            f"{report.failed_count} entries could not be removed: {shown}",
+            f"{report.failed_count:,} entries could not be removed: {named}",
             code="removal_incomplete",
         )
     return {"removed": report.removed}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from provisioner.gateways import registry
 from provisioner.gateways.hosts import mounts
+from provisioner.gateways.hosts.trees.run import EntryFailed
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
@@ -17,6 +19,7 @@ from provisioner.workspaces.models import Operation, Site, Step, Template, Works
 
 PROGRESS_EVERY_SECONDS = 0.25
 VISIBLE_WITHIN_SECONDS = 30.0
+FAILURES_NAMED = 10
 
 
 class StepRun:
@@ -93,3 +96,19 @@ class StepRun:
         return dict(
             self.operation.steps.values_list("result", flat=True).get(name=name)
         )
+
+    def keep_failures(
+        self, failures: tuple[EntryFailed, ...], *, all_of_them: Path | None
+    ) -> str:
+        """Keep the name of every entry that failed in the step's log; name a few.
+
+        `all_of_them` is a file with more names than `failures` has; it moves there.
+        """
+        log_path = self.step.log_path
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        if all_of_them is not None:
+            shutil.move(all_of_them, log_path)
+        else:
+            log_path.write_text("".join(f"{failure}\n" for failure in failures))
+        few = "; ".join(str(failure) for failure in failures[:FAILURES_NAMED])
+        return f"{few}. Every one is named in {log_path}."

@@ -1,0 +1,91 @@
+"""The ownership step where ONTAP does not re-own: the chown, and what it cannot do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from provisioner.workspaces.actions import workspace_create, workspace_retry
+from provisioner.workspaces.models import Site, Step, Template, Workspace
+from tests.factories import UserFactory
+from tests.waiting import run_jobs_once, settle
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away"),
+]
+
+
+@pytest.fixture
+def owned_by_the_host(built_template: Template) -> Template:
+    """A template of a site where hosts do the chown."""
+    Site.objects.filter(pk=built_template.site_id).update(reown=Site.Reown.HOST)
+    built_template.refresh_from_db()
+    return built_template
+
+
+def owner_step(workspace: Workspace) -> Step:
+    operation = workspace.operations.first()
+    assert operation is not None
+    return operation.steps.get(name="owner")
+
+
+def test_the_host_gives_every_entry_to_the_owner(owned_by_the_host: Template) -> None:
+    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    workspace = settle(workspace_create(by=alice, template=owned_by_the_host))
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert workspace.ownership["by"] == "chown"
+    for directory, names, files in os.walk(workspace.path):
+        for name in [".", *names, *files]:
+            status = (Path(directory) / name).lstat()
+            assert (status.st_uid, status.st_gid) == (20001, 20000), name
+
+
+@pytest.fixture
+def make_stubborn() -> Iterator[Callable[[Path], None]]:
+    """Return a function that makes a file nobody can chown, until the test ends."""
+    if shutil.which("chattr") is None:
+        pytest.skip("there is no chattr to make a file immutable with")
+    stubborn: list[Path] = []
+
+    def make(path: Path) -> None:
+        done = subprocess.run(["chattr", "+i", path], check=False)
+        if done.returncode:
+            pytest.skip("this filesystem has no immutable files")
+        stubborn.append(path)
+
+    yield make
+    for path in stubborn:
+        subprocess.run(["chattr", "-i", path], check=False)
+
+
+def test_every_path_that_failed_is_named_and_another_try_goes_on(
+    owned_by_the_host: Template, make_stubborn: Callable[[Path], None]
+) -> None:
+    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    workspace = workspace_create(by=alice, template=owned_by_the_host)
+    # Hold the step back until the clone has its stubborn file.
+    held = owned_by_the_host.site.host_queue
+    run_jobs_once(queues=["storage"])
+    assert owner_step(workspace).state == Step.State.QUEUED
+    stubborn = workspace.path / "src" / "file7.txt"
+    make_stubborn(stubborn)
+
+    run_jobs_once(queues=[held, "perforce"])
+
+    workspace.refresh_from_db()
+    assert workspace.status_code == "ownership_incomplete"
+    assert "src/file7.txt" in workspace.status_message
+    log = owner_step(workspace).log_path
+    assert "src/file7.txt" in log.read_text()
+
+    subprocess.run(["chattr", "-i", stubborn], check=True)
+    workspace_retry(by=alice, workspace=workspace)
+    settle(workspace)
+    assert workspace.state == Workspace.State.READY, workspace.status_message
