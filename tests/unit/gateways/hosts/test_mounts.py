@@ -11,12 +11,13 @@ import pytest
 from provisioner.gateways.errors import Busy, Refused, Unreachable
 from provisioner.gateways.hosts.mounts import (
     find_mount,
+    is_whole_filesystem,
     mounts_below,
     path_below,
     wait_until_gone,
     wait_until_visible,
 )
-from tests.unit.gateways.hosts.trees import bind_mounted, needs_root
+from tests.unit.gateways.hosts.trees import bind_mounted, needs_root, volume_of_its_own
 
 
 def test_a_junction_is_below_the_mount_root(tmp_path: Path) -> None:
@@ -99,3 +100,14 @@ def test_waits_until_nothing_is_there(tmp_path: Path) -> None:
     vanishes.join()
     with pytest.raises(Busy, match="still there"):
         wait_until_gone(tmp_path, timeout_seconds=0.05)
+
+
+@needs_root
+def test_a_volume_is_a_whole_filesystem_and_a_directory_is_not(tmp_path: Path) -> None:
+    with volume_of_its_own(tmp_path / "volume"):
+        (tmp_path / "volume/directory").mkdir()
+        (tmp_path / "bound").mkdir()
+        assert is_whole_filesystem(str(tmp_path / "volume"))
+        assert not is_whole_filesystem(str(tmp_path / "volume/directory"))
+        with bind_mounted(tmp_path / "volume/directory", tmp_path / "bound"):
+            assert not is_whole_filesystem(str(tmp_path / "bound"))

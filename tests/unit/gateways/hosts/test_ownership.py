@@ -31,6 +31,7 @@ from tests.unit.gateways.hosts.trees import (
     needs_root,
     owners_below,
     plant,
+    volume_of_its_own,
 )
 
 PROJECT = Path(__file__).parents[4]
@@ -472,3 +473,18 @@ def test_any_number_of_processes_and_threads_does(
     )
     assert report.changed == entries
     assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
+
+
+@needs_root
+def test_in_a_volume_of_its_own_all_is_owned_too(tmp_path: Path) -> None:
+    root = tmp_path / "clone"
+    with volume_of_its_own(root):
+        entries = 1 + plant(root / "files", files=80)
+        os.link(root / "files/outer0/inner0/file0", root / "files/other name")
+        for number in range(70, 80):
+            os.chown(root / f"files/outer2/inner2/file{number}", OWNER, GROUP)
+        report = own(root)
+        assert (report.entries, report.failed_count) == (entries + 1, 0)
+        assert owners_below(root) == {(OWNER, GROUP)}
+        again = own(root)
+        assert (again.changed, again.already_right) == (0, entries + 1)
