@@ -74,6 +74,14 @@ CREATE TABLE IF NOT EXISTS integrations (
   how TEXT NOT NULL, change INTEGER NOT NULL,
   PRIMARY KEY (path, other, end, other_end, how)
 ) WITHOUT ROWID;
+-- What an opened file takes from another one (itself, after a sync): revisions after
+-- `start` up to `end`. `how` is empty until somebody resolved it.
+CREATE TABLE IF NOT EXISTS resolves (
+  client TEXT NOT NULL, path TEXT NOT NULL, other TEXT NOT NULL,
+  start INTEGER NOT NULL, end INTEGER NOT NULL,
+  base TEXT NOT NULL, base_revision INTEGER NOT NULL, how TEXT NOT NULL,
+  PRIMARY KEY (client, path, other)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS fault_hits (
   rule TEXT PRIMARY KEY, hits INTEGER NOT NULL
 );

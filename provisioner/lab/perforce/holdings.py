@@ -33,6 +33,10 @@ class Opened(NamedTuple):
     change: int
 
     @property
+    def is_delete(self) -> bool:
+        return self.action in ("delete", "move/delete")
+
+    @property
     def is_add(self) -> bool:
         return self.action in ("add", "move/add", "branch", "import")
 

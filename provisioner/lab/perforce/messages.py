@@ -126,6 +126,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6591: (822417855, "Client '%client%' has pending changes. To delete the client, delete any pending changes first. An administrator may specify -f to force the delete of another user's client."),
     6631: (335550951, '%toFile%%toRev% - moved from %fromFile%%fromRev%'),
     6632: (301996520, "%depotFile% - can't move (already opened for %badAction%)"),
+    6635: (318773739, '%depotFile% - needs %direction%file %movedFile%'),
     6633: (285219305, "%depotFile% - can't move to an existing file"),
     6656: (822155776, '%depotFile% - already shelved, use -f to update.'),
     6660: (554768900, '[%argc% - no|No] file(s) to unshelve.'),
@@ -187,9 +188,13 @@ MESSAGES: dict[int, tuple[int, str]] = {
 class CommandError(Exception):
     """A command ends with this message of the table."""
 
-    def __init__(self, message_id: int, **variables: Value) -> None:
+    def __init__(
+        self, message_id: int, *, because: int | None = None, **variables: Value
+    ) -> None:
         super().__init__(message_id, variables)
         self.message_id = message_id
+        # A message that stands before it, in one error with it.
+        self.because = because
         self.variables = variables
 
 
@@ -198,11 +203,16 @@ class NotInLab(Exception):
 
 
 def message_variables(
-    message_id: int, variables: Mapping[str, Value]
+    message_id: int, variables: Mapping[str, Value], *, because: int | None = None
 ) -> dict[str, Value]:
-    """Return the variables of a `client-Message` for one entry of the table."""
+    """Return the variables of a `client-Message` for one or two table entries."""
     code, text = MESSAGES[message_id]
-    return {"code0": code, "fmt0": text, **variables}
+    lines: dict[str, Value] = {"code0": code, "fmt0": text}
+    if because is not None:
+        # The client shows the last one first.
+        code, text = MESSAGES[because]
+        lines |= {"code1": code, "fmt1": text}
+    return {**lines, **variables}
 
 
 def free_message_variables(message_id: int, text: str) -> dict[str, Value]:

@@ -115,6 +115,13 @@ class Request:
         """Send one message of the table."""
         self.send("client-Message", message_variables(message_id, variables))
 
+    def fail(self, error: CommandError) -> None:
+        """Send the message a command ends with."""
+        variables = message_variables(
+            error.message_id, error.variables, because=error.because
+        )
+        self.send("client-Message", variables)
+
     def say_freely(self, message_id: int, text: str) -> None:
         """Send a text of ours with the class of a message of the table."""
         self.send("client-Message", free_message_variables(message_id, text))

@@ -87,7 +87,7 @@ class Session:
         try:
             self._answer(request, rule)
         except CommandError as error:
-            request.say(error.message_id, **error.variables)
+            request.fail(error)
         except NotInLab as error:
             request.say_freely(7194, f"{error} is not part of the lab.")
         except UnicodeEncodeError:

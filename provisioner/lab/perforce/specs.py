@@ -189,6 +189,18 @@ ServerID 358 line ro len:64
 View 311 wlist fmt:C len:64
 """,
 )
+BRANCH = _definition(
+    "branch",
+    """
+Branch 451 word rq ro fmt:L len:32
+Update 452 date ro fmt:L len:20
+Access 453 date ro fmt:L len:20
+Owner 454 word fmt:R len:32
+Description 455 text len:128
+Options 456 line fmt:L len:32 val:unlocked/locked
+View 311 wlist fmt:C words:2 len:64
+""",
+)
 GROUP = _definition(
     "group",
     """
@@ -271,7 +283,7 @@ def _tidied(fields: Fields) -> Fields:
 
 _TEXT_TAGS = frozenset(
     field.tag
-    for definition in (CLIENT, USER, CHANGE, DEPOT, STREAM, LABEL, GROUP)
+    for definition in (CLIENT, USER, CHANGE, DEPOT, STREAM, LABEL, BRANCH, GROUP)
     for field in definition.fields
     if field.is_block and not field.is_list
 )

@@ -7,11 +7,14 @@ from provisioner.lab.perforce.commands import (
     clients,
     files,
     info,
+    integrate,
     labels,
+    moving,
     opened,
     opening,
     protect,
     reconcile,
+    resolve,
     reverting,
     server,
     shelving,
@@ -41,20 +44,23 @@ COMMANDS: dict[str, Command] = {
         reconcile,
         protect,
         labels,
+        integrate,
+        resolve,
+        moving,
     )
     for command in module.COMMANDS
     for name in command.names
 }
 
 _ELSEWHERE = """
-admin annotate archive attribute bgtask branch branches cachepurge check-permission
+admin annotate archive attribute bgtask cachepurge check-permission
 checkpoint clone cluster configure copy cstat dbschema dbstat dbverify diff diff2 export
-extension failback failover fetch fix fixes grep heartbeat help ignores init integ
-integrate integrated interchanges istat job jobs jobspec journalcopy journaldbchecksums
+extension failback failover fetch fix fixes grep heartbeat help ignores init
+integrated interchanges istat job jobs jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lock lockstat login2 logappend
-logparse logrotate logschema logstat logtail merge monitor move obliterate ping populate
-property proxy prune pull purge push reload remote remotes rename renameclient
-renameuser replicate repo repos reshelve resolve resolved restore resubmit retype review
+logparse logrotate logschema logstat logtail monitor obliterate ping populate
+property proxy prune pull purge push reload remote remotes renameclient
+renameuser replicate repo repos reshelve restore resubmit retype review
 reviews serverid servers sizes spec storage streamlog streamspec switch topology trait
 triggers trust typemap undo unload unlock unsubmit unzip upgrades verify zip
 """

@@ -197,7 +197,7 @@ def _delete(request: Request) -> None:
     _check_may_delete(request, spec)
     with database.writing():
         delete_spec(database, kind="client", name=name)
-        for table in ("have", "opened"):
+        for table in ("have", "opened", "resolves"):
             database.execute(f"DELETE FROM {table} WHERE client=?", name)
         if request.options.get("F") == "d":
             database.execute(

@@ -10,6 +10,7 @@ from provisioner.lab.perforce.commands.forms import day
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.holdings import Have, Opened, have_in, opened_by
+from provisioner.lab.perforce.integrations import integrations_of
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import (
     Revision,
@@ -393,6 +394,16 @@ def _filelog_one(request: Request, path: str, revisions: list[Revision]) -> None
         if not revision.is_deleted:
             record[f"fileSize{index}"] = revision.size
             record[f"digest{index}"] = revision.digest
+        taken = integrations_of(
+            request.state.database, path=path, revision=revision.revision
+        )
+        for number, (how, other, start, end) in enumerate(taken):
+            record |= {
+                f"how{index},{number}": how,
+                f"file{index},{number}": other,
+                f"srev{index},{number}": f"#{start or 'none'}",
+                f"erev{index},{number}": f"#{end}",
+            }
         lines.append(
             f"#{revision.revision} change {revision.change} {revision.action} on"
             f" {day(revision.time)} by {user}@{client} ({revision.type})"

@@ -29,7 +29,7 @@ def take_content(
 
     Raises: CommandError when it could not send them all.
     """
-    expected = [item for item in files if item.action != "delete"]
+    expected = [item for item in files if not item.is_delete]
     for index, item in enumerate(expected):
         request.send(
             "client-SendFile",

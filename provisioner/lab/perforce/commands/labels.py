@@ -21,7 +21,7 @@ from provisioner.lab.perforce.specstore import (
 from provisioner.lab.perforce.wire import Value
 
 
-def _spec_command(
+def spec_command(
     request: Request, definition: SpecDefinition, *, defaults: Fields
 ) -> None:
     """Answer `-o`, `-i` and `-d` of a kind of spec without rules of its own."""
@@ -85,7 +85,7 @@ def _check_owner(request: Request, definition: SpecDefinition, name: str) -> Non
 def label(request: Request) -> None:
     """Answer `p4 label -o`, `-i` and `-d`."""
     depots = [spec.name for spec in all_specs(request.state.database, kind="depot")]
-    _spec_command(
+    spec_command(
         request,
         LABEL,
         defaults={
@@ -177,7 +177,7 @@ def _put(request: Request, name: str, found: list[tuple[str, int]]) -> None:
 def group(request: Request) -> None:
     """Answer `p4 group -o`, `-i` and `-d`."""
     unset = dict.fromkeys(_LIMITS, "unset")
-    _spec_command(request, GROUP, defaults={**unset, "Timeout": "43200"})
+    spec_command(request, GROUP, defaults={**unset, "Timeout": "43200"})
 
 
 def groups(request: Request) -> None:

@@ -9,6 +9,7 @@ from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.sync import send_file
 from provisioner.lab.perforce.filespec import file_sets
 from provisioner.lab.perforce.holdings import Opened, opened_by
+from provisioner.lab.perforce.integrations import drop_resolves, resolves_of
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import find_revision
@@ -32,8 +33,10 @@ def revert(request: Request) -> None:
         ]
         if request.has("a"):
             chosen = _unchanged(request, client, chosen)
-        elif not chosen:
-            request.say(6526, argc=wanted.typed)
+        else:
+            chosen = _with_other_halves(request, client, chosen)
+            if not chosen:
+                request.say(6526, argc=wanted.typed)
         _revert_files(request, client, chosen, keeps_files=request.has("k"))
 
 
@@ -88,8 +91,11 @@ def _revert_files(
     is_preview = request.has("n")
     for item in chosen:
         outcome, line = _outcome(item, keeps_files=keeps_files)
-        if client is not None and not keeps_files and not is_preview and item.revision:
-            _restore(request, client, item)
+        if client is not None and not keeps_files and not is_preview:
+            if item.revision:
+                _restore(request, client, item)
+            elif item.action in ("move/add", "branch"):
+                _remove(request, client, item)
         place = client.local_path(item.client_path) if client else item.client_path
         request.report(
             {
@@ -112,9 +118,39 @@ def _revert_files(
             "DELETE FROM opened WHERE client=? AND path=?",
             ((item.client, item.path) for item in chosen),
         )
+        for item in chosen:
+            drop_resolves(request.state.database, client=item.client, paths=[item.path])
+
+
+def _with_other_halves(
+    request: Request, client: Client, chosen: list[Opened]
+) -> list[Opened]:
+    """Return the files with the other half of each move among them."""
+    opened = opened_by(request.state.database, client=client.name)
+    paths_of = {item.path for item in chosen}
+    for origin in resolves_of(request.state.database, client=client.name):
+        pair = {origin.path, origin.other}
+        if origin.how == "moved from" and pair & paths_of:
+            paths_of |= pair
+    return [item for path, item in opened.items() if path in paths_of]
+
+
+def _remove(request: Request, client: Client, item: Opened) -> None:
+    request.send(
+        "client-DeleteFile",
+        {
+            "path": client.local_path(item.client_path),
+            "type": filetypes.wire_code(item.type, line_end=client.line_end),
+            "handle": "revert",
+            "confirm": "done",
+            "decline": "declined",
+        },
+    )
 
 
 def _outcome(item: Opened, *, keeps_files: bool) -> tuple[str, int]:
+    if item.action in ("move/add", "branch") and not keeps_files:
+        return "deleted", 6460
     if item.is_add:
         return "abandoned", 6458
     if keeps_files:

@@ -18,6 +18,11 @@ from provisioner.lab.perforce.commands.opening import check_writeable
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import file_sets
 from provisioner.lab.perforce.holdings import Opened, opened_by
+from provisioner.lab.perforce.integrations import (
+    drop_resolves,
+    record_submitted,
+    resolves_of,
+)
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision, find_head
@@ -40,6 +45,7 @@ def submit(request: Request) -> None:
     if not all(access.allows("write", item.path) for item in files):
         request.say(6513, argc="")
         raise CommandError(7210, change=number)
+    _refuse_unresolved(request, client, number, files)
     _refuse_outdated(request, number, _outdated(request, files))
     if request.is_tagged:
         request.record({"change": number, "locked": len(files)})
@@ -171,6 +177,29 @@ def _conflict(item: Opened, head: Revision | None) -> dict[str, Value] | None:
     return {"id": 6495, "depotFile": item.path, "revRange": f"#{head.revision}"}
 
 
+def _refuse_unresolved(
+    request: Request, client: Client, number: int, files: list[Opened]
+) -> None:
+    """Raise if files wait to be resolved, or half of a move is missing."""
+    database = request.state.database
+    chosen = {item.path for item in files}
+    takes = [r for r in resolves_of(database, client=client.name) if r.path in chosen]
+    pending = [take for take in takes if not take.how]
+    for take in pending:
+        request.say(6495, depotFile=take.path, revRange=take.revisions)
+    if pending:
+        raise CommandError(7210, because=7212, change=number)
+    origins = {take.other: take.path for take in takes if take.how == "moved from"}
+    for item in files:
+        if item.action == "move/delete" and item.path not in origins:
+            request.say(6635, depotFile=item.path, direction="to", movedFile="")
+            raise CommandError(7210, change=number)
+    for origin, path in origins.items():
+        if origin not in chosen:
+            request.say(6635, depotFile=path, direction="from", movedFile=origin)
+            raise CommandError(7210, change=number)
+
+
 def _refuse_outdated(
     request: Request, number: int, problems: list[dict[str, Value]]
 ) -> None:
@@ -260,6 +289,7 @@ def _commit(
         database.execute_many(
             "INSERT INTO revisions VALUES (?,?,?,?,?,?,?,?,?)", iter(revisions)
         )
+        _record_integrations(request, client, revisions)
         _update_client(request, client, files, revisions, now)
         database.execute(
             "UPDATE changes SET change=?, status='submitted', time=?, path=?"
@@ -290,6 +320,20 @@ def _new_revision(
     )
 
 
+def _record_integrations(
+    request: Request, client: Client, revisions: list[Revision]
+) -> None:
+    database = request.state.database
+    made = {revision.path: revision for revision in revisions}
+    for item in resolves_of(database, client=client.name):
+        if item.path in made:
+            revision = made[item.path]
+            record_submitted(
+                database, item, revision=revision.revision, change=revision.change
+            )
+    drop_resolves(database, client=client.name, paths=made)
+
+
 def _update_client(
     request: Request,
     client: Client,
@@ -305,7 +349,7 @@ def _update_client(
     )
     database.execute_many(
         "DELETE FROM have WHERE client=? AND path=?",
-        ((client.name, item.path) for item in files if item.action == "delete"),
+        ((client.name, item.path) for item in files if item.is_delete),
     )
     database.execute_many(
         "INSERT INTO have VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET"
@@ -314,7 +358,7 @@ def _update_client(
         (
             (client.name, item.path, item.client_path, revision.revision, now)
             for item, revision in pairs
-            if item.action != "delete"
+            if not item.is_delete
         ),
     )
 
@@ -339,7 +383,7 @@ def _report(
             depotFile=item.path,
             depotRev=f"#{revision.revision}",
         )
-        if item.action != "delete":
+        if not item.is_delete:
             _make_read_only(request, client, item)
     if request.is_tagged:
         request.record({"submittedChange": final})

@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - statements are composed of our own constants; values are bound
 """p4 sync and flush: plan first, then stream, then one mark, then one write."""
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ from provisioner.lab.perforce.holdings import (
     find_have,
     have_in,
     opened_by,
+)
+from provisioner.lab.perforce.integrations import (
+    Resolve,
+    put_resolves,
+    resolves_of,
 )
 from provisioner.lab.perforce.messages import NotInLab
 from provisioner.lab.perforce.request import Request
@@ -64,6 +70,10 @@ def _sync(request: Request, *, keeps_files: bool) -> None:
         steps = plan.steps[:limit] if limit else plan.steps
         for opened in plan.opened:
             request.say(6491, depotFile=opened.path, workRev=f"#{opened.revision}")
+        for item in plan.merges:
+            request.say(6495, depotFile=item.path, revRange=item.revisions)
+        if plan.merges and not request.has("n"):
+            _schedule(request, client, plan.merges)
         if not steps:
             if not plan.opened:
                 _say_why_nothing(request, plan, wanted)
@@ -75,6 +85,25 @@ def _sync(request: Request, *, keeps_files: bool) -> None:
             _write_have(request, client, steps)
         else:
             _transfer(request, client, steps)
+
+
+def _schedule(request: Request, client: Client, merges: list[Resolve]) -> None:
+    """Let the client have the newer revisions; its files stay until the resolve."""
+    database = request.state.database
+    with database.writing():
+        for item in merges:
+            for other in resolves_of(database, client=client.name, path=item.path):
+                # Not resolved yet: the common base is the one of the first sync.
+                if other.other == item.path and not other.how:
+                    item = item._replace(
+                        start=other.start, base_revision=other.base_revision
+                    )
+            put_resolves(database, [item])
+            for table in ("have", "opened"):
+                database.execute(
+                    f"UPDATE {table} SET revision=? WHERE client=? AND path=?",
+                    *(item.end, client.name, item.path),
+                )
 
 
 def _say_why_nothing(request: Request, plan: Plan, wanted: FileSet) -> None:
@@ -94,6 +123,8 @@ class Plan:
         self._wanted = wanted
         database = request.state.database
         self.opened: list[Opened] = []
+        # Opened files that somebody else changed: a person has to resolve them.
+        self.merges: list[Resolve] = []
         self.outside_view = False
         revisions = revisions_at(database, wanted, maps_itself=True)
         # There is something to be up to date with, were it only a deletion.
@@ -149,10 +180,29 @@ class Plan:
             if path in busy:
                 if action == "updated":
                     self.opened.append(busy[path])
+                    self._take_over(busy[path], revision)
                 continue
             if have is not None and action == "added":
                 self._delete(have)
             append(Step(action, path, place, revision[1], revision))
+
+    def _take_over(self, opened: Opened, revision: Revision) -> None:
+        """Plan to bring a newer revision together with what is being edited."""
+        if opened.action in ("edit", "integrate") and (
+            revision.revision > opened.revision
+        ):
+            self.merges.append(
+                Resolve(
+                    client=opened.client,
+                    path=opened.path,
+                    other=opened.path,
+                    start=opened.revision,
+                    end=revision.revision,
+                    base=opened.path,
+                    base_revision=opened.revision,
+                    how="",
+                )
+            )
 
     def _targets(self, revisions: list[Revision]) -> dict[str, tuple[Revision, str]]:
         """Return the files the client shall have, each with its place."""

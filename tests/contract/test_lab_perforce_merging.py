@@ -1,0 +1,205 @@
+"""Branching, moving and resolving on the lab, by the official client."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from P4 import P4Exception, Resolver
+
+from tests.contract.lab_perforce import LabServer, Workspace, lab_server, workspace
+
+pytestmark = pytest.mark.timeout(90, method="thread")
+
+BASE = "1\n2\n3\n4\n5\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
+        yield running
+
+
+@pytest.fixture
+def pair(server: LabServer, tmp_path: Path) -> tuple[Workspace, Workspace]:
+    """Two clients of one fresh directory; both have `file`."""
+    mark = uuid.uuid4().hex[:8]
+    one, two = (
+        workspace(server, tmp_path, name=f"{name}-{mark}", depot=f"//depot/{mark}")
+        for name in ("one", "two")
+    )
+    one.add({"file": BASE, "binary": b"\0\1"})
+    two.p4.run("sync")
+    return one, two
+
+
+def conflict(
+    pair: tuple[Workspace, Workspace], *, theirs: str, yours: str
+) -> Workspace:
+    """Let both change the file; return the workspace that has to resolve."""
+    one, two = pair
+    two.p4.run("edit", "file")
+    two.write("file", yours)
+    one.edit("file", theirs)
+    two.p4.run("sync")
+    return two
+
+
+def resolved(ws: Workspace, *options: str) -> list[Any]:
+    return [r for r in ws.p4.run("resolve", *options) if isinstance(r, dict)]
+
+
+THEIRS, YOURS = BASE.replace("1", "one"), BASE.replace("5", "five")
+BOTH = THEIRS.replace("5", "five")
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "how"),
+    [
+        ("-am", BOTH, "merge from"),
+        ("-at", THEIRS, "copy from"),
+        ("-ay", YOURS, "ignored"),
+    ],
+)
+def test_an_outdated_edit_is_resolved_and_submitted(
+    pair: tuple[Workspace, Workspace], option: str, content: str, how: str
+) -> None:
+    two = conflict(pair, theirs=THEIRS, yours=YOURS)
+    with pytest.raises(P4Exception, match="Merges still pending"):
+        two.submit()
+    number = two.p4.run("opened")[0]["change"]
+
+    assert resolved(two, option)[-1]["how"] == how
+
+    assert two.tree()["file"] == content.encode()
+    assert [r["how"] for r in two.p4.run("resolved")] == [how]
+    two.p4.run("submit", "-c", number)
+    one = pair[0]
+    one.p4.run("sync")
+    assert one.tree()["file"] == content.encode()
+    assert not two.p4.run("resolved")
+
+
+@pytest.mark.parametrize("option", ["-am", "-as"])
+def test_what_cannot_be_merged_alone_is_skipped(
+    pair: tuple[Workspace, Workspace], option: str
+) -> None:
+    two = conflict(
+        pair, theirs=BASE.replace("3", "drei"), yours=BASE.replace("3", "tres")
+    )
+
+    said = two.p4.run("resolve", option)
+
+    assert any("resolve skipped" in str(line) for line in said)
+    assert two.tree()["file"] == BASE.replace("3", "tres").encode()
+    assert resolved(two, "-n")
+
+
+def test_a_person_edits_the_conflict(pair: tuple[Workspace, Workspace]) -> None:
+    two = conflict(
+        pair, theirs=BASE.replace("3", "drei"), yours=BASE.replace("3", "tres")
+    )
+
+    class Person(Resolver):  # type: ignore[misc]
+        def resolve(self, merge: Any) -> str:
+            path = Path(merge.result_path)
+            assert b">>>> ORIGINAL" in path.read_bytes()
+            path.write_text(BASE.replace("3", "drei/tres"))
+            return "ae"
+
+    two.p4.run_resolve(resolver=Person())
+
+    assert two.tree()["file"] == BASE.replace("3", "drei/tres").encode()
+    two.submit()
+
+
+def test_a_binary_conflict_takes_theirs(pair: tuple[Workspace, Workspace]) -> None:
+    one, two = pair
+    two.p4.run("edit", "binary")
+    one.edit("binary", b"\0\2")
+    two.p4.run("sync")
+
+    assert resolved(two, "-am")[-1]["how"] == "copy from"
+    assert two.tree()["binary"] == b"\0\2"
+
+
+def test_a_branch_takes_what_its_source_got(pair: tuple[Workspace, Workspace]) -> None:
+    ws = pair[0]
+    assert {r["action"] for r in ws.p4.run("integrate", "fi...", "copy/fi...")} == {
+        "branch"
+    }
+    ws.submit()
+    ws.edit("file", THEIRS)
+    ws.edit("copy/file", YOURS)
+
+    assert [r["action"] for r in ws.p4.run("integrate", "fi...", "copy/fi...")] == [
+        "integrate"
+    ]
+    ws.p4.run("resolve", "-am")
+    ws.submit()
+
+    assert ws.tree()["copy/file"] == BOTH.encode()
+    ws.p4.run("integrate", "fi...", "copy/fi...")
+    assert "already integrated" in ws.p4.warnings[0]
+    log = ws.p4.run_filelog("copy/file")[0].revisions
+    assert [[i.how for i in r.integrations] for r in log] == [
+        ["merge from"],
+        [],
+        ["branch from"],
+    ]
+
+
+def test_a_deleted_source_deletes_its_branch(pair: tuple[Workspace, Workspace]) -> None:
+    ws = pair[0]
+    ws.p4.run("integrate", "file", "copy")
+    ws.submit()
+    ws.p4.run("delete", "file")
+    ws.submit()
+
+    assert ws.p4.run("integrate", "file", "copy")[0]["action"] == "delete"
+    ws.submit()
+    assert "copy" not in ws.tree()
+
+
+def test_a_branch_that_is_reverted_goes(pair: tuple[Workspace, Workspace]) -> None:
+    ws = pair[0]
+    ws.p4.run("integrate", "file", "copy")
+    assert ws.tree()["copy"] == BASE.encode()
+
+    ws.p4.run("revert", "copy")
+
+    assert "copy" not in ws.tree()
+    assert ws.p4.run("integrate", "-n", "file", "copy")[0]["action"] == "branch"
+
+
+def test_a_move_is_one_delete_and_one_add(pair: tuple[Workspace, Workspace]) -> None:
+    one, two = pair
+    one.p4.run("edit", "file")
+    one.write("file", THEIRS)
+    one.p4.run("move", "file", "new/name")
+    assert {r["action"] for r in one.p4.run("opened")} == {"move/delete", "move/add"}
+    assert one.tree() == {"binary": b"\0\1", "new/name": THEIRS.encode()}
+    with pytest.raises(P4Exception):
+        one.p4.run("submit", "-d", "half", "new/name")
+    [number] = {r["change"] for r in one.p4.run("opened")} - {"default"}
+    one.p4.run("reopen", "-c", number, "file", "new/name")
+    one.p4.run("submit", "-c", number)
+
+    two.p4.run("sync")
+    assert two.tree() == one.tree()
+    made = two.p4.run_filelog("new/name")[0].revisions[0]
+    assert (made.action, made.integrations[0].how) == ("move/add", "moved from")
+
+
+def test_both_halves_of_a_move_are_reverted(pair: tuple[Workspace, Workspace]) -> None:
+    ws = pair[0]
+    ws.p4.run("edit", "file")
+    ws.p4.run("move", "file", "name")
+
+    ws.p4.run("revert", "name")
+
+    assert ws.tree() == {"binary": b"\0\1", "file": BASE.encode()}
+    assert not ws.p4.run("opened")
