@@ -22,6 +22,7 @@ class Settings:
     recovery_queue_seconds: how long a volume deleted without force is kept.
     split_seconds: how long a split takes.
     transfer_seconds: how long a SnapMirror transfer takes beyond the copying.
+    all_flash: inline deduplication is supported.
     svm_peering: SVMs are peered, with each other and with those of the peer.
     """
 
@@ -35,6 +36,7 @@ class Settings:
     recovery_queue_seconds: float = 0.0
     split_seconds: float = 0.5
     transfer_seconds: float = 0.0
+    all_flash: bool = True
     svm_peering: bool = True
     max_volumes_per_svm: int = 12_000
     max_clones_per_volume: int = 32_767

@@ -173,6 +173,15 @@ ERRORS: dict[str, ErrorKind] = {
     "1704050": ErrorKind(400, 'Invalid clientmatch: duplicate match "{match}".'),
     "1704070": ErrorKind(409, 'Clientmatch "{match}" already exists in the policy.'),
     "3277162": ErrorKind(400, "Rule index 0 is not allowed."),
+    # --- volumes: efficiency
+    "6881332": ErrorKind(400, 'Efficiency is not enabled on volume "{volume}".'),
+    "6881612": ErrorKind(
+        400, "Inline deduplication is only supported on all-flash and hybrid systems."
+    ),
+    "6881640": ErrorKind(400, '"efficiency.state" cannot be set on this platform.'),
+    "6881661": ErrorKind(
+        400, 'Volume "{volume}" has an inline-only policy, which has no scanner.'
+    ),
     # --- SnapMirror
     "6619441": ErrorKind(400, "The source and the destination are the same."),
     "6619546": ErrorKind(400, 'Destination "{path}" must be a data-protection volume.'),

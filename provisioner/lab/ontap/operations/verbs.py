@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from provisioner.lab.ontap.jobs import Verb
 from provisioner.lab.ontap.operations import (
+    efficiency,
     snapmirror,
     snapshots,
     splits,
@@ -24,6 +25,7 @@ VERBS: Mapping[str, Verb] = {
     "snapshot_make": Verb(snapshots.make, abandon=snapshots.abandon),
     "snapshot_change": Verb(snapshots.change),
     "snapshot_delete": Verb(snapshots.destroy),
+    "efficiency_scan": Verb(efficiency.run),
     "snapmirror_create": Verb(snapmirror.make, abandon=snapmirror.abandon),
     "snapmirror_change": Verb(snapmirror.change),
     "snapmirror_delete": Verb(snapmirror.destroy),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.operations import junctions, names, splits
+from provisioner.lab.ontap.operations import efficiency, junctions, names, splits
 from provisioner.lab.ontap.operations.volumes import (
     check_room,
     check_size,
@@ -80,6 +80,7 @@ def _check(array: Array, volume: Volume, fields: Fields) -> None:
         raise OntapError("917835", target="space.snapshot.reserve_percent")
     if "clone.split_initiated" in fields and volume.parent_uuid is None:
         raise OntapError("918235", target="clone.split_initiated", name=volume.name)
+    efficiency.check(array, volume, fields)
     if any(field.startswith("restore_to.") for field in fields):
         find_restore_snapshot(array, volume, fields)
 
@@ -121,6 +122,8 @@ def apply(array: Array, arguments: Fields) -> None:
         _apply_root_owner(array, volume_uuid, changes)
         if any(field.startswith("restore_to.") for field in changes):
             _restore(array, volume_uuid, changes)
+        if any(field.startswith("efficiency.") for field in changes):
+            efficiency.apply(array, volume_uuid, changes)
         if "clone.split_initiated" in changes:
             act = splits.begin if changes["clone.split_initiated"] else splits.end
             act(array, volume_uuid)

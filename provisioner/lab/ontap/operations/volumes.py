@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from provisioner.lab.ontap.dataplane.trees import own_tree
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.jobs import now_text
-from provisioner.lab.ontap.operations import junctions, names, snapshots
+from provisioner.lab.ontap.operations import efficiency, junctions, names, snapshots
 from provisioner.lab.ontap.records import (
     DELETING,
     LIVE,
@@ -189,6 +189,7 @@ def _plan_clone(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         is_svm_root=False,
         uid=fields.get("nas.uid", parent.uid),
         gid=fields.get("nas.gid", parent.gid),
+        efficiency=efficiency.inherited(parent),
         parent_uuid=parent.uuid,
         parent_snapshot_uuid=snapshot.uuid,
         inherited_bytes=snapshot.logical_bytes,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.collection import Resource
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
+from provisioner.lab.ontap.operations import efficiency
 from provisioner.lab.ontap.operations.volumes import policy_of
 from provisioner.lab.ontap.records import LIVE, Destination, Snapshot, Svm, Volume
 
@@ -60,14 +61,7 @@ def _view(array: Array, volume: Volume) -> Flat:
         "encryption.enabled": False,
         "space.logical_space.reporting": False,
         "space.logical_space.enforcement": False,
-        "efficiency.state": "disabled",
-        "efficiency.dedupe": "none",
-        "efficiency.compression": "none",
-        "efficiency.compaction": "none",
-        "efficiency.cross_volume_dedupe": "none",
-        "efficiency.op_state": "idle",
-        "efficiency.policy.name": "-",
-        "efficiency.volume_path": f"/vol/{volume.name}",
+        **efficiency.view(volume),
         **_clone(array, volume),
         **_space(array, volume),
         **volume.remembered,
@@ -204,8 +198,26 @@ VOLUMES: Resource[Volume] = Resource(
             "efficiency.compaction",
             "efficiency.cross_volume_dedupe",
             "efficiency.op_state",
+            "efficiency.progress",
             "efficiency.policy.name",
+            "efficiency.schedule",
+            "efficiency.type",
             "efficiency.volume_path",
+            "efficiency.has_savings",
+            "efficiency.ratio",
+            "efficiency.scanner.state",
+            "efficiency.last_op_begin",
+            "efficiency.last_op_end",
+            "efficiency.last_op_size",
+            "efficiency.last_op_state",
+            "efficiency.last_op_err",
+            "efficiency.space_savings.dedupe",
+            "efficiency.space_savings.dedupe_percent",
+            "efficiency.space_savings.dedupe_sharing",
+            "efficiency.space_savings.compression",
+            "efficiency.space_savings.compression_percent",
+            "efficiency.space_savings.total",
+            "efficiency.space_savings.total_percent",
         ),
         trees=(
             "tiering",

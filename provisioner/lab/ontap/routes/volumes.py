@@ -74,8 +74,18 @@ _CREATE: dict[str, Kind] = {
     "clone.parent_svm.uuid": text,
 }
 
+_SAVING = choice("none", "background", "inline", "both")
 _CHANGE: dict[str, Kind] = {
     **_SETTABLE,
+    "efficiency.dedupe": _SAVING,
+    "efficiency.compression": _SAVING,
+    "efficiency.cross_volume_dedupe": _SAVING,
+    "efficiency.compaction": choice("none", "inline"),
+    "efficiency.policy.name": text,
+    "efficiency.state": text,
+    "efficiency.scanner.state": choice("active", "idle"),
+    "efficiency.scanner.scan_old_data": boolean,
+    "efficiency.scanner.*": anything,
     "clone.split_initiated": boolean,
     "restore_to.snapshot.name": text,
     "restore_to.snapshot.uuid": text,
