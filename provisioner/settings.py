@@ -214,7 +214,8 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "v1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    # The schema says nothing about anybody: generators of clients read it freely.
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "WorkspaceState": "provisioner.workspaces.models.Workspace.State",
