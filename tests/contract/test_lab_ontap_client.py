@@ -83,6 +83,7 @@ def test_cluster() -> None:
     assert (cluster.version.generation, cluster.version.major) == (9, 16)
 
 
+@pytest.mark.filterwarnings("ignore:`Number` field should not be")
 def test_svm_aggregate_and_interface() -> None:
     svm = Svm.find(name="svm_dev")
     assert svm.state == "running"

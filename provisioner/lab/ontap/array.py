@@ -22,6 +22,7 @@ from typing import IO
 from provisioner.lab.ontap.config import OntapConfig
 from provisioner.lab.ontap.dataplane.loop import detach_image
 from provisioner.lab.ontap.dataplane.plane import choose_plane
+from provisioner.lab.ontap.dataplane.trash import Trash
 from provisioner.lab.ontap.dataplane.usage import Usage
 from provisioner.lab.ontap.faults import Faults
 from provisioner.lab.ontap.housekeeping import Housekeeping
@@ -67,6 +68,7 @@ class Array:
         self._make_directories()
         self._lock_file = _lock(self.root / "lock")
         self.plane = choose_plane(self.root / "data")
+        self.trash = Trash(self.plane, self.root / "data" / "trash")
         self.namespace = choose_namespace(self.root / "svm")
         self.store = Store(self.root / "state.sqlite3")
         self.faults = Faults()
@@ -84,7 +86,7 @@ class Array:
         self.root.mkdir(parents=True, exist_ok=True)
         for name, mode in (("data", 0o711), ("svm", 0o755)):
             (self.root / name).mkdir(mode=mode, exist_ok=True)
-        for name, mode in (("volumes", 0o711), ("snapshots", 0o700)):
+        for name, mode in (("volumes", 0o711), ("snapshots", 0o700), ("trash", 0o700)):
             (self.root / "data" / name).mkdir(mode=mode, exist_ok=True)
 
     # --- where things are
@@ -129,6 +131,7 @@ class Array:
         self._drop_strays()
         for svm in self.store.select(Svm):
             self._open_namespace(svm)
+        self.trash.start()
         self.jobs.resume()
         self.housekeeping.start()
 
@@ -143,6 +146,7 @@ class Array:
         """End the jobs, take the namespace apart and let go of the root."""
         self.halt()
         self.usage.stop()
+        self.trash.stop()
         self.namespace.part_all(self.root / "svm")
         self.store.close()
         self._lock_file.close()
@@ -189,7 +193,7 @@ class Array:
                 if step == "new" and name in known and not whole.exists():
                     path.rename(whole)  # a restore was cut off in its last step
                 elif step or name not in known:
-                    self.plane.remove(path)
+                    self.trash.put(path)
 
     def _open_namespace(self, svm: Svm) -> None:
         top = self.mount_root(svm)

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from provisioner.lab.ontap.dataplane.quotas import enable_quotas
+
 _SECONDS = 60
 
 
@@ -30,6 +32,7 @@ def attach_image(root: Path, *, size_bytes: int) -> bool:
         half.rename(image)
     _run("mount", "-o", "loop,noatime", str(image), str(data))
     data.chmod(0o711)
+    enable_quotas(data)
     return True
 
 

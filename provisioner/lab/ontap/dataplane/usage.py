@@ -8,8 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from typing import TYPE_CHECKING
 
+from provisioner.lab.ontap.dataplane.quotas import bytes_by_subvolume, subvolume_id
 from provisioner.lab.ontap.dataplane.trees import measure_tree
-from provisioner.lab.ontap.records import LIVE, Volume
+from provisioner.lab.ontap.records import LIVE, Snapshot, Volume
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -31,6 +32,9 @@ class Usage:
         self._lock = threading.Lock()
         self._known: dict[str, tuple[float, int]] = {}
         self._running: dict[str, Future[int]] = {}
+        self._counting = threading.Lock()
+        self._counted_at = float("-inf")
+        self._last_count: dict[int, int] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ontap-usage")
 
     def used_bytes(self, volume: Volume) -> int:
@@ -57,16 +61,64 @@ class Usage:
             self._running.pop(volume.uuid, None)
         return size
 
+    def own_bytes(self, volume: Volume) -> int:
+        """Return what the volume takes that nobody else would have to keep.
+
+        For a clone that is what it has written; a volume that is no clone answers for
+        all its files.
+        """
+        used = self.used_bytes(volume)
+        if volume.parent_uuid is None or self._array.plane.method == "copy":
+            return used
+        counted = self._counted()
+        if counted is None:
+            return max(0, used - volume.inherited_bytes)
+        try:
+            identity = subvolume_id(self._array.volume_path(volume))
+        except OSError:
+            return 0  # it is being removed
+        return min(used, counted.get(identity, 0))
+
+    def shared_bytes(self, volume: Volume) -> int:
+        """Return what a clone shares with its parent."""
+        return max(0, self.used_bytes(volume) - self.own_bytes(volume))
+
+    def _counted(self) -> dict[int, int] | None:
+        """Return the bytes by subvolume, or None where nobody counts them."""
+        if self._array.plane.method != "btrfs":
+            return None
+        with self._counting:
+            if time.monotonic() - self._counted_at > _FRESH_SECONDS:
+                try:
+                    found = bytes_by_subvolume(self._array.root / "data")
+                except OSError:
+                    found = None
+                self._last_count = found
+                self._counted_at = time.monotonic()
+            return self._last_count
+
     def forget(self, volume_uuid: str) -> None:
         """Drop what is known of a volume that is gone."""
         with self._lock:
             self._known.pop(volume_uuid, None)
 
     def total_bytes(self) -> int:
-        """Return what all the volumes occupy, blocks shared with a parent once."""
+        """Return what all volumes and snapshots occupy, shared blocks once."""
+        counted = self._counted()
+        if counted is not None:
+            return sum(counted.values())
+        store = self._array.store
+        total = sum(self.own_bytes(row) for row in store.select(Volume))
+        if self._array.plane.method == "copy":
+            total += sum(row.logical_bytes for row in store.select(Snapshot))
+        return total
+
+    def logical_bytes(self, *, with_clones: bool) -> int:
+        """Return what the volumes would occupy if nothing were shared."""
         return sum(
-            max(0, self.used_bytes(volume) - volume.inherited_bytes)
-            for volume in self._array.store.select(Volume, phase=LIVE)
+            self.used_bytes(row)
+            for row in self._array.store.select(Volume, phase=LIVE)
+            if with_clones or row.parent_uuid is None
         )
 
     def reserved_bytes(self) -> int:

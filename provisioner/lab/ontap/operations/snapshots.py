@@ -184,7 +184,7 @@ def destroy(array: Array, arguments: Fields) -> None:
 def drop(array: Array, snapshot: Snapshot) -> None:
     """Remove a snapshot's files and row, whoever made it."""
     array.store.save(replace(snapshot, phase=DELETING))
-    array.plane.remove(array.snapshot_path(snapshot))
+    array.trash.put(array.snapshot_path(snapshot))
     array.store.remove(snapshot)
 
 

@@ -209,7 +209,7 @@ def put_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
         half.rename(ready)
     if volume.junction_path is not None:
         array.namespace.part(junctions.place_of(array, volume))
-    array.plane.remove(path)
+    array.trash.put(path)
     ready.rename(path)
     if volume.junction_path is not None:
         array.namespace.join(path, at=junctions.place_of(array, volume))

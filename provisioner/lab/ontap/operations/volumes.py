@@ -431,9 +431,9 @@ def _hidden(volume: Volume, *, phase: str) -> Volume:
 def remove_files(array: Array, volume: Volume) -> None:
     """Remove the trees of a volume that nobody sees any more, then its rows."""
     for snapshot in array.store.select(Snapshot, volume_uuid=volume.uuid):
-        array.plane.remove(array.snapshot_path(snapshot))
+        array.trash.put(array.snapshot_path(snapshot))
         array.store.remove(snapshot)
-    array.plane.remove(array.volume_path(volume))
+    array.trash.put(array.volume_path(volume))
     array.usage.forget(volume.uuid)
     array.store.remove(volume)
 

@@ -27,6 +27,16 @@ def _space(array: Array) -> dict[str, object]:
     }
 
 
+def _saved(array: Array, *, with_clones: bool) -> dict[str, object]:
+    logical = array.usage.logical_bytes(with_clones=with_clones)
+    physical = min(logical, array.usage.total_bytes())
+    return {
+        "savings": logical - physical,
+        "ratio": round(logical / physical, 2) if physical else 1.0,
+        "logical_used": logical,
+    }
+
+
 def _view(array: Array, _row: None) -> Flat:
     node = {"uuid": array.identity("node"), "name": array.config.node}
     return {
@@ -38,6 +48,10 @@ def _view(array: Array, _row: None) -> Flat:
         "volume_count": lambda: array.store.count(Volume, phase=LIVE),
         "snaplock_type": "non_snaplock",
         "space.block_storage": lambda: _space(array),
+        "space.efficiency": lambda: _saved(array, with_clones=True),
+        "space.efficiency_without_snapshots_flexclones": lambda: _saved(
+            array, with_clones=False
+        ),
     }
 
 
@@ -50,6 +64,10 @@ AGGREGATES: Resource[None] = Resource(
             "volume_count",
             "snaplock_type",
             "space.block_storage",
+        ),
+        expensive=(
+            "space.efficiency",
+            "space.efficiency_without_snapshots_flexclones",
         ),
         trees=(
             "create_time",

@@ -96,7 +96,7 @@ def _clone(array: Array, volume: Volume) -> Flat:
         if volume.is_splitting
         else None,
         "clone.split_estimate": lambda: array.usage.used_bytes(parent),
-        "clone.inherited_physical_used": volume.inherited_bytes,
+        "clone.inherited_physical_used": lambda: array.usage.shared_bytes(volume),
         "clone.inherited_savings": 0,
     }
 
@@ -129,6 +129,7 @@ def _space(array: Array, volume: Volume) -> Flat:
         "space.percent_used": lambda: 100 * used() // max(1, size - reserve),
         "space.physical_used": used,
         "space.logical_space.used": used,
+        "space.total_footprint": lambda: array.usage.own_bytes(volume),
         "space.snapshot.autodelete_enabled": False,
     }
 
@@ -187,6 +188,7 @@ VOLUMES: Resource[Volume] = Resource(
             "flexcache_endpoint_type",
             "space.physical_used",
             "space.logical_space.used",
+            "space.total_footprint",
             "space.logical_space.reporting",
             "space.logical_space.enforcement",
             "space.snapshot.reserve_percent",
