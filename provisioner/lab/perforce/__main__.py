@@ -17,6 +17,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from provisioner.lab.perforce.configurables import DEFAULTS
 from provisioner.lab.perforce.journal import JournalError
 from provisioner.lab.perforce.restore import restore
 from provisioner.lab.perforce.server import (
@@ -24,6 +25,7 @@ from provisioner.lab.perforce.server import (
     PerforceLab,
     serve_descriptor,
 )
+from provisioner.lab.perforce.serverlog import BlockFormatter
 
 
 def main() -> int:
@@ -49,12 +51,19 @@ def main() -> int:
         admin_user=options.admin_user,
         admin_password=os.environ.get("LAB_P4PASSWD", PerforceConfig.admin_password),
         security_level=options.security,
+        configurables={
+            name: value
+            for name, _, value in (text.partition("=") for text in options.verbose)
+            if name in DEFAULTS
+        },
     )
     # A flush makes many objects and no cycles; looking for those would cost a third.
     gc.set_threshold(100_000, 50, 100)
     log_file = config.root / options.log if options.log else None
     config.root.mkdir(parents=True, exist_ok=True)
-    _configure_log(log_file, is_verbose=bool(options.verbose))
+    _configure_log(
+        log_file, is_verbose=any(text.startswith("rpc=") for text in options.verbose)
+    )
     if options.checkpoint:
         return _restore(config, options.checkpoint)
     if options.inherited:
@@ -73,10 +82,10 @@ def _restore(config: PerforceConfig, checkpoint: Path) -> int:
 
 
 def _configure_log(path: Path | None, *, is_verbose: bool) -> None:
+    handler = logging.FileHandler(path) if path else logging.StreamHandler(sys.stderr)
+    handler.setFormatter(BlockFormatter("%(message)s"))
     logging.basicConfig(
-        format="%(asctime)s %(process)d %(name)s %(message)s",
-        level=logging.DEBUG if is_verbose else logging.INFO,
-        **({"filename": str(path)} if path else {"stream": sys.stderr}),
+        handlers=[handler], level=logging.DEBUG if is_verbose else logging.INFO
     )
 
 

@@ -72,6 +72,13 @@ class Client:
                 return f"//{self.name}{local[len(base) :]}"
         raise CommandError(4135, path=paths.unescape(local), root=self.root)
 
+    @property
+    def have_table(self) -> str:
+        """Return the table its have list is in: that of all, or one of its own."""
+        if self.type in ("writeable", "graph"):
+            return "db.have"
+        return f"db.have.pt/{self.name}"
+
     def keeps_writable(self, file_type: str) -> bool:
         """Tell if the client refuses to overwrite a file that is writable.
 

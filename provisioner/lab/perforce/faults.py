@@ -4,6 +4,10 @@
                {"command": "client", "drop": "after", "times": 1},
                {"command": "*", "error": "server is paused", "times": 3}]}
 
+    {"held_locks": {"db.have": 5}}
+
+The second one has somebody hold a lock for so many seconds after the file was written.
+
 Every process that serves the root obeys; `times` counts across all of them and starts
 again when the file is written again. The first rule that names the command and is not
 used up applies.
@@ -77,10 +81,11 @@ def matching_rule(state: ServerState, *, command: str) -> Rule:
     path = faults_path(state.config.root)
     try:
         written = path.stat().st_mtime_ns
-        rules = [_rule(entry) for entry in json.loads(path.read_text())["rules"]]
+        entries = json.loads(path.read_text()).get("rules", [])
+        rules = [_rule(entry) for entry in entries]
     except FileNotFoundError:
         return _NOTHING
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError) as error:
         log.error("faults.json is ignored: %s", error)
         return _NOTHING
     for index, rule in enumerate(rules):
@@ -89,6 +94,17 @@ def matching_rule(state: ServerState, *, command: str) -> Rule:
         ):
             return rule
     return _NOTHING
+
+
+def is_lock_held(root: Path, *, table: str) -> bool:
+    """Tell if the settings have somebody hold a lock now."""
+    path = faults_path(root)
+    try:
+        written = path.stat().st_mtime
+        seconds = json.loads(path.read_text())["held_locks"][table]
+        return time.time() < written + float(seconds)
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _rule(entry: dict[str, Any]) -> Rule:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from provisioner.lab.perforce import clients
 from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.locks import TableLocks
 from provisioner.lab.perforce.messages import (
     MESSAGES,
     CommandError,
@@ -33,6 +34,7 @@ class Request:
     peer_address: str
     # Makes the user prove who they are; returns the secret, None if none is set.
     authenticate: Callable[[], str | None]
+    locks: TableLocks
     # The client owes answers that nobody has read yet, or the echo of a mark.
     is_unsettled: bool = False
     barrier_pending: bool = False

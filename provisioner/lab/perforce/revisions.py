@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from provisioner.lab.perforce import paths
@@ -30,6 +31,9 @@ class Revision(NamedTuple):
         return self.action in ("delete", "move/delete", "purge", "archive")
 
 
+# `Revision._make` without its check: this runs once for each file of a sync.
+_MAKE_REVISION = partial(tuple.__new__, Revision)
+
 REVISION_COLUMNS = "path, revision, change, action, type, time, modified, digest, size"
 
 
@@ -45,7 +49,7 @@ def revisions_at(
     found: list[Revision] = []
     for prefix in files.prefixes:
         revisions: Iterable[Revision] = map(
-            Revision._make, _rows_at(database, files, prefix)
+            _MAKE_REVISION, _rows_at(database, files, prefix)
         )
         is_all = files.pattern == prefix + "..." and not files.in_client_syntax
         if not (is_all or (maps_itself and files.is_whole_client)):

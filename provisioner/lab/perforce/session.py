@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-import time
+import threading
 
 from provisioner.lab.perforce import auth, faults
 from provisioner.lab.perforce.commands import (
@@ -13,8 +13,10 @@ from provisioner.lab.perforce.commands import (
     Command,
     parse_options,
 )
+from provisioner.lab.perforce.locks import TableLocks
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.serverlog import CommandLog
 from provisioner.lab.perforce.specstore import find_spec, touch_spec
 from provisioner.lab.perforce.state import SERVER_LEVEL, ServerState, ensure_user
 from provisioner.lab.perforce.wire import (
@@ -80,8 +82,17 @@ class Session:
             server_address=self._server_address,
             peer_address=self._peer_address,
             authenticate=lambda: self._authenticate(request),
+            locks=TableLocks(self._state.config.root),
         )
-        started = time.monotonic()
+        command_log = CommandLog(
+            log,
+            number=threading.get_native_id(),
+            user=request.user,
+            client=request.client_name,
+            address=self._peer_address,
+            program=message.text("prog"),
+            command=f"user-{typed} {' '.join(message.args)[:200]}".strip(),
+        )
         rule = faults.matching_rule(self._state, command=typed)
         rule.before()
         try:
@@ -99,22 +110,16 @@ class Session:
             self._skip_to_mark()
         elif request.is_unsettled:
             request.settle()
+        tracked = command_log.track(request.locks.uses)
         if self._is_tracking:
-            lapse = f"--- lapse {time.monotonic() - started:.3f}s\n"
-            request.send("client-OutputText", {"data": lapse})
+            request.send("client-OutputText", {"data": tracked})
+        # Before the client goes on: who reads the log then finds the command in it.
+        command_log.completed()
+        if self._state.configurables.number("track"):
+            command_log.tracked(tracked)
         rule.after()
         self._connection.send("release", {})
         self._connection.flush()
-        log.info(
-            "%s@%s %s [%s] 'user-%s %s' %.3fs",
-            request.user,
-            request.client_name,
-            self._peer_address,
-            message.text("prog"),
-            typed,
-            " ".join(message.args)[:200],
-            time.monotonic() - started,
-        )
 
     def _greet(self) -> None:
         if self._greeted:
@@ -146,6 +151,9 @@ class Session:
         rule.refuse()
         if not command.is_open:
             self._authenticate(request)
+        limit = self._state.limit(request.user, "MaxLockTime")
+        if limit is not None:
+            request.locks.limit_seconds = limit / 1000
         if command.uses_client:
             touch_spec(
                 self._state.database,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from provisioner.lab.perforce import auth
 from provisioner.lab.perforce.archives import Archives
+from provisioner.lab.perforce.configurables import Configurables
 from provisioner.lab.perforce.content import Content
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.protections import Access, table_lines
@@ -42,6 +44,8 @@ class PerforceConfig:
     client_access_granularity_seconds: int = 300
     peer_timeout_seconds: float = 600.0
     log_wire: bool = False
+    # What `-v` sets; see configurables.
+    configurables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
@@ -52,6 +56,16 @@ class ServerState:
     database: Database
     content: Content
     started_at: float = field(default_factory=time.time)
+
+    @property
+    def configurables(self) -> Configurables:
+        return Configurables(self.database, given=self.config.configurables)
+
+    def limit(self, user: str, tag: str) -> int | None:
+        """Return a limit of the user's groups, the most generous; None for none."""
+        given = [group.text(tag) for group in self.groups_of(user)]
+        numbers = [int(text) for text in given if text.isdecimal()]
+        return None if "unlimited" in given else max(numbers, default=None)
 
     def protection_lines(self) -> list[str]:
         """Return the protections table as lines."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from provisioner.lab.perforce.commands import (
     changes,
     clients,
+    configure,
     files,
     info,
     integrate,
@@ -47,6 +48,7 @@ COMMANDS: dict[str, Command] = {
         integrate,
         resolve,
         moving,
+        configure,
     )
     for command in module.COMMANDS
     for name in command.names
@@ -54,7 +56,7 @@ COMMANDS: dict[str, Command] = {
 
 _ELSEWHERE = """
 admin annotate archive attribute bgtask cachepurge check-permission
-checkpoint clone cluster configure copy cstat dbschema dbstat dbverify diff diff2 export
+checkpoint clone cluster copy cstat dbschema dbstat dbverify diff diff2 export
 extension failback failover fetch fix fixes grep heartbeat help ignores init
 integrated interchanges istat job jobs jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lock lockstat login2 logappend

@@ -109,6 +109,10 @@ def _save(request: Request) -> None:
         fields["View"] = _checked_view(request, fields, name=name)
     if not fields.get("Root"):
         raise refused("client", "Missing required field 'Root'.")
+    if fields.get("Type", "writeable") not in ("writeable", "graph") and not (
+        request.state.configurables.text("client.readonly.dir")
+    ):
+        raise CommandError(7030, type=str(fields["Type"]))
     if fields.get("Type") == "writeable":
         del fields["Type"]
     if old is not None:
@@ -195,7 +199,9 @@ def _delete(request: Request) -> None:
     if spec is None:
         raise CommandError(6178, type="Client", name=name)
     _check_may_delete(request, spec)
-    with database.writing():
+    have_table = client_specs.client_of(spec, view=[]).have_table
+    locks = request.locks.writing({"db.domain": 1, "db.view": 1, have_table: 0})
+    with locks, database.writing():
         delete_spec(database, kind="client", name=name)
         for table in ("have", "opened", "resolves"):
             database.execute(f"DELETE FROM {table} WHERE client=?", name)

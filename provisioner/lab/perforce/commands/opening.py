@@ -17,9 +17,11 @@ from provisioner.lab.perforce.wire import Value
 
 def insert_opened(request: Request, items: Iterable[Opened]) -> None:
     """Record opened files; one that is opened already keeps its record."""
-    with request.state.database.writing():
+    rows = list(items)
+    written = {"db.working": len(rows)}
+    with request.locks.writing(written), request.state.database.writing():
         request.state.database.execute_many(
-            "INSERT OR IGNORE INTO opened VALUES (?,?,?,?,?,?,?,?)", iter(items)
+            "INSERT OR IGNORE INTO opened VALUES (?,?,?,?,?,?,?,?)", iter(rows)
         )
 
 

@@ -275,7 +275,12 @@ def _commit(
     """
     database = request.state.database
     now = int(time.time())
-    with database.writing():
+    count = len(files)
+    tables = {
+        **{"db.change": 1, "db.desc": 1, "db.rev": count, "db.working": count},
+        client.have_table: count,
+    }
+    with request.locks.writing(tables), database.writing():
         problems = _outdated(request, files)
         if problems:
             raise OutOfDate(problems)

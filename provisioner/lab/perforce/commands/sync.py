@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from provisioner.lab.perforce.integrations import (
     put_resolves,
     resolves_of,
 )
-from provisioner.lab.perforce.messages import NotInLab
+from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision, find_revision, revisions_at
 from provisioner.lab.perforce.wire import Value
@@ -61,30 +62,63 @@ def flush(request: Request) -> None:
 
 def _sync(request: Request, *, keeps_files: bool) -> None:
     client = request.get_client()
+    configurables = request.state.configurables
+    with contextlib.ExitStack() as locks:
+        if configurables.number("server.locks.sync"):
+            locks.enter_context(request.locks.reading({f"clients/{client.name}": 0}))
+        peeks = configurables.number("db.peeking") >= 2
+        for wanted in file_sets(request, default=""):
+            _sync_set(request, client, wanted, keeps_files=keeps_files, peeks=peeks)
+
+
+def _sync_set(
+    request: Request,
+    client: Client,
+    wanted: FileSet,
+    *,
+    keeps_files: bool,
+    peeks: bool,
+) -> None:
+    """Bring one file argument about; who `peeks` plans without locks."""
     limit = request.number("m", default=0)
-    for wanted in file_sets(request, default=""):
-        if wanted.upper.kind == "shelf":
-            raise NotInLab("sync @=change")
-        with request.state.database.reading():
-            plan = Plan(request, client, wanted)
-        steps = plan.steps[:limit] if limit else plan.steps
-        for opened in plan.opened:
-            request.say(6491, depotFile=opened.path, workRev=f"#{opened.revision}")
-        for item in plan.merges:
-            request.say(6495, depotFile=item.path, revRange=item.revisions)
-        if plan.merges and not request.has("n"):
-            _schedule(request, client, plan.merges)
-        if not steps:
-            if not plan.opened:
-                _say_why_nothing(request, plan, wanted)
-            continue
-        if request.has("n"):
-            _announce(request, client, steps)
-        elif keeps_files:
-            _announce(request, client, steps)
-            _write_have(request, client, steps)
-        else:
-            _transfer(request, client, steps)
+    if wanted.upper.kind == "shelf":
+        raise NotInLab("sync @=change")
+    read = {} if peeks else {"db.rev": 0, client.have_table: 0}
+    with request.locks.reading(read), request.state.database.reading():
+        plan = Plan(request, client, wanted)
+    _check_limits(request, plan, limit=limit)
+    steps = plan.steps[:limit] if limit else plan.steps
+    for opened in plan.opened:
+        request.say(6491, depotFile=opened.path, workRev=f"#{opened.revision}")
+    for item in plan.merges:
+        request.say(6495, depotFile=item.path, revRange=item.revisions)
+    if plan.merges and not request.has("n"):
+        _schedule(request, client, plan.merges)
+    if not steps:
+        if not plan.opened:
+            _say_why_nothing(request, plan, wanted)
+        return
+    if request.has("n"):
+        _announce(request, client, steps)
+    elif keeps_files:
+        _announce(request, client, steps)
+        _write_have(request, client, steps)
+    else:
+        _transfer(request, client, steps)
+
+
+def _check_limits(request: Request, plan: Plan, *, limit: int) -> None:
+    """Refuse what goes beyond the limits of the user's groups.
+
+    Raises: CommandError.
+    """
+    scanned = request.state.limit(request.user, "MaxScanRows")
+    if scanned is not None and plan.scanned > scanned:
+        raise CommandError(4157, maxScanRows=scanned)
+    results = request.state.limit(request.user, "MaxResults")
+    count = min(limit, len(plan.steps)) if limit else len(plan.steps)
+    if results is not None and count > results:
+        raise CommandError(4128, maxResults=results)
 
 
 def _schedule(request: Request, client: Client, merges: list[Resolve]) -> None:
@@ -140,6 +174,7 @@ class Plan:
                 if have is not None:
                     haves[path] = have
         self.has_any = bool(haves)
+        self.scanned = len(revisions) + len(haves)
         busy = opened_by(database, client=client.name)
         self._deleted: list[Step] = []
         self._changed: list[Step] = []
@@ -317,7 +352,8 @@ def _write_have(request: Request, client: Client, steps: Iterable[Step]) -> None
     now = int(time.time())
     steps = list(steps)
     # A file that only moved within the client is deleted and added: keep the order.
-    with request.state.database.writing():
+    written = {client.have_table: len(steps)}
+    with request.locks.writing(written), request.state.database.writing():
         request.state.database.execute_many(
             "DELETE FROM have WHERE client=? AND path=?",
             ((client.name, step.path) for step in steps if step.revision is None),

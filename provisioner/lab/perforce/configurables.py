@@ -1,0 +1,50 @@
+"""Configurables: settings of the server that `p4 configure` changes while it runs.
+
+Only those that change something in the lab are known. Source: p4 help configurables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from provisioner.lab.perforce.database import Database
+
+DEFAULTS = {
+    # Where the have lists of readonly and partitioned clients lie; unset, there are
+    # no such clients. A real server starts without it.
+    "client.readonly.dir": "client.readonly",
+    # From 2 on, planning a sync or flush takes no locks on the tables it reads.
+    "db.peeking": "2",
+    # 1: a sync or flush holds a shared lock on its client.
+    "server.locks.sync": "0",
+    # 1: the log says of each command which tables it used.
+    "track": "0",
+}
+
+
+class Configurables:
+    """What is set: by `p4 configure`, else by `-v` at the start, else the default."""
+
+    def __init__(self, database: Database, *, given: Mapping[str, str]) -> None:
+        self._database = database
+        self._given = given
+
+    def text(self, name: str) -> str:
+        return self.stored().get(name, self._given.get(name, DEFAULTS[name]))
+
+    def number(self, name: str) -> int:
+        """Return a value as a number; 0 when it is none."""
+        value = self.text(name)
+        return int(value) if value.isdecimal() else 0
+
+    def stored(self) -> dict[str, str]:
+        """Return what `p4 configure` set, by name."""
+        rows = self._database.rows("SELECT name, value FROM settings ORDER BY name")
+        return {str(name): str(value) for name, value in rows}
+
+    def set(self, name: str, value: str | None) -> None:
+        """Set a value, or with None go back to the one before."""
+        with self._database.writing():
+            self._database.execute("DELETE FROM settings WHERE name=?", name)
+            if value is not None:
+                self._database.execute("INSERT INTO settings VALUES (?,?)", name, value)

@@ -1,0 +1,121 @@
+"""Locks on tables and clients, shared by every process that serves a root.
+
+They are files below `<root>/server.locks`, so a killed process leaves none behind.
+Waits are real and are counted, for `-Ztrack` and for the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from provisioner.lab.perforce import faults
+from provisioner.lab.perforce.messages import CommandError
+
+_LOOK_AGAIN_SECONDS = 0.005
+# No wait of the lab is without an end; a real server has no such limit by default.
+LONGEST_SECONDS = 120.0
+
+
+@dataclass
+class Use:
+    """What one command did with one table; times in seconds, (read, write)."""
+
+    locks: list[int] = field(default_factory=lambda: [0, 0])
+    rows: list[int] = field(default_factory=lambda: [0, 0])
+    waited: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    held: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    longest_wait: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    longest_held: list[float] = field(default_factory=lambda: [0.0, 0.0])
+
+    def waits(self, mode: int, seconds: float) -> None:
+        self.locks[mode] += 1
+        self.waited[mode] += seconds
+        self.longest_wait[mode] = max(self.longest_wait[mode], seconds)
+
+    def holds(self, mode: int, seconds: float) -> None:
+        self.held[mode] += seconds
+        self.longest_held[mode] = max(self.longest_held[mode], seconds)
+
+
+_READ, _WRITE = 0, 1
+
+
+class TableLocks:
+    """The locks of one command. Tables are taken in one order, so none waits in a ring.
+
+    `limit_seconds` is the user's MaxLockTime: it counts from the first lock on and
+    includes waiting.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._directory = root / "server.locks"
+        self.limit_seconds: float | None = None
+        self._started: float | None = None
+        self.uses: dict[str, Use] = {}
+
+    @contextlib.contextmanager
+    def reading(self, tables: Mapping[str, int]) -> Iterator[None]:
+        """Hold shared locks; the numbers are rows.
+
+        Raises: CommandError when it took too long.
+        """
+        yield from self._hold(tables, _READ)
+
+    @contextlib.contextmanager
+    def writing(self, tables: Mapping[str, int]) -> Iterator[None]:
+        """Hold exclusive locks; the numbers are rows.
+
+        Raises: CommandError when it took too long.
+        """
+        yield from self._hold(tables, _WRITE)
+
+    def _hold(self, tables: Mapping[str, int], mode: int) -> Iterator[None]:
+        self._started = self._started or time.monotonic()
+        taken: list[tuple[Use, int, float]] = []
+        try:
+            for table in sorted(tables):
+                use = self.uses.setdefault(table, Use())
+                use.rows[mode] += tables[table]
+                descriptor = self._take(table, mode, use)
+                taken.append((use, descriptor, time.monotonic()))
+            yield
+        finally:
+            for use, descriptor, since in reversed(taken):
+                os.close(descriptor)
+                use.holds(mode, time.monotonic() - since)
+
+    def _take(self, table: str, mode: int, use: Use) -> int:
+        """Return the open file that is the lock; closing it lets go."""
+        self._directory.mkdir(exist_ok=True)
+        path = self._directory / quote(table, safe="")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        began = time.monotonic()
+        wanted = fcntl.LOCK_EX if mode == _WRITE else fcntl.LOCK_SH
+        try:
+            while True:
+                if not faults.is_lock_held(self._root, table=table):
+                    with contextlib.suppress(BlockingIOError):
+                        fcntl.flock(descriptor, wanted | fcntl.LOCK_NB)
+                        break
+                self._check_time()
+                time.sleep(_LOOK_AGAIN_SECONDS)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        finally:
+            use.waits(mode, time.monotonic() - began)
+        return descriptor
+
+    def _check_time(self) -> None:
+        assert self._started is not None
+        limit = LONGEST_SECONDS if self.limit_seconds is None else self.limit_seconds
+        if time.monotonic() - self._started > limit:
+            raise CommandError(6597, maxLockTime=f"{limit:g}")

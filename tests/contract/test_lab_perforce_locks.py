@@ -1,0 +1,188 @@
+"""Locks, limits, configurables and the log of the lab, by the official client."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from P4 import P4, P4Exception
+
+from tests.contract.lab_perforce import ADMIN, LabServer, lab_server, workspace
+
+pytestmark = pytest.mark.timeout(90, method="thread")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LabServer]:
+    with lab_server(tmp_path) as running:
+        ws = workspace(running, tmp_path, name="ws", depot="//depot")
+        ws.add({f"f{number}": "x\n" for number in range(5)})
+        yield running
+
+
+def tracking(server: LabServer, *, client: str = "ws") -> P4:
+    """Return a client that asks for track output."""
+    p4 = P4()
+    p4.port = f"127.0.0.1:{server.port}"
+    p4.user, p4.client, p4.password = ADMIN, client, server.password
+    p4.host = "lab-host"
+    p4.charset, p4.exception_level = "none", 1
+    p4.track = 1
+    p4.connect()
+    server.clients.append(p4)
+    return p4
+
+
+def hold(server: LabServer, **seconds: float) -> None:
+    path = server.root / "faults.json"
+    path.with_suffix(".new").write_text(json.dumps({"held_locks": seconds}))
+    path.with_suffix(".new").replace(path)
+
+
+def tables(p4: P4) -> dict[str, list[str]]:
+    """Return the lines of each table in the last command's track output."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in p4.track_output:
+        if line.startswith("  "):
+            found[name].append(line.strip())
+        elif line.startswith(("db.", "clients/")):
+            name = line
+            found[name] = []
+    return found
+
+
+def waited_ms(lines: list[str]) -> int:
+    [match] = [m for m in map(_TOTAL.fullmatch, lines) if m]
+    return int(match[1])
+
+
+_TOTAL = re.compile(r"total lock wait\+held read/write \d+ms\+\d+ms/(\d+)ms\+\d+ms")
+
+
+def test_a_flush_waits_for_a_lock_that_somebody_holds(server: LabServer) -> None:
+    p4 = tracking(server)
+    hold(server, **{"db.have": 0.6})
+    began = time.monotonic()
+
+    p4.run("flush", "#0")
+
+    assert 0.4 < time.monotonic() - began < 10
+    assert list(tables(p4)) == ["db.have"]
+    assert waited_ms(tables(p4)["db.have"]) > 300
+    assert (
+        "locks read/write 0/1 rows get+pos+scan put+del 0+0+0 5+0"
+        in (tables(p4)["db.have"])
+    )
+
+
+def test_a_partitioned_client_has_a_table_of_its_own(
+    server: LabServer, tmp_path: Path
+) -> None:
+    workspace(server, tmp_path, name="ci", depot="//depot", Type="partitioned")
+    p4 = tracking(server, client="ci")
+    hold(server, **{"db.have": 30})
+
+    p4.run("flush")
+
+    assert list(tables(p4)) == ["db.have.pt"]
+
+
+def test_without_peeking_the_plan_locks_what_it_reads(server: LabServer) -> None:
+    p4 = tracking(server)
+    p4.run("configure", "set", "db.peeking=1")
+    p4.run("configure", "set", "server.locks.sync=1")
+
+    p4.run("flush", "-n", "#0")
+
+    assert sorted(tables(p4)) == ["clients/ws(R)", "db.have", "db.rev"]
+    assert tables(p4)["db.rev"][0].startswith("locks read/write 1/0")
+
+
+def limit(p4: P4, **limits: Any) -> None:
+    group = p4.fetch_group("limited")
+    group["Users"] = ["bruno"]
+    for tag, value in limits.items():
+        group[tag] = str(value)
+    p4.save_group(group)
+
+
+@pytest.fixture
+def bruno(server: LabServer) -> P4:
+    server.connect(client="ws").run("configure", "set", "db.peeking=2")
+    admin = server.connect(client="ws")
+    admin.input = {"User": "bruno", "Email": "b@x", "FullName": "B", "Password": "pear"}
+    admin.run("user", "-i", "-f")
+    return server.connect(client="ws", user="bruno", password="pear")
+
+
+def test_a_wait_ends_at_the_users_max_lock_time(server: LabServer, bruno: P4) -> None:
+    limit(server.connect(client="ws"), MaxLockTime=200)
+    hold(server, **{"db.have": 30})
+
+    with pytest.raises(P4Exception):
+        bruno.run("flush", "#0")
+
+    assert bruno.messages[0].msgid == 6597
+    hold(server)
+    assert len(bruno.run("have")) == 5
+
+
+def test_a_request_beyond_the_users_limits_is_refused_whole(
+    server: LabServer, bruno: P4
+) -> None:
+    admin = server.connect(client="ws")
+    limit(admin, MaxResults=3)
+    with pytest.raises(P4Exception):
+        bruno.run("flush", "#0")
+    assert bruno.messages[0].msgid == 4128
+    assert len(bruno.run("flush", "-m", "3", "#0")) == 3
+
+    limit(admin, MaxResults="unset", MaxScanRows=1)
+    with pytest.raises(P4Exception):
+        bruno.run("flush", "#0")
+    assert bruno.messages[0].msgid == 4157
+
+
+def test_configurables_are_shown_set_and_unset(server: LabServer) -> None:
+    p4 = server.connect(client="ws")
+    p4.run("configure", "set", "client.readonly.dir=")
+    assert p4.run("configure", "show")[0]["Name"] == "client.readonly.dir"
+    spec = p4.fetch_client("ci")
+    spec["Type"] = "readonly"
+    with pytest.raises(P4Exception):
+        p4.save_client(spec)
+    assert p4.messages[0].msgid == 7030
+
+    p4.run("configure", "unset", "client.readonly.dir")
+    p4.save_client(spec)
+    assert p4.run("configure", "show", "db.peeking")[0]["Value"] == "2"
+    with pytest.raises(P4Exception, match="not part of the lab"):
+        p4.run("configure", "set", "dm.keys.hide=1")
+
+
+def test_the_log_is_made_of_blocks(server: LabServer) -> None:
+    p4 = server.connect(client="ws")
+    p4.run("configure", "set", "track=1")
+    p4.run("flush", "-f")
+    server.stop()
+
+    blocks = (server.root.parent / "log").read_text().split("\n\n")
+    for block in filter(None, blocks):
+        assert re.match(r"Perforce server (info|error):\n\t", block)
+    start = re.compile(
+        r"\t\d{4}/\d\d/\d\d \d\d:\d\d:\d\d pid (\d+) cloneyard@ws 127\.0\.0\.1"
+        r" \[.+\] 'user-flush -f'"
+    )
+    [number, again] = [m[1] for block in blocks for m in start.finditer(block)]
+    assert number == again
+    [tracked] = [b for b in blocks if start.search(b) and "\n--- " in b]
+    assert "\n--- db.have\n---   locks read/write 0/1 rows" in tracked
+    used = r"\d+\+\d+us \d+\+\d+io 0\+0net \d+k \d+pf"
+    done = rf"pid {number} completed (\d+)?\.?\d*s {used}"
+    assert any(re.search(done, block) for block in blocks)
