@@ -9,11 +9,15 @@ from __future__ import annotations
 import fnmatch
 import random
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.records import Job
+
+# How often a hanging job looks whether it was cancelled.
+_LOOK_SECONDS = 0.05
 
 
 @dataclass
@@ -27,6 +31,8 @@ class Fault:
     when: ``before`` nothing happened, or ``after`` the effect (a lost reply).
     job_code, job_message: let the job that the request starts fail.
     job_hang_seconds: let that job hang so long before it goes on.
+    expired_certificate: shake hands with a certificate that is out of date; such a
+    rule is about connections, whatever is asked on them.
     rate: the share of requests it applies to; times: at most so many, None for all.
     """
 
@@ -37,6 +43,7 @@ class Fault:
     code: str = "1179817"
     message: str = "The lab was told to fail."
     drop: bool = False
+    expired_certificate: bool = False
     when: str = "before"
     job_code: str | None = None
     job_message: str = "The lab was told to fail the job."
@@ -89,6 +96,7 @@ class Faults:
         self._lock = threading.Lock()
         self._rules: list[Fault] = []
         self._random = random.Random(0)  # noqa: S311 - repeatable on purpose
+        self._hanging: set[str] = set()
         self._for_jobs: dict[str, Fault] = {}
         self._released = threading.Event()
         self.seed = 0
@@ -112,9 +120,20 @@ class Faults:
 
     def draw(self, *, method: str, path: str) -> Fault | None:
         """Return the rule that decides this request, counting it as used."""
+        return self._draw(
+            lambda rule: (
+                not rule.expired_certificate and rule.matches(method=method, path=path)
+            )
+        )
+
+    def has_expired_certificate(self) -> bool:
+        """Say whether a connection is to see an expired certificate, and count it."""
+        return self._draw(lambda rule: rule.expired_certificate) is not None
+
+    def _draw(self, matches: Callable[[Fault], bool]) -> Fault | None:
         with self._lock:
             for rule in self._rules:
-                if not rule.matches(method=method, path=path) or rule.times == 0:
+                if not matches(rule) or rule.times == 0:
                     continue
                 if rule.rate < 1 and self._random.random() >= rule.rate:
                     continue
@@ -128,9 +147,10 @@ class Faults:
         with self._lock:
             self._for_jobs[job.uuid] = fault
 
-    def before_job(self, job: Job) -> None:
+    def before_job(self, job: Job, *, state: Callable[[], str]) -> None:
         """Hang or fail a job that a rule was attached to.
 
+        A job that hangs can be paused and cancelled, which `state` tells.
         Raises: OntapError with the rule's code.
         """
         with self._lock:
@@ -138,11 +158,23 @@ class Faults:
             released = self._released
         if fault is None:
             return
-        released.wait(fault.job_hang_seconds)
+        deadline = time.monotonic() + fault.job_hang_seconds
+        self._hanging.add(job.uuid)
+        while not released.is_set():
+            now = state()
+            left = deadline - time.monotonic()
+            if now == "cancelled" or (left <= 0 and now != "paused"):
+                break
+            released.wait(min(max(left, 0.0), _LOOK_SECONDS) or _LOOK_SECONDS)
+        self._hanging.discard(job.uuid)
         if fault.job_code is not None:
             error = OntapError("917536", reason=fault.job_message)
             error.code, error.message = fault.job_code, fault.job_message
             raise error
+
+    def hangs(self, job_uuid: str) -> bool:
+        """Say whether a rule keeps the job from beginning."""
+        return job_uuid in self._hanging
 
     def release(self) -> None:
         """Let hanging jobs go on, because the lab stops."""

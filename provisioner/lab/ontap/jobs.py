@@ -142,12 +142,13 @@ class Jobs:
             self._changed.notify_all()
 
     def _run(self, job_uuid: str) -> None:
-        job = self._store.find(Job, job_uuid)
-        if job is None or job.state in FINISHED:
+        job = self._take(job_uuid)
+        if job is None:
             return
-        self.set_state(job_uuid, state="running", message="running")
         try:
-            self._array.faults.before_job(job)
+            self._array.faults.before_job(job, state=lambda: self._state(job_uuid))
+            if self._state(job_uuid) in (*FINISHED, "paused"):
+                return
             self._verbs[job.verb].run(self._array, job.arguments)
         except Postponed:
             return
@@ -159,15 +160,60 @@ class Jobs:
         else:
             self._finish(job_uuid, state="success", message="success")
 
+    def _take(self, job_uuid: str) -> Job | None:
+        """Return the job as running, or None when it ended, is paused or is gone."""
+        with self._store.transaction():
+            job = self._store.find(Job, job_uuid)
+            if job is None or job.state in (*FINISHED, "paused"):
+                return None
+            self._store.save(replace(job, state="running", message="running"))
+        with self._changed:
+            self._changed.notify_all()
+        return job
+
+    def _state(self, job_uuid: str) -> str:
+        job = self._store.find(Job, job_uuid)
+        return job.state if job is not None else "cancelled"
+
+    def control(self, job: Job, action: str) -> None:
+        """Cancel, pause or resume a job that has done nothing yet.
+
+        Raises: OntapError 458762 it has ended, 458771 and 458776 it is at work,
+        458783 it is not paused.
+        """
+        with self._store.transaction():
+            current = self._store.get(Job, job.uuid)
+            if current.state in FINISHED:
+                raise OntapError("458762", target="action")
+            hangs = self._array.faults.hangs(job.uuid)
+            if action == "resume":
+                if current.state != "paused":
+                    raise OntapError("458783", target="action")
+                state = "running" if hangs else "queued"
+            else:
+                if current.state == "running" and not hangs:
+                    refusal = "458776" if action == "cancel" else "458771"
+                    raise OntapError(refusal, target="action")
+                state = "cancelled" if action == "cancel" else "paused"
+            self._store.save(replace(current, state=state, message=state))
+        if state == "cancelled":
+            self._abandon(current)
+            self._finish(job.uuid, state=state, message="cancelled by user")
+        elif state == "queued":
+            self.start(job)
+
     def _give_up(self, job: Job, error: OntapError) -> None:
         """Drop what is half-made, then let the job fail."""
+        self._abandon(job)
+        self._fail(job.uuid, error)
+
+    def _abandon(self, job: Job) -> None:
         abandon = self._verbs[job.verb].abandon
         if abandon is not None:
             try:
                 abandon(self._array, job.arguments)
             except Exception:
                 self._array.log.exception("job %s left something behind", job.uuid)
-        self._fail(job.uuid, error)
 
     def _fail(self, job_uuid: str, error: OntapError) -> None:
         self._finish(

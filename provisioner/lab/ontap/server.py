@@ -20,9 +20,14 @@ from provisioner.lab.ontap.array import Array
 from provisioner.lab.ontap.config import OntapConfig, Settings
 from provisioner.lab.ontap.dataplane.loop import attach_image, detach_image
 from provisioner.lab.ontap.dataplane.plane import CopyMethod
+from provisioner.lab.ontap.faults import Faults
 from provisioner.lab.ontap.namespace import JunctionMethod
 from provisioner.lab.ontap.records import Svm
-from provisioner.lab.ontap.tls import ensure_certificates, server_context
+from provisioner.lab.ontap.tls import (
+    Certificates,
+    ensure_certificates,
+    server_context,
+)
 
 __all__ = ["OntapConfig", "OntapLab", "Settings"]
 
@@ -69,13 +74,17 @@ class _Server(wsgi.Server):
 class _LazyTls(BuiltinSSLAdapter):
     """Shake hands when a worker first reads, so that no client holds up the others."""
 
-    def __init__(self, context: ssl.SSLContext, server_file: Path) -> None:
-        super().__init__(str(server_file), str(server_file))
-        self.context = context
+    def __init__(self, files: Certificates, faults: Faults) -> None:
+        super().__init__(str(files.server), str(files.server))
+        self.context = server_context(files.server)
+        self._expired = server_context(files.expired)
+        self._faults = faults
 
     def wrap(self, sock: socket.socket) -> tuple[ssl.SSLSocket, dict[str, Any]]:
         """Wrap the socket and do nothing on it yet."""
-        wrapped = self.context.wrap_socket(
+        is_expired = self._faults.has_expired_certificate()
+        context = self._expired if is_expired else self.context
+        wrapped = context.wrap_socket(
             sock, do_handshake_on_connect=False, server_side=True
         )
         return wrapped, {"wsgi.url_scheme": "https", "HTTPS": "on"}
@@ -122,14 +131,12 @@ class OntapLab:
         if self.config.btrfs_bytes is not None:
             attach_image(root, size_bytes=self.config.btrfs_bytes)
         self.password = self.config.password or _kept_password(root / "password")
-        self.ca_file, self._server_file = ensure_certificates(
-            root, host=self.config.host
-        )
+        self._certificates = ensure_certificates(root, host=self.config.host)
+        self.ca_file = self._certificates.authority
         self._array = Array(self.config)
 
     def _serve(self) -> None:
         assert self._array is not None
-        server_file = self._server_file
         application = Application(
             self._array, user=self.config.user, password=self.password
         )
@@ -143,7 +150,7 @@ class OntapLab:
             shutdown_timeout=5,
         )
         server.gateway = _Gateway
-        server.ssl_adapter = _LazyTls(server_context(server_file), server_file)
+        server.ssl_adapter = _LazyTls(self._certificates, self._array.faults)
         server.prepare()
         self.port = server.bind_addr[1]
         self._array.start()

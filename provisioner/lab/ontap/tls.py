@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import ssl
+from dataclasses import dataclass
 from pathlib import Path
 
 import trustme
@@ -12,15 +13,27 @@ import trustme
 NAMES = ("localhost", "127.0.0.1", "::1")
 
 
-def ensure_certificates(root: Path, *, host: str) -> tuple[Path, Path]:
-    """Return the authority's file and the server's key with certificate."""
-    ca_file, server_file = root / "ca.pem", root / "server.pem"
+@dataclass(frozen=True)
+class Certificates:
+    """Files: the authority, and keys with certificates for the server."""
+
+    authority: Path
+    server: Path
+    expired: Path
+
+
+def ensure_certificates(root: Path, *, host: str) -> Certificates:
+    """Return the files, made once; one of the certificates is out of date."""
+    files = Certificates(root / "ca.pem", root / "server.pem", root / "expired.pem")
     names = tuple(dict.fromkeys((*NAMES, host)))
-    if not (ca_file.exists() and server_file.exists()):
+    wanted = (files.authority, files.server, files.expired)
+    if not all(path.exists() for path in wanted):
         authority = trustme.CA(organization_name="Cloneyard lab")
-        write_server(authority, server_file, names=names)
-        authority.cert_pem.write_to_path(str(ca_file))
-    return ca_file, server_file
+        yesterday = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
+        write_server(authority, files.server, names=names)
+        write_server(authority, files.expired, names=names, not_after=yesterday)
+        authority.cert_pem.write_to_path(str(files.authority))
+    return files
 
 
 def write_server(

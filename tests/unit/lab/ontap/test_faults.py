@@ -9,7 +9,8 @@ import pytest
 import requests
 
 from provisioner.lab.ontap.faults import Fault, Faults
-from tests.unit.lab.ontap.conftest import Rest
+from provisioner.lab.ontap.server import OntapLab
+from tests.unit.lab.ontap.conftest import Rest, rest_to
 
 VOLUMES = "/api/storage/volumes"
 BODY = {
@@ -115,3 +116,29 @@ def test_a_bad_rule_is_refused(rest: Rest, rule: Any) -> None:
 )
 def test_a_bad_setting_is_refused(rest: Rest, change: Any) -> None:
     assert rest("PATCH", "/lab/settings", change).status_code == 400
+
+
+def test_an_expired_certificate(rest: Rest, lab: OntapLab) -> None:
+    rules = [{"expired_certificate": True, "times": 1}]
+    assert rest("PUT", "/lab/faults", {"rules": rules}).ok
+    assert rest("GET", "/api/cluster").ok  # the connection is older than the fault
+    stranger = rest_to(lab)
+    with pytest.raises(requests.exceptions.SSLError, match="expired"):
+        stranger("GET", "/api/cluster")
+    assert stranger("GET", "/api/cluster").ok
+    stranger.session.close()
+
+
+def test_the_location_names_a_volume_or_has_its_uuid(rest: Rest) -> None:
+    for setting in ("name", "uuid"):
+        rest.set(location=setting)
+        body = {
+            "name": f"by_{setting}",
+            "svm.name": "svm_dev",
+            "aggregates": [{"name": "aggr1"}],
+            "guarantee.type": "none",
+        }
+        made = rest("POST", "/api/storage/volumes", body, return_timeout=10)
+        found = rest.get("/api/storage/volumes", name=f"by_{setting}")["records"][0]
+        tail = f"/?name=by_{setting}" if setting == "name" else f"/{found['uuid']}"
+        assert made.headers["Location"] == f"/api/storage/volumes{tail}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from provisioner.lab.ontap.app import ROUTES
 from provisioner.lab.ontap.errors import ERRORS
-from provisioner.lab.ontap.server import OntapLab
+from provisioner.lab.ontap.server import OntapConfig, OntapLab
 from tests.unit.lab.ontap.conftest import Rest, rest_to
 
 EASY = settings(
@@ -126,6 +127,76 @@ def test_nonsense_is_refused(
     )
     rest("DELETE", "/lab/faults")
     check(response)
+
+
+THERE = settings(EASY, max_examples=12)
+ABOUT_ONE = [
+    route for route in ROUTES if "<" in route.path and route.method in ("GET", "PATCH")
+]
+ABOUT_ONE += [route for route in ROUTES if "<" in route.path and route.method == "POST"]
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Rest, Any]]:
+    """A lab in which every path of `ABOUT_ONE` leads to something."""
+    root = tmp_path_factory.mktemp("there")
+    config = OntapConfig(root, password="secret", more_svms=("svm_dr",))
+    with OntapLab(config) as running:
+        rest = rest_to(running)
+        volume = rest.volume("v")
+        rest.volume("d", svm={"name": "svm_dr"}, type="dp")
+        path = "/api/snapmirror/relationships"
+        ends = {"source.path": "svm_dev:v", "destination.path": "svm_dr:d"}
+        rest.done("POST", path, ends)
+        relationship = rest.get(path)["records"][0]["uuid"]
+        rest("POST", f"{path}/{relationship}/transfers", {})
+        one = f"{path}/{relationship}/transfers"
+        policy = rest.get("/api/protocols/nfs/export-policies")["records"][0]["id"]
+        first: dict[str, str] = {
+            "volume_uuid": volume,
+            "transfer_uuid": rest.get(one)["records"][0]["uuid"],
+            "id": str(policy),
+            "index": "1",
+            "snapshot": rest.snapshot(volume, "s"),
+        }
+        yield rest, first
+        rest.session.close()
+
+
+def place(rest: Rest, route: Any, first: dict[str, str]) -> str:
+    """Fill in the route's path with what is there."""
+    path = ""
+    for part in route.path.split("/")[1:]:
+        name = part.strip("<>").rpartition(":")[2]
+        if not part.startswith("<"):
+            path += f"/{part}"
+        elif name in first:
+            path += f"/{first[name]}"
+        elif path.endswith("/snapshots"):
+            path += f"/{first['snapshot']}"
+        else:
+            path += f"/{rest.get(path)['records'][0]['uuid']}"
+    return path
+
+
+@pytest.mark.parametrize("route", ABOUT_ONE, ids=lambda r: f"{r.method} {r.path}")
+@THERE
+@given(
+    body=st.dictionaries(FIELDS | st.text(max_size=5), JSON, max_size=4),
+    query=st.dictionaries(PARAMETERS, VALUES, max_size=3),
+)
+def test_nonsense_about_what_is_there_is_refused(
+    there: tuple[Rest, dict[str, str]], route: Any, body: Any, query: dict[str, str]
+) -> None:
+    rest, first = there
+    query.pop("return_timeout", None)
+    path = place(rest, route, first)
+    data = None if route.method == "GET" else json.dumps(body).encode()
+    check(
+        rest.session.request(
+            route.method, rest.url(path), data=data, params=query, timeout=10
+        )
+    )
 
 
 @EASY
