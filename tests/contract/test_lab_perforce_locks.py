@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,62 @@ def test_the_log_is_made_of_blocks(server: LabServer) -> None:
     used = r"\d+\+\d+us \d+\+\d+io 0\+0net \d+k \d+pf"
     done = rf"pid {number} completed (\d+)?\.?\d*s {used}"
     assert any(re.search(done, block) for block in blocks)
+
+
+def test_running_commands_are_shown_and_ended(server: LabServer) -> None:
+    admin = server.connect(client="ws")
+    with pytest.raises(P4Exception, match="Monitor not currently enabled"):
+        admin.run("monitor", "show")
+    admin.run("configure", "set", "monitor=1")
+    hold(server, **{"db.have": 60})
+    waiting = server.connect(client="ws")
+    with ThreadPoolExecutor(1) as pool:
+        flushing = pool.submit(waiting.run, "flush", "#0")
+        [shown] = until(
+            lambda: [c for c in admin.run("monitor", "show", "-a") if "flush" in str(c)]
+        )
+        assert (shown["user"], shown["status"], shown["args"]) == (ADMIN, "R", "#0")
+
+        admin.run("monitor", "terminate", shown["id"])
+
+        with pytest.raises(P4Exception, match="monitor terminate"):
+            flushing.result(timeout=20)
+    assert waiting.messages[0].msgid == 7500
+    assert [c["command"] for c in admin.run("monitor", "show")] == ["monitor"]
+    with pytest.raises(P4Exception, match="Invalid session identifier"):
+        admin.run("monitor", "terminate", shown["id"])
+
+
+def until(look: Callable[[], list[Any]]) -> list[Any]:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if found := look():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it never came")
+
+
+def test_an_exclusive_file_is_opened_by_one(server: LabServer, tmp_path: Path) -> None:
+    one = server.connect(client="ws")
+    two = workspace(server, tmp_path, name="two", depot="//depot")
+    two.p4.run("sync")
+    one.run("edit", "-t", "+l", "//depot/f1")
+    one.run("submit", "-d", "exclusive")
+    two.p4.run("sync")
+    one.run("edit", "//depot/f1")
+
+    said = two.p4.run("edit", "//depot/f1", "//depot/f2")
+
+    assert any("exclusive file already opened" in str(line) for line in said)
+    assert [r["depotFile"] for r in two.p4.run("opened")] == ["//depot/f2"]
+    one.run("revert", "//depot/f1")
+    assert two.p4.run("edit", "//depot/f1")[0]["action"] == "edit"
+
+
+def test_a_sync_checks_that_its_change_was_submitted(server: LabServer) -> None:
+    p4 = server.connect(client="ws")
+    with pytest.raises(P4Exception, match="Change 999 unknown"):
+        p4.run("sync", "-E", "@999")
+    assert len(p4.run("flush", "-L", "//depot/f1#0", "//depot/f2#0")) == 2
+    with pytest.raises(P4Exception, match="Usage"):
+        p4.run("flush", "-L", "//ws/f1#0")

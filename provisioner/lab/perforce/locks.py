@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -58,6 +58,8 @@ class TableLocks:
         self._root = root
         self._directory = root / "server.locks"
         self.limit_seconds: float | None = None
+        # Called while waiting; what it raises ends the wait.
+        self.while_waiting: Callable[[], None] | None = None
         self._started: float | None = None
         self.uses: dict[str, Use] = {}
 
@@ -116,6 +118,8 @@ class TableLocks:
 
     def _check_time(self) -> None:
         assert self._started is not None
+        if self.while_waiting is not None:
+            self.while_waiting()
         limit = LONGEST_SECONDS if self.limit_seconds is None else self.limit_seconds
         if time.monotonic() - self._started > limit:
             raise CommandError(6597, maxLockTime=f"{limit:g}")

@@ -122,6 +122,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6540: (554768780, '[%argc% - file(s)|File(s)] not on client.'),
     6541: (554768781, '[%argc% - file(s)|File(s)] not in label.'),
     6542: (554768782, '[%argc% - no|No] file(s) at that revision.'),
+    6552: (285219224, "** process '%id%' marked for termination **"),
     6568: (402659752, '%depotFile%%workRev% - %action% from %fromFile%%fromRev%[ using base %baseFile%][%baseRev%]'),
     6569: (352328105, '%localPath% - merging %fromFile%%fromRev% using base %baseFile%%baseRev%'),
     6591: (822417855, "Client '%client%' has pending changes. To delete the client, delete any pending changes first. An administrator may specify -f to force the delete of another user's client."),
@@ -137,6 +138,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6748: (318773852, "%depotFile%%depotRev% - can't update modified file %localPath%"),
     6827: (554769067, '[%argc% - no|No] file(s) to reconcile.'),
     6828: (335551148, '%localfile% - reconcile to %action% %depotFile%%workRev%'),
+    6851: (805378755, 'No unload depot has been defined for this server.'),
     6852: (822155972, 'Client, label, or task stream %domainName% is not owned by you.'),
     6859: (301996747, '%object% %name% unloaded.'),
     6860: (301996748, '%object% %name% reloaded.'),
@@ -177,6 +179,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7493: (285220165, 'User %user% logged in.'),
     7494: (318774598, 'User %user% ticket expires in %hours% hours %minutes% minutes.'),
     7495: (285220167, 'User %user% was authenticated by password not ticket.'),
+    7500: (807607628, "Command terminated by 'p4 monitor terminate'."),
     7578: (822418842, 'Change %change% has shelved files --  cannot submit.'),
     7579: (806428059, 'No shelved files in changelist to delete.'),
     7605: (335551925, "For server '%serverName%', configuration variable '%variableName%' set to '%variableValue%'"),
@@ -184,6 +187,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7623: (805576135, 'Your password has expired, please change your password.'),
     7634: (268443090, 'No configurables have been set.'),
     7993: (805379897, "Client of type 'readonly' cannot modify files."),
+    7998: (822157118, "Can't unload partitioned client %domainName%."),
 }
 # fmt: on
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
+import time
 
 from provisioner.lab.perforce import auth, faults
 from provisioner.lab.perforce.commands import (
@@ -15,6 +17,7 @@ from provisioner.lab.perforce.commands import (
 )
 from provisioner.lab.perforce.locks import TableLocks
 from provisioner.lab.perforce.messages import CommandError, NotInLab
+from provisioner.lab.perforce.processes import ProcessTable, Running
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.serverlog import CommandLog
 from provisioner.lab.perforce.specstore import find_spec, touch_spec
@@ -164,9 +167,41 @@ class Session:
         self._run_command(command, request)
 
     def _run_command(self, command: Command, request: Request) -> None:
-        command.run(request)
+        if self._state.configurables.number("monitor"):
+            self._run_monitored(command, request)
+        else:
+            command.run(request)
         if request.login_changed:
             self._proof = ("", "")
+
+    def _run_monitored(self, command: Command, request: Request) -> None:
+        table = ProcessTable(self._state.config.root)
+        number = threading.get_native_id()
+
+        def check() -> None:
+            if table.is_terminated(number):
+                # Once: what we say about it has to be sent too.
+                self._connection.between_writes = None
+                raise CommandError(7500)
+
+        running = Running(
+            number=number,
+            process=os.getpid(),
+            user=request.user,
+            client=request.client_name,
+            address=self._peer_address,
+            program=request.message.text("prog"),
+            command=request.command,
+            arguments=" ".join(request.message.args),
+            started=time.time(),
+        )
+        with table.listing(running):
+            self._connection.between_writes = check
+            request.locks.while_waiting = check
+            try:
+                command.run(request)
+            finally:
+                self._connection.between_writes = None
 
     # --- who is asking
 

@@ -10,7 +10,7 @@ import logging
 import select
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 log = logging.getLogger("provisioner.lab.perforce.wire")
@@ -167,6 +167,8 @@ class Connection:
         self._incoming = bytearray()
         self._parsed = 0
         self._poll = select.poll()
+        # Called now and then while much is sent; what it raises ends the sending.
+        self.between_writes: Callable[[], None] | None = None
 
     def send(self, func: str, variables: Mapping[str, Value]) -> None:
         """Queue a message; it leaves with the next flush or when the buffer is full."""
@@ -179,6 +181,8 @@ class Connection:
         self._outgoing_size += len(data)
         if self._outgoing_size >= _WRITE_BUFFER:
             self.flush()
+            if self.between_writes is not None:
+                self.between_writes()
 
     def flush(self) -> None:
         """Write everything queued.

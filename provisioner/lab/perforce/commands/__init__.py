@@ -10,6 +10,7 @@ from provisioner.lab.perforce.commands import (
     info,
     integrate,
     labels,
+    monitor,
     moving,
     opened,
     opening,
@@ -49,6 +50,7 @@ COMMANDS: dict[str, Command] = {
         resolve,
         moving,
         configure,
+        monitor,
     )
     for command in module.COMMANDS
     for name in command.names
@@ -60,7 +62,7 @@ checkpoint clone cluster copy cstat dbschema dbstat dbverify diff diff2 export
 extension failback failover fetch fix fixes grep heartbeat help ignores init
 integrated interchanges istat job jobs jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lock lockstat login2 logappend
-logparse logrotate logschema logstat logtail monitor obliterate ping populate
+logparse logrotate logschema logstat logtail obliterate ping populate
 property proxy prune pull purge push reload remote remotes renameclient
 renameuser replicate repo repos reshelve restore resubmit retype review
 reviews serverid servers sizes spec storage streamlog streamspec switch topology trait

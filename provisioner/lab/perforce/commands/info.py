@@ -53,7 +53,7 @@ def info(request: Request) -> None:
         "serverServices": "standard",
         "serverLicense": "none",
         "caseHandling": "sensitive",
-        "monitor": "disabled",
+        "monitor": "enabled" if state.configurables.number("monitor") else "disabled",
         "security": str(state.config.security_level),
         "externalAuth": "disabled",
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from provisioner.lab.perforce import filetypes, paths
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.filespec import file_sets, local_argument
 from provisioner.lab.perforce.holdings import Opened, have_in, opened_by
 from provisioner.lab.perforce.messages import CommandError
@@ -15,14 +16,36 @@ from provisioner.lab.perforce.revisions import find_head, find_revision
 from provisioner.lab.perforce.wire import Value
 
 
-def insert_opened(request: Request, items: Iterable[Opened]) -> None:
-    """Record opened files; one that is opened already keeps its record."""
-    rows = list(items)
+def insert_opened(request: Request, items: Iterable[Opened]) -> list[Opened]:
+    """Record opened files and return them; who was opened already keeps its record.
+
+    Files of type +l that are open elsewhere are told of and left out.
+    """
+    rows, refused = list(items), list[Opened]()
+    database = request.state.database
     written = {"db.working": len(rows)}
-    with request.locks.writing(written), request.state.database.writing():
-        request.state.database.execute_many(
+    with request.locks.writing(written), database.writing():
+        refused = [item for item in rows if _is_taken(database, item)]
+        rows = [item for item in rows if item not in refused]
+        database.execute_many(
             "INSERT OR IGNORE INTO opened VALUES (?,?,?,?,?,?,?,?)", iter(rows)
         )
+    for item in refused:
+        if request.is_tagged:
+            request.info(
+                f"{item.path} - can't {item.action} exclusive file already opened"
+            )
+        else:
+            request.say(6430, depotFile=item.path, action=item.action)
+    return rows
+
+
+def _is_taken(database: Database, item: Opened) -> bool:
+    """Tell if a file only one client may open is open in another one."""
+    if "l" not in filetypes.modifiers_of(item.type):
+        return False
+    query = "SELECT 1 FROM opened WHERE path=? AND client<>?"
+    return database.execute(query, item.path, item.client).fetchone() is not None
 
 
 def target_change(request: Request) -> int:
@@ -128,7 +151,7 @@ def add(request: Request) -> None:
         if place in types
     ]
     if not request.has("n"):
-        insert_opened(request, opened)
+        opened = insert_opened(request, opened)
     for item in opened:
         report_opened(request, client, item)
 
@@ -262,10 +285,10 @@ def _open_files(
     request: Request, client: Client, opened: list[Opened], *, action: str
 ) -> None:
     if not request.has("n"):
+        opened = insert_opened(request, opened)
         if not request.has("k"):
             for item in opened:
                 _prepare_file(request, client, item, action=action)
-        insert_opened(request, opened)
     for item in opened:
         report_opened(request, client, item)
 

@@ -54,7 +54,7 @@ def _reconcile(request: Request, *, is_preview: bool, default: str) -> None:
         if not found:
             request.say(6827, argc=wanted.typed)
         if not is_preview:
-            insert_opened(request, found)
+            found = insert_opened(request, found)
         for item in found:
             _report(request, client, item, is_preview=is_preview)
 

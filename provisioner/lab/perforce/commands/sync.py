@@ -67,7 +67,12 @@ def _sync(request: Request, *, keeps_files: bool) -> None:
         if configurables.number("server.locks.sync"):
             locks.enter_context(request.locks.reading({f"clients/{client.name}": 0}))
         peeks = configurables.number("db.peeking") >= 2
-        for wanted in file_sets(request, default=""):
+        sets = file_sets(request, default="")
+        if request.has("E"):
+            _check_submitted(request, sets)
+        if request.has("L") and any(s.in_client_syntax for s in sets):
+            raise CommandError(7198, usage="sync -L //depot/path#revision...")
+        for wanted in sets:
             _sync_set(request, client, wanted, keeps_files=keeps_files, peeks=peeks)
 
 
@@ -105,6 +110,21 @@ def _sync_set(
         _write_have(request, client, steps)
     else:
         _transfer(request, client, steps)
+
+
+def _check_submitted(request: Request, sets: list[FileSet]) -> None:
+    """Refuse revisions at a change that was not submitted (-E).
+
+    Raises: CommandError.
+    """
+    for point in (point for files in sets for point in (files.lower, files.upper)):
+        if point is None or point.kind != "change":
+            continue
+        row = request.state.database.execute(
+            "SELECT 1 FROM changes WHERE change=? AND status='submitted'", point.number
+        ).fetchone()
+        if row is None:
+            raise CommandError(6170, change=f"Change {point.number}")
 
 
 def _check_limits(request: Request, plan: Plan, *, limit: int) -> None:
@@ -523,20 +543,19 @@ COMMANDS = (
     Command(
         names=("sync", "update"),
         run=sync,
-        usage="sync [-f -k -n -p -q -s] [-m max] [file[revision]...]",
-        flags="fknpqs",
+        usage="sync [-E -f -k -L -n -p -q -s] [-m max] [file[revision]...]",
+        flags="EfkLnpqs",
         valued="m",
-        absent="LErN",
+        absent="rN",
         long=("parallel",),
         uses_client=True,
     ),
     Command(
         names=("flush",),
         run=flush,
-        usage="flush [-f -n -q] [-m max] [file[revision]...]",
-        flags="fnqk",
+        usage="flush [-E -f -L -n -q] [-m max] [file[revision]...]",
+        flags="EfLnqk",
         valued="m",
-        absent="LE",
         uses_client=True,
     ),
 )

@@ -1,0 +1,74 @@
+"""The commands that are running, as `p4 monitor` shows and ends them.
+
+Each is a file below `<root>/monitor`, so that every process that serves the root sees
+all of them. Files of a process that was killed are left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """One command; `number` is its thread's, `started` seconds since the epoch."""
+
+    number: int
+    process: int
+    user: str
+    client: str
+    address: str
+    program: str
+    command: str
+    arguments: str
+    started: float
+
+
+class ProcessTable:
+    """The running commands of one root."""
+
+    def __init__(self, root: Path) -> None:
+        self._directory = root / "monitor"
+
+    @contextlib.contextmanager
+    def listing(self, command: Running) -> Iterator[None]:
+        """Show a command while it runs."""
+        self._directory.mkdir(exist_ok=True)
+        path = self._path(command.number)
+        path.write_text(json.dumps(asdict(command)))
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            self._mark(command.number).unlink(missing_ok=True)
+
+    def all(self) -> list[Running]:
+        """Return what runs, by number."""
+        found = []
+        for path in self._directory.glob("*.json"):
+            # It may end, or not be written whole yet, as we look.
+            with contextlib.suppress(FileNotFoundError, ValueError):
+                command = Running(**json.loads(path.read_text()))
+                if Path(f"/proc/{command.process}").exists():
+                    found.append(command)
+        return sorted(found, key=lambda command: command.number)
+
+    def find(self, number: int) -> Running | None:
+        return next((c for c in self.all() if c.number == number), None)
+
+    def terminate(self, number: int) -> None:
+        """Ask a command to end. Safe to repeat."""
+        self._mark(number).touch()
+
+    def is_terminated(self, number: int) -> bool:
+        return self._mark(number).exists()
+
+    def _path(self, number: int) -> Path:
+        return self._directory / f"{number}.json"
+
+    def _mark(self, number: int) -> Path:
+        return self._directory / f"{number}.end"
