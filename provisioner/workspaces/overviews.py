@@ -28,6 +28,7 @@ from provisioner.workspaces.queries import (
     workspaces_of,
     workspaces_visible_to,
 )
+from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 
 TEMPLATES_OFFERED = 6
 EVENTS_SHOWN = 50
@@ -40,6 +41,7 @@ FINDING_TITLES = {
     "changed": "Changed, but not opened",
     "missing": "Missing",
     "untracked": "Untracked",
+    "unchecked": "Could not be compared",
 }
 
 
@@ -199,6 +201,12 @@ class Findings:
     title: str
     found: list[dict[str, Any]]
 
+    @property
+    def tally(self) -> str:
+        """How many there are, or that only the first of them are kept here."""
+        count = len(self.found)
+        return f"the first {count}" if count >= FINDINGS_SHOWN else str(count)
+
 
 def findings_of(found: dict[str, Any] | None) -> list[Findings]:
     """Return recorded findings in reading order, those with a known kind."""
@@ -271,7 +279,9 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
         workspace=workspace,
         last=operation_overview(operations[0]) if operations else None,
         have=_have_of(operations),
-        events=list(workspace.events.select_related("actor")[:EVENTS_SHOWN]),
+        events=list(
+            workspace.events.select_related("actor").defer("data")[:EVENTS_SHOWN]
+        ),
         commands=start_commands(workspace),
     )
 

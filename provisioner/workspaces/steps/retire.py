@@ -7,13 +7,17 @@ from typing import Any
 
 from provisioner.gateways.errors import Busy, InUse
 from provisioner.gateways.hosts import client_files, mounts, removal
+from provisioner.gateways.ontap.types import Volume
+from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.errors import StepRefused, UnsavedWork
-from provisioner.workspaces.models import Step, Workspace
+from provisioner.workspaces.models import Operation, Step, Workspace
 from provisioner.workspaces.states import record_event
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN, ignored_in
 from provisioner.workspaces.steps.run import StepRun
 
 GONE_WITHIN_SECONDS = 30.0
+
+Findings = dict[str, list[dict[str, Any]]]
 
 
 def ensure_quiet(run: StepRun) -> dict[str, Any]:
@@ -35,21 +39,14 @@ def ensure_nothing_unsaved(run: StepRun) -> dict[str, Any]:
     What was found and discarded is kept in an event, with who asked for it.
     """
     workspace = run.workspace
-    if (
-        not workspace.client_name
-        or run.perforce.find_client(workspace.client_name) is None
-    ):
+    if not workspace.client_name or _client_was_deleted_by_us(workspace):
         return {"findings": {}}
     findings = _unsaved_work(run)
-    count = sum(len(found) for found in findings.values())
-    if not count:
+    if not findings:
         return {"findings": {}}
     if not run.operation.parameters.get("discard"):
-        raise UnsavedWork(
-            f"{count:,} things in this workspace are not submitted. Submit or shelve "
-            "them elsewhere, or retire again and choose to discard them.",
-            findings=findings,
-        )
+        raise _refusal(findings)
+    count = sum(len(found) for found in findings.values())
     record_event(
         workspace,
         kind="unsaved_work_discarded",
@@ -57,49 +54,103 @@ def ensure_nothing_unsaved(run: StepRun) -> dict[str, Any]:
         actor=run.operation.requested_by,
         data=findings,
     )
-    return {"findings": findings}
+    return {"findings": _first(findings)}
 
 
-def _unsaved_work(run: StepRun) -> dict[str, Any]:
+def _refusal(findings: Findings) -> UnsavedWork:
+    """Return the refusal that says why nothing was deleted."""
+    if unchecked := findings.get("unchecked"):
+        sentence = (
+            f"The files in this workspace cannot be compared with Perforce: "
+            f"{unchecked[0]['reason']}. Have that put right, or retire again and "
+            "choose to discard what is there."
+        )
+    else:
+        count = sum(len(found) for found in findings.values())
+        sentence = (
+            f"{count:,} things in this workspace are not submitted. Submit or shelve "
+            "them elsewhere, or retire again and choose to discard them."
+        )
+    return UnsavedWork(sentence, findings=_first(findings))
+
+
+def _first(findings: Findings) -> dict[str, Any]:
+    """Return as many of each kind as a page shows."""
+    return {kind: found[:FINDINGS_SHOWN] for kind, found in findings.items()}
+
+
+def _client_was_deleted_by_us(workspace: Workspace) -> bool:
+    """Say whether a retirement came that far before: its work was settled then."""
+    return Step.objects.filter(
+        operation__workspace=workspace,
+        operation__kind=Operation.Kind.RETIRE,
+        name="client",
+        state=Step.State.DONE,
+    ).exists()
+
+
+def _unsaved_work(run: StepRun) -> Findings:
     """Return what is unsaved, by kind; kinds with nothing in them are absent."""
     workspace = run.workspace
-    changes = run.perforce.list_pending_changes(workspace.client_name)
-    findings: dict[str, list[dict[str, Any]]] = {
-        "opened": [
-            dataclasses.asdict(f)
-            for f in run.perforce.list_opened(workspace.client_name)
-        ],
-        "shelved": [dataclasses.asdict(c) for c in changes if c.is_shelved],
-    }
+    client = run.perforce.find_client(workspace.client_name)
+    findings: Findings = {}
+    if client is not None:
+        findings = _work_the_server_knows(run)
     # Nobody has worked in a workspace that never was ready, and before the flush
     # every file would look untracked.
-    if workspace.ready_at is not None and _files_are_there(run):
-        found = client_files.reconcile_as(
-            run.perforce_account,
-            client=workspace.client_name,
-            untracked=True,
-            ignore=ignored_in(workspace),
-            uid=workspace.uid,
-            gid=workspace.gid,
-        )
+    if workspace.ready_at is not None:
+        findings |= _work_in_files(run, client)
+    return {kind: found for kind, found in findings.items() if found}
+
+
+def _work_the_server_knows(run: StepRun) -> Findings:
+    client = run.workspace.client_name
+    changes = run.perforce.list_pending_changes(client)
+    return {
+        "opened": [dataclasses.asdict(f) for f in run.perforce.list_opened(client)],
+        "shelved": [dataclasses.asdict(c) for c in changes if c.is_shelved],
+    }
+
+
+def _work_in_files(run: StepRun, client: ClientSpec | None) -> Findings:
+    """Compare files with the have list; where that cannot be done, that is found."""
+    workspace = run.workspace
+    volume = _our_volume(run)
+    if volume is None:
+        return {}
+    reason = _why_not_comparable(workspace, client=client, volume=volume)
+    if reason:
+        return {"unchecked": [{"path": str(workspace.path), "reason": reason}]}
+    run.visible_root(workspace.junction_path)
+    found = client_files.reconcile_as(
+        run.perforce_account,
+        client=workspace.client_name,
+        untracked=True,
+        ignore=ignored_in(workspace),
+        uid=workspace.uid,
+        gid=workspace.gid,
+    )
+    return {
+        kind: [dataclasses.asdict(f) for f in found if f.action == action]
         for kind, action in (
             ("changed", "edit"),
             ("missing", "delete"),
             ("untracked", "add"),
-        ):
-            findings[kind] = [
-                dataclasses.asdict(f) for f in found if f.action == action
-            ]
-    return {kind: found[:FINDINGS_SHOWN] for kind, found in findings.items() if found}
+        )
+    }
 
 
-def _files_are_there(run: StepRun) -> bool:
-    """Say whether there are files to look at; wait for a mount that should be there."""
-    volume = run.ontap.find_volume(run.workspace.volume_name)
-    if volume is None or not volume.junction_path:
-        return False
-    run.visible_root(run.workspace.junction_path)
-    return True
+def _why_not_comparable(
+    workspace: Workspace, *, client: ClientSpec | None, volume: Volume
+) -> str:
+    """Return why a look at the client would not be one at the clone; "" if it is."""
+    if client is None:
+        return f"the client {workspace.client_name} is gone from Perforce"
+    if client.root.rstrip("/") != str(workspace.path):
+        return f"its client's root is {client.root}, not {workspace.path}"
+    if volume.junction_path != workspace.junction_path:
+        return f"its clone is not mounted at {workspace.junction_path}"
+    return ""
 
 
 def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
@@ -121,7 +172,9 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
     try:
         run.perforce.delete_client(workspace.client_name)
     except InUse as error:
-        raise UnsavedWork(error.sentence, findings=_unsaved_work(run)) from error
+        raise UnsavedWork(
+            error.sentence, findings=_first(_unsaved_work(run))
+        ) from error
     return {}
 
 
@@ -138,8 +191,12 @@ def _discard_opened(run: StepRun) -> None:
 
 def ensure_contents_removed(run: StepRun) -> dict[str, Any]:
     """Remove the files one by one, where the site asks for it."""
-    if not run.site.remove_contents or not _files_are_there(run):
-        return {}
+    volume = _our_volume(run)
+    is_at_its_place = (
+        volume is not None and volume.junction_path == run.workspace.junction_path
+    )
+    if not run.site.remove_contents or not is_at_its_place:
+        return {}  # what is not seen there goes away with its volume
     root = run.visible_root(run.workspace.junction_path)
 
     def show(progress: removal.RemovalProgress) -> None:
@@ -159,7 +216,7 @@ def ensure_unmounted(run: StepRun) -> dict[str, Any]:
     """Have the clone out of the SVM's namespace."""
     volume = _our_volume(run)
     if volume is not None:
-        run.ontap.unmount_volume(volume, ontap_job_started=run.remember_ontap_job)
+        run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
     return {}
 
 
@@ -168,13 +225,13 @@ def ensure_clone_deleted(run: StepRun) -> dict[str, Any]:
     volume = _our_volume(run)
     if volume is not None:
         run.ontap.delete_volume(
-            volume, force=True, ontap_job_started=run.remember_ontap_job
+            volume.uuid, force=True, ontap_job_started=run.remember_ontap_job
         )
     return {}
 
 
-def _our_volume(run: StepRun) -> str | None:
-    """Return the uuid of this workspace's clone, None where there is none (any more).
+def _our_volume(run: StepRun) -> Volume | None:
+    """Return this workspace's clone, None where there is none (any more).
 
     Only a volume with our tag and a FlexClone of our template is ever touched.
     """
@@ -191,7 +248,7 @@ def _our_volume(run: StepRun) -> str | None:
             "parent differs); nothing was deleted.",
             code="volume_is_not_ours",
         )
-    return volume.uuid
+    return volume
 
 
 def ensure_nothing_left(run: StepRun) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from provisioner.workspaces.models import Operation, Workspace
+from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 
 
 def address_of(workspace: Workspace) -> str:
@@ -44,6 +45,28 @@ def test_after_a_refusal_it_lists_what_would_be_lost(
     assert "//depot/main/src/render.cpp" in page
     assert "/mnt/w/notes.txt" in page
     assert 'name="discard"' in page
+
+
+def test_files_that_could_not_be_compared_are_said_and_can_be_discarded(
+    as_alice: Client, refused: Workspace
+) -> None:
+    found = {"unchecked": [{"path": "/mnt/w", "reason": "its client is gone"}]}
+    refused.operations.filter(state=Operation.State.REFUSED).update(findings=found)
+
+    page = as_alice.get(address_of(refused)).text
+
+    assert "Could not be compared" in page
+    assert "its client is gone" in page
+    assert 'name="discard"' in page
+
+
+def test_a_list_that_was_cut_says_so(as_alice: Client, refused: Workspace) -> None:
+    found = {"untracked": [{"path": f"/mnt/w/{n}"} for n in range(FINDINGS_SHOWN)]}
+    refused.operations.filter(state=Operation.State.REFUSED).update(findings=found)
+
+    page = as_alice.get(address_of(refused)).text
+
+    assert f"the first {FINDINGS_SHOWN}" in page
 
 
 @pytest.mark.parametrize(("sent", "discard"), [({}, False), ({"discard": "on"}, True)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 from tests.factories import UserFactory
 from tests.lab import Lab
 from tests.waiting import settle
@@ -299,6 +301,81 @@ def test_an_administrator_may_retire(
     operation = workspace_retire(by=admin, workspace=workspace)
 
     assert operation.requested_by == admin
+
+
+def test_files_are_kept_where_somebody_else_deleted_the_client(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    at_work.change_without_opening()
+    registry.perforce(workspace.site.perforce_server).delete_client(
+        workspace.client_name
+    )
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.REFUSED
+    assert "is gone from Perforce" in operation.status_message
+    assert at_work.file.read_text() == "changed in place\n"
+    assert retire(workspace, discard=True).state == Operation.State.SUCCEEDED
+    record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
+    assert list(record.data) == ["unchecked"]
+
+
+def test_files_are_kept_where_the_client_looks_elsewhere(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    at_work.change_without_opening()
+    perforce = registry.perforce(workspace.site.perforce_server)
+    client = perforce.find_client(workspace.client_name)
+    assert client is not None
+    perforce.save_client(dataclasses.replace(client, root="/somewhere/else"))
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.REFUSED
+    assert "/somewhere/else" in operation.status_message
+    assert at_work.file.read_text() == "changed in place\n"
+
+
+def test_files_are_kept_where_the_clone_is_not_mounted(workspace: Workspace) -> None:
+    ontap = registry.ontap(workspace.site)
+    ontap.unmount_volume(workspace.volume_uuid)
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.REFUSED
+    assert "is not mounted" in operation.status_message
+    assert ontap.find_volume(workspace.volume_name) is not None
+    assert workspace.state == Workspace.State.READY
+
+
+def test_what_stands_at_the_junction_of_a_clone_mounted_elsewhere_is_left_alone(
+    workspace: Workspace, lab_site: Site
+) -> None:
+    Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
+    ontap = registry.ontap(workspace.site)
+    ontap.mount_volume(workspace.volume_uuid, junction_path="/elsewhere")
+    operation = workspace_retire(by=workspace.owner, workspace=workspace, discard=True)
+    step = operation.steps.get(name="contents")
+
+    assert workflow.perform(step) == {}
+    assert (workspace.site.path_of("/elsewhere") / "src" / "file3.txt").exists()
+
+
+def test_all_unsaved_work_is_counted_and_recorded_though_a_page_shows_less(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    for number in range(FINDINGS_SHOWN + 1):
+        (at_work.root / "src" / f"note{number}.txt").write_text("mine\n")
+
+    refused = retire(workspace)
+    retire(workspace, discard=True)
+
+    assert f"{FINDINGS_SHOWN + 1} things" in refused.status_message
+    assert refused.findings is not None
+    assert len(refused.findings["untracked"]) == FINDINGS_SHOWN
+    record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
+    assert len(record.data["untracked"]) == FINDINGS_SHOWN + 1
 
 
 def test_clones_of_others_survive(workspace: Workspace) -> None:
