@@ -33,6 +33,8 @@ IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
 PEOPLE_FIRST = 10
 MACHINES_LATER = 0
+# A job that pauses keeps those with its lock waiting, unless they come before it.
+AFTER_ALL_OTHERS = -10
 
 
 def wait_before(attempts: int) -> float:
@@ -55,7 +57,10 @@ class TransientRetry(BaseRetryStrategy):
         if waited > settings.STEP_GIVE_UP_SECONDS:
             return None
         pause = dt.timedelta(seconds=wait_before(job.attempts))
-        return RetryDecision(retry_at=timezone.now() + pause)
+        return RetryDecision(
+            retry_at=timezone.now() + pause,
+            priority=None if job.lock is None else AFTER_ALL_OTHERS,
+        )
 
 
 RETRY = TransientRetry()
@@ -301,15 +306,21 @@ async def sweep_jobs(context: JobContext, timestamp: int) -> None:
 @app.periodic(cron="* * * * * */30")
 @app.task(name="sweep_steps", queue="sweeps", queueing_lock="sweep_steps")
 def sweep_steps(timestamp: int) -> None:
-    """Queue again each unsettled step whose job is gone: nothing waits for ever."""
+    """Queue again each unsettled step whose job is gone: nothing waits for ever.
+
+    One of an ended operation is settled: a retirement waits for it.
+    """
     alive = ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
-    for step in Step.objects.filter(
-        state__in=IN_FLIGHT, operation__state=Operation.State.RUNNING
-    ).select_related("operation__workspace__site", "operation__template__site"):
+    for step in Step.objects.filter(state__in=IN_FLIGHT).select_related(
+        "operation__workspace__site", "operation__template__site"
+    ):
         with transaction.atomic():
             operation = _locked(step.operation_id)
             step.refresh_from_db(fields=["state", "job_id"])
             if step.state not in IN_FLIGHT or alive.filter(pk=step.job_id).exists():
+                continue
+            if operation.state != Operation.State.RUNNING:
+                states.skip_step(step)
                 continue
             log.warning("step_without_job_queued_again", step_id=step.pk)
             defer_step(operation, step)

@@ -298,7 +298,47 @@ def test_steps_of_ended_operations_are_not_queued_again(workspace: Workspace) ->
     assert not ProcrastinateJob.objects.exists()
 
 
+def test_a_step_that_died_in_an_ended_operation_holds_up_no_retirement(
+    workspace: Workspace,
+) -> None:
+    step = steps_queued(workspace)[0]
+    states.start_step(step)
+    workspace_retire(by=workspace.owner, workspace=workspace)
+    execute("UPDATE procrastinate_jobs SET status = 'failed'")
+
+    tasks.sweep_steps(timestamp=0)
+
+    step.refresh_from_db()
+    assert step.state == Step.State.SKIPPED
+
+
 # --- limits and priorities
+
+
+def test_a_flush_that_waits_for_its_next_try_keeps_no_other_from_its_slot(
+    workspace: Workspace, owner: User, run_jobs: Callable[[], None]
+) -> None:
+    server = workspace.site.perforce_server
+    server.flush_limit = 1
+    server.save()
+    workspace_create(by=owner, template=workspace.template, request_key="other")
+    first, second = Step.objects.filter(name="flush").order_by("pk")
+    for step in (first, second):
+        tasks.defer_step(step.operation, step)
+        states.end_operation(step.operation, Operation.State.CANCELLED)
+    job = job_tried(0).evolve(lock=f"flush.{server.name}.0", priority=10)
+    decision = tasks.RETRY.get_retry_decision(exception=failure(Busy), job=job)
+    assert decision is not None
+    execute(
+        "UPDATE procrastinate_jobs SET priority = coalesce(%s, priority), "
+        "scheduled_at = now() + interval '1 hour' WHERE id = %s",
+        [decision.priority, first.job_id],
+    )
+
+    run_jobs()
+
+    second.refresh_from_db()
+    assert second.state == Step.State.SKIPPED  # its job was run
 
 
 def test_flushes_share_as_many_locks_as_the_server_allows(
