@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from provisioner.lab.ontap.array import forget
@@ -34,9 +35,20 @@ def main() -> int:
         user=arguments.user,
         password=os.environ.get("LAB_ONTAP_PASSWORD"),
         svm=arguments.svm,
+        more_svms=tuple(arguments.more_svm),
         aggregate=arguments.aggregate,
         btrfs_bytes=arguments.btrfs,
     )
+    if arguments.peer_root is not None:
+        peer = replace(
+            config,
+            root=arguments.peer_root,
+            port=arguments.peer_port,
+            cluster=f"{config.cluster}_peer",
+            svm=arguments.peer_svm,
+            more_svms=(),
+        )
+        config = replace(config, peer=peer)
     # Blocked, they wait to be taken below; a handler's flag can be set too early to
     # wake a wait without end. Threads inherit the block, so it comes first.
     stops = {signal.SIGTERM, signal.SIGINT}
@@ -54,6 +66,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--user", default="admin")
     parser.add_argument("--svm", default="svm_dev")
+    parser.add_argument("--more-svm", action="append", default=[], metavar="NAME")
+    parser.add_argument("--peer-root", type=Path, help="a second cluster, peered")
+    parser.add_argument("--peer-port", type=int, default=0)
+    parser.add_argument("--peer-svm", default="svm_dr")
     parser.add_argument("--aggregate", default="aggr1")
     parser.add_argument(
         "--btrfs", type=size, metavar="SIZE", help="mount a btrfs image (root only)"

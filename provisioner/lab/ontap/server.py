@@ -219,7 +219,7 @@ class OntapLab:
 
     def describe(self) -> dict[str, Any]:
         """Return what a client needs to know, as the ready line has it."""
-        return {
+        description: dict[str, Any] = {
             "host": self.config.host,
             "port": self.port,
             "user": self.config.user,
@@ -231,6 +231,9 @@ class OntapLab:
             "copy_method": self.copy_method,
             "junction_method": self.junction_method,
         }
+        if self.peer is not None:
+            description["peer"] = self.peer.describe()
+        return description
 
 
 def _kept_password(path: Path) -> str:
