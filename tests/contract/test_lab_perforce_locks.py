@@ -246,3 +246,26 @@ def test_a_sync_checks_that_its_change_was_submitted(server: LabServer) -> None:
     assert len(p4.run("flush", "-L", "//depot/f1#0", "//depot/f2#0")) == 2
     with pytest.raises(P4Exception, match="Usage"):
         p4.run("flush", "-L", "//ws/f1#0")
+
+
+def test_an_unloaded_client_comes_back_with_what_it_had(server: LabServer) -> None:
+    admin = server.connect(client="other")
+    with pytest.raises(P4Exception, match="No unload depot"):
+        admin.run("unload", "-c", "ws")
+    depot = admin.fetch_depot("unload")
+    depot["Type"] = "unload"
+    admin.save_depot(depot)
+
+    admin.run("unload", "-c", "ws")
+
+    assert [c["client"] for c in admin.run("clients")] == []
+    assert [c["client"] for c in admin.run("clients", "-U")] == ["ws"]
+    ws = server.connect(client="ws")
+    with pytest.raises(P4Exception, match="has been unloaded"):
+        ws.run("have")
+    with pytest.raises(P4Exception, match="has been unloaded"):
+        ws.save_client(ws.fetch_client())
+
+    admin.run("reload", "-c", "ws")
+
+    assert len(ws.run("have")) == 5

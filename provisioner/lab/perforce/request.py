@@ -16,6 +16,7 @@ from provisioner.lab.perforce.messages import (
 )
 from provisioner.lab.perforce.protections import Access
 from provisioner.lab.perforce.specs import Fields, SpecDefinition, format_form, tagged
+from provisioner.lab.perforce.specstore import find_spec
 from provisioner.lab.perforce.state import ServerState
 from provisioner.lab.perforce.wire import Connection, Message, Value
 
@@ -96,6 +97,9 @@ class Request:
         if self._client is None:
             client = self.find_client()
             if client is None:
+                name = self.client_name
+                if find_spec(self.state.database, kind="unloaded", name=name):
+                    raise CommandError(6846, domainType="Client", domain=name)
                 raise CommandError(
                     6179,
                     type="Client",

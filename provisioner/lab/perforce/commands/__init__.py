@@ -23,6 +23,7 @@ from provisioner.lab.perforce.commands import (
     streams,
     submit,
     sync,
+    unloading,
     users,
 )
 from provisioner.lab.perforce.commands.registry import Command, parse_options
@@ -51,6 +52,7 @@ COMMANDS: dict[str, Command] = {
         moving,
         configure,
         monitor,
+        unloading,
     )
     for command in module.COMMANDS
     for name in command.names
@@ -63,10 +65,10 @@ extension failback failover fetch fix fixes grep heartbeat help ignores init
 integrated interchanges istat job jobs jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lock lockstat login2 logappend
 logparse logrotate logschema logstat logtail obliterate ping populate
-property proxy prune pull purge push reload remote remotes renameclient
+property proxy prune pull purge push remote remotes renameclient
 renameuser replicate repo repos reshelve restore resubmit retype review
 reviews serverid servers sizes spec storage streamlog streamspec switch topology trait
-triggers trust typemap undo unload unlock unsubmit unzip upgrades verify zip
+triggers trust typemap undo unlock unsubmit unzip upgrades verify zip
 """
 # Commands of Perforce that the lab refuses by name.
 KNOWN_ELSEWHERE = frozenset(_ELSEWHERE.split())

@@ -98,6 +98,8 @@ def _save(request: Request) -> None:
     database = request.state.database
     _check_name(request, name)
     old = find_spec(database, kind="client", name=name)
+    if find_spec(database, kind="unloaded", name=name):
+        raise CommandError(6846, domainType="Client", domain=name)
     fields.setdefault("Owner", old.text("Owner") if old else request.user)
     fields.setdefault("SubmitOptions", client_specs.DEFAULT_SUBMIT_OPTIONS)
     fields.setdefault("LineEnd", "local")
@@ -250,7 +252,8 @@ def clients(request: Request) -> None:
     """Answer `p4 clients`."""
     limit = request.number("m", default=0)
     found = 0
-    for spec in all_specs(request.state.database, kind="client"):
+    kind = "unloaded" if request.has("U") else "client"
+    for spec in all_specs(request.state.database, kind=kind):
         if not _is_listed(request, spec):
             continue
         _list_one(request, spec)
@@ -306,9 +309,9 @@ COMMANDS = (
     Command(
         names=("clients", "workspaces"),
         run=clients,
-        usage="clients [-t] [-u user] [-e|-E filter] [-m max] [-S stream]",
-        flags="ta",
+        usage="clients [-t -U] [-u user] [-e|-E filter] [-m max] [-S stream]",
+        flags="taU",
         valued="ueEmS",
-        absent="Us",
+        absent="s",
     ),
 )

@@ -17,7 +17,7 @@ from provisioner.lab.perforce.commands.opening import (
     target_change,
 )
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.commands.sync import send_file
+from provisioner.lab.perforce.commands.sending import send_file
 from provisioner.lab.perforce.filespec import FileSet, parse_file_argument
 from provisioner.lab.perforce.holdings import Opened, find_have, opened_by
 from provisioner.lab.perforce.integrations import Resolve, last_taken, put_resolves

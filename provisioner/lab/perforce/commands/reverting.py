@@ -6,7 +6,7 @@ from provisioner.lab.perforce import filetypes, paths
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.opening import target_change, wanted_type
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.commands.sync import send_file
+from provisioner.lab.perforce.commands.sending import send_file
 from provisioner.lab.perforce.filespec import file_sets
 from provisioner.lab.perforce.holdings import Opened, opened_by
 from provisioner.lab.perforce.integrations import drop_resolves, resolves_of

@@ -74,8 +74,10 @@ def _save_depot(request: Request) -> None:
     assert isinstance(name, str)
     if not name:
         raise refused("depot", "Missing required field 'Depot'.")
-    if fields.get("Type", "local") not in ("local", "stream"):
-        raise refused("depot", "Only local and stream depots are part of the lab.")
+    if fields.get("Type", "local") not in ("local", "stream", "unload"):
+        raise refused(
+            "depot", "Only local, stream and unload depots are part of the lab."
+        )
     for kind in ("client", "label"):
         if find_spec(request.state.database, kind=kind, name=name):
             raise refused("depot", f"{name} is already the name of a {kind}.")

@@ -6,18 +6,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from provisioner.lab.perforce import filetypes
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.commands.sending import send_file
+from provisioner.lab.perforce.commands.syncplan import Plan, Step
 from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.holdings import (
-    Have,
-    Opened,
     find_have,
-    have_in,
-    opened_by,
 )
 from provisioner.lab.perforce.integrations import (
     Resolve,
@@ -26,19 +23,8 @@ from provisioner.lab.perforce.integrations import (
 )
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import Revision, find_revision, revisions_at
+from provisioner.lab.perforce.revisions import find_revision
 from provisioner.lab.perforce.wire import Value
-
-
-class Step(NamedTuple):
-    """What happens to one file. `revision` is the new one, None for a deletion."""
-
-    action: str
-    path: str
-    client_path: str
-    number: int
-    revision: Revision | None
-
 
 # Tagged action -> message of the untagged line.
 _LINES = {
@@ -167,142 +153,6 @@ def _say_why_nothing(request: Request, plan: Plan, wanted: FileSet) -> None:
         request.say(6511, argc=wanted.typed)
     else:
         request.say(wanted.nothing_found, argc=wanted.typed)
-
-
-class Plan:
-    """What a sync of one file argument has to do; nothing is done yet."""
-
-    def __init__(self, request: Request, client: Client, wanted: FileSet) -> None:
-        self._client = client
-        self._wanted = wanted
-        database = request.state.database
-        self.opened: list[Opened] = []
-        # Opened files that somebody else changed: a person has to resolve them.
-        self.merges: list[Resolve] = []
-        self.outside_view = False
-        revisions = revisions_at(database, wanted, maps_itself=True)
-        # There is something to be up to date with, were it only a deletion.
-        self.found = wanted.upper.kind == "none"
-        targets = self._targets(revisions)
-        haves = {
-            have.path: have for have in have_in(database, wanted, client=client.name)
-        }
-        if not wanted.is_whole_client:
-            # A file of the set may be had at a place outside of it.
-            for path in targets.keys() - haves.keys():
-                have = find_have(database, client=client.name, path=path)
-                if have is not None:
-                    haves[path] = have
-        self.has_any = bool(haves)
-        self.scanned = len(revisions) + len(haves)
-        busy = opened_by(database, client=client.name)
-        self._deleted: list[Step] = []
-        self._changed: list[Step] = []
-        for path in self._gone(revisions, targets, haves):
-            if path in busy:
-                self.opened.append(busy[path])
-            elif not request.has("p"):
-                self._delete(haves[path])
-        self._bring(targets, haves, busy, force=request.has("f"))
-        # Deletions come first: a directory may take the place of a file.
-        self.steps = self._deleted + self._changed
-
-    def _delete(self, have: Have) -> None:
-        self._deleted.append(
-            Step("deleted", have.path, have.client_path, have.revision, None)
-        )
-
-    def _bring(
-        self,
-        targets: dict[str, tuple[Revision, str]],
-        haves: dict[str, Have],
-        busy: dict[str, Opened],
-        *,
-        force: bool,
-    ) -> None:
-        """Plan what brings each target to the client."""
-        append = self._changed.append
-        for path, (revision, place) in targets.items():
-            have = haves.get(path)
-            if have is None or have[1] != place:
-                action = "added"
-            elif have[2] != revision[1]:
-                action = "updated"
-            elif force:
-                action = "refreshed"
-            else:
-                continue
-            if path in busy:
-                if action == "updated":
-                    self.opened.append(busy[path])
-                    self._take_over(busy[path], revision)
-                continue
-            if have is not None and action == "added":
-                self._delete(have)
-            append(Step(action, path, place, revision[1], revision))
-
-    def _take_over(self, opened: Opened, revision: Revision) -> None:
-        """Plan to bring a newer revision together with what is being edited."""
-        if opened.action in ("edit", "integrate") and (
-            revision.revision > opened.revision
-        ):
-            self.merges.append(
-                Resolve(
-                    client=opened.client,
-                    path=opened.path,
-                    other=opened.path,
-                    start=opened.revision,
-                    end=revision.revision,
-                    base=opened.path,
-                    base_revision=opened.revision,
-                    how="",
-                )
-            )
-
-    def _targets(self, revisions: list[Revision]) -> dict[str, tuple[Revision, str]]:
-        """Return the files the client shall have, each with its place."""
-        targets: dict[str, tuple[Revision, str]] = {}
-        to_client = self._client.view.to_client
-        for revision in revisions:
-            place = to_client(revision.path)
-            if place is None:
-                self.outside_view = True
-                continue
-            self.found = True
-            if not revision.is_deleted:
-                targets[revision.path] = (revision, place)
-        if self._client.view.has_overlays:
-            targets = self._without_overlaid(targets)
-        return targets
-
-    def _without_overlaid(
-        self, targets: dict[str, tuple[Revision, str]]
-    ) -> dict[str, tuple[Revision, str]]:
-        """Return targets with one file for each place: that of the later line."""
-        precedence = self._client.view.precedence
-        winners: dict[str, str] = {}
-        for path, (_, place) in targets.items():
-            rival = winners.get(place)
-            if rival is None or precedence(path) > precedence(rival):
-                winners[place] = path
-        kept = set(winners.values())
-        return {path: target for path, target in targets.items() if path in kept}
-
-    def _gone(
-        self,
-        revisions: list[Revision],
-        targets: dict[str, tuple[Revision, str]],
-        haves: dict[str, Have],
-    ) -> Iterable[str]:
-        """Return the files had that the client shall not have any more."""
-        if self._wanted.lower is None:
-            return [path for path in haves if path not in targets]
-        # Of a range only the files that changed in it are looked at.
-        return [
-            revision.path
-            for revision in revisions
-            if revision.is_deleted and revision.path in haves
-        ]
 
 
 def _record(client: Client, step: Step) -> dict[str, Value]:
@@ -462,41 +312,6 @@ def _delete_file(request: Request, client: Client, step: Step, index: int) -> No
     if "rmdir" in client.options:
         variables["rmdir"] = "preserveCWD"
     request.send("client-DeleteFile", variables)
-
-
-def send_file(
-    request: Request,
-    client: Client,
-    revision: Revision,
-    *,
-    local: str,
-    confirm: dict[str, Value],
-    clobber: bool = False,
-    writable: bool = False,
-) -> None:
-    """Send one file's content; the client answers `done` or `declined`."""
-    variables: dict[str, Value] = {
-        "path": local,
-        "type": filetypes.wire_code(revision.type, line_end=client.line_end),
-        "handle": "sync",
-    }
-    if writable or client.perms(revision.type) == "rw":
-        variables["perms"] = "rw"
-    if "modtime" in client.options or "m" in filetypes.modifiers_of(revision.type):
-        variables["time"] = revision.modified
-    if client.keeps_writable(revision.type) and not clobber:
-        variables["noclobber"] = ""
-    if filetypes.base_of(revision.type) != "symlink":
-        variables["digest"] = revision.digest
-        variables["fileSize"] = revision.size
-    request.send("client-OpenFile", variables)
-    for data in request.state.content.chunks(revision.digest):
-        request.send("client-WriteFile", {"handle": "sync", "data": data})
-    request.send("client-CloseFile", {"handle": "sync", "commit": ""})
-    request.send(
-        "client-Ack",
-        {"handle": "sync", "confirm": "done", "decline": "declined", **confirm},
-    )
 
 
 def _unmodified(request: Request, client: Client, steps: list[Step]) -> list[Step]:
