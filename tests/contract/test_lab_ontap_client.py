@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +16,13 @@ from netapp_ontap.resources import (
     ExportRule,
     IpInterface,
     Job,
+    SnapmirrorPolicy,
+    SnapmirrorRelationship,
+    SnapmirrorTransfer,
     Snapshot,
     SnapshotPolicy,
     Svm,
+    SvmPeer,
     Volume,
 )
 
@@ -27,7 +32,7 @@ from provisioner.lab.ontap.server import OntapConfig, OntapLab
 @pytest.fixture(scope="module")
 def client_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OntapLab]:
     root = tmp_path_factory.mktemp("client-lab")
-    with OntapLab(OntapConfig(root, password="secret")) as lab:
+    with OntapLab(OntapConfig(root, password="secret", more_svms=("svm_dr",))) as lab:
         yield lab
 
 
@@ -57,7 +62,7 @@ def client(client_lab: OntapLab) -> Iterator[HostConnection]:
 def make_volume(name: str, **fields: object) -> Volume:
     volume = Volume(
         name=name,
-        svm={"name": "svm_dev"},
+        svm=fields.pop("svm", {"name": "svm_dev"}),
         aggregates=[{"name": "aggr1"}],
         guarantee={"type": "none"},
         **fields,
@@ -69,7 +74,8 @@ def make_volume(name: str, **fields: object) -> Volume:
 def make_clone(name: str, parent: str, **fields: object) -> Volume:
     clone = {"is_flexclone": True, "parent_volume": {"name": parent}}
     clone.update(fields.pop("clone", {}))  # type: ignore[call-overload]
-    volume = Volume(name=name, svm={"name": "svm_dev"}, clone=clone, **fields)
+    svm = fields.pop("svm", {"name": "svm_dev"})
+    volume = Volume(name=name, svm=svm, clone=clone, **fields)
     volume.post(poll=True)
     return volume
 
@@ -271,3 +277,78 @@ def test_wrong_password(client_lab: OntapLab) -> None:
     stranger.session.close()
     assert raised.value.status_code == 401
     assert Path(client_lab.ca_file).exists()
+
+
+def test_snapmirror(client_lab: OntapLab) -> None:
+    template = make_volume("t", nas={"path": "/t"})
+    (client_lab.mount_root / "t" / "file").write_text("x")
+    Snapshot(template.uuid, name="s").post(poll=True)
+    make_volume("dst", svm={"name": "svm_dr"}, type="dp")
+    (peer,) = SvmPeer.get_collection(**{"svm.name": "svm_dr"}, fields="peer,state")
+    assert (peer.peer.svm.name, peer.state) == ("svm_dev", "peered")
+    assert SnapmirrorPolicy.find(name="MirrorAllSnapshots").type == "async"
+    policy = SnapmirrorPolicy(
+        name="keep", type="async", retention=[{"label": "fc", "count": 3}]
+    )
+    policy.post(poll=True)
+    policy.get()
+    assert policy.retention[0].count == "3"
+    relationship = SnapmirrorRelationship(
+        source={"path": "svm_dev:t"},
+        destination={"path": "svm_dr:dst"},
+        policy={"name": "MirrorAllSnapshots"},
+    )
+    relationship.post(poll=True)
+    relationship.state = "snapmirrored"
+    relationship.patch(poll=True)
+    wait_until_mirrored(relationship)
+    Snapshot(template.uuid, name="s2").post(poll=True)
+    SnapmirrorTransfer(relationship.uuid, source_snapshot="s2").post()
+    wait_until_mirrored(relationship)
+    transfers = list(SnapmirrorTransfer.get_collection(relationship.uuid, fields="*"))
+    assert [transfer.state for transfer in transfers] == ["success", "success"]
+    assert relationship.exported_snapshot == "s2"
+    clone = make_clone(
+        "c", "dst", svm={"name": "svm_dr"}, clone={"parent_snapshot": {"name": "s"}}
+    )
+    clone.delete(poll=True, force=True)
+    (known,) = SnapmirrorRelationship.get_collection(
+        list_destinations_only=True, **{"source.path": "svm_dev:t"}
+    )
+    assert known.uuid == relationship.uuid
+    for state in ("paused", "broken_off"):
+        relationship.state = state
+        relationship.patch(poll=True)
+    relationship.get()
+    assert relationship.state == "broken_off"
+    relationship.delete(poll=True)
+    policy.delete(poll=True)
+    assert SnapmirrorRelationship.find(**{"destination.path": "svm_dr:dst"}) is None
+
+
+def wait_until_mirrored(relationship: SnapmirrorRelationship) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        relationship.get()
+        if relationship.transfer.state == "success":
+            assert relationship.state == "snapmirrored"
+            return
+        time.sleep(0.05)
+    raise AssertionError("the transfer has no end")
+
+
+@pytest.mark.filterwarnings("ignore:`Number` field should not be")
+def test_efficiency(client_lab: OntapLab) -> None:
+    volume = make_volume("v", nas={"path": "/v"})
+    for name in ("a", "b"):
+        (client_lab.mount_root / "v" / name).write_bytes(b"x" * 65536)
+    volume.efficiency = {"dedupe": "background", "scanner": {"state": "active"}}
+    volume.patch(poll=True)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        volume.get(fields="efficiency")
+        if volume.efficiency.op_state == "idle":
+            break
+        time.sleep(0.05)
+    assert volume.efficiency.space_savings.dedupe == 65536
+    assert volume.efficiency.state == "enabled"
