@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from typing import Any
 
 from provisioner.gateways.errors import Busy, InUse
@@ -116,7 +117,7 @@ def _work_in_files(run: StepRun, client: ClientSpec | None) -> Findings:
     """Compare files with the have list; where that cannot be done, that is found."""
     workspace = run.workspace
     volume = _our_volume(run)
-    if volume is None:
+    if volume is None and not os.path.lexists(workspace.path):
         return {}
     reason = _why_not_comparable(workspace, client=client, volume=volume)
     if reason:
@@ -141,13 +142,15 @@ def _work_in_files(run: StepRun, client: ClientSpec | None) -> Findings:
 
 
 def _why_not_comparable(
-    workspace: Workspace, *, client: ClientSpec | None, volume: Volume
+    workspace: Workspace, *, client: ClientSpec | None, volume: Volume | None
 ) -> str:
     """Return why a look at the client would not be one at the clone; "" if it is."""
     if client is None:
         return f"the client {workspace.client_name} is gone from Perforce"
     if client.root.rstrip("/") != str(workspace.path):
         return f"its client's root is {client.root}, not {workspace.path}"
+    if volume is None:
+        return f"{workspace.volume_name} is not on the SVM {workspace.site.svm}"
     if volume.junction_path != workspace.junction_path:
         return f"its clone is not mounted at {workspace.junction_path}"
     return ""

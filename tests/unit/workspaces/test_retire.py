@@ -349,6 +349,21 @@ def test_files_are_kept_where_the_clone_is_not_mounted(workspace: Workspace) -> 
     assert workspace.state == Workspace.State.READY
 
 
+def test_files_are_kept_where_their_clone_is_not_on_the_svm_of_the_site(
+    workspace: Workspace,
+) -> None:
+    registry.ontap(workspace.site).delete_volume(workspace.volume_uuid, force=True)
+    workspace.path.mkdir()
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.REFUSED
+    assert "is not on the SVM" in operation.status_message
+    perforce = registry.perforce(workspace.site.perforce_server)
+    assert perforce.find_client(workspace.client_name) is not None
+    workspace.path.rmdir()
+
+
 def test_what_stands_at_the_junction_of_a_clone_mounted_elsewhere_is_left_alone(
     workspace: Workspace, lab_site: Site
 ) -> None:
