@@ -101,6 +101,7 @@ def workspace_create(
             name=name,
             purpose=purpose,
             snapshot=snapshot,
+            wants_reconcile=wants_reconcile,
             key=request_key,
         )
         if earlier is not None:
@@ -166,13 +167,15 @@ def _same_request(
     name: str,
     purpose: str,
     snapshot: Snapshot | None,
+    wants_reconcile: bool,
     key: str,
 ) -> Workspace | None:
     """Return the workspace that an earlier, identical request made, or None.
 
     Identical is: the same key; or, where neither a key nor a name tells two requests
-    of a person apart (a second click), the same template while the first is still
-    being made. Machines ask for many alike, so build-only requests need a key.
+    of a person apart (a second click), the same template, snapshot and comparison
+    while the first is still being made. Machines ask for many alike, so build-only
+    requests need a key.
     """
     mine = Workspace.objects.select_related("site", "template").filter(owner=by)
     if key:
@@ -192,7 +195,9 @@ def _same_request(
         return None
     return mine.filter(
         template=template,
+        snapshot=snapshot or default_snapshot(template),
         purpose=purpose,
+        wants_reconcile=wants_reconcile,
         state=Workspace.State.PROVISIONING,
         request_key="",
     ).first()

@@ -167,6 +167,30 @@ def test_machines_get_as_many_build_clones_as_they_ask_for(
     assert len(made) == 3
 
 
+def test_a_request_for_another_snapshot_is_not_the_same(
+    alice: User, snapshot: Snapshot
+) -> None:
+    newer = SnapshotFactory(template=snapshot.template, change=200)
+
+    first = workspace_create(by=alice, template=snapshot.template)
+    other = workspace_create(by=alice, template=snapshot.template, snapshot=snapshot)
+    again = workspace_create(by=alice, template=snapshot.template, snapshot=newer)
+
+    assert first.snapshot == newer
+    assert other.snapshot == snapshot
+    assert again == first
+
+
+def test_a_request_that_wants_a_reconcile_is_not_the_same(
+    alice: User, snapshot: Snapshot
+) -> None:
+    first = workspace_create(by=alice, template=snapshot.template)
+    other = workspace_create(by=alice, template=snapshot.template, wants_reconcile=True)
+
+    assert other != first
+    assert other.wants_reconcile
+
+
 def test_the_same_key_is_the_same_request(alice: User, snapshot: Snapshot) -> None:
     first = workspace_create(by=alice, template=snapshot.template, request_key="k")
     again = workspace_create(by=alice, template=snapshot.template, request_key="k")
