@@ -66,9 +66,18 @@ def test_everybody_sees_how_it_is_defined_and_pinned(
     page = as_carol.get(address_of(template)).text
     assert "//depot/main/... //template/..." in page
     assert "make all" in page
-    assert "CC=clang" in page
     assert snapshot.have_digest in page
     assert "a and A differ in case only." in page
+
+
+def test_values_of_the_environment_are_for_administrators(
+    as_carol: Client, as_admin: Client, template: Template
+) -> None:
+    Template.objects.update(build_environment={"UPLOAD_TOKEN": "hunter2"})
+    page = as_carol.get(address_of(template)).text
+    assert "UPLOAD_TOKEN" in page
+    assert "hunter2" not in page
+    assert "UPLOAD_TOKEN=hunter2" in as_admin.get(address_of(template)).text
 
 
 def test_only_administrators_are_offered_to_change_it(
