@@ -56,6 +56,9 @@ def _duration(seconds: float) -> str:
 
 
 def _view(array: Array, row: Relationship) -> Flat:
+    with array.store.transaction():  # a transfer ends in one, too
+        row = array.store.find(Relationship, row.uuid) or row
+        transfer = array.store.find(Transfer, row.transfer_uuid)
     policy = array.store.get(SnapmirrorPolicy, row.policy_uuid)
     reasons = None
     if row.unhealthy_reason:
@@ -92,7 +95,7 @@ def _view(array: Array, row: Relationship) -> Flat:
         "lag_time": row.exported_time and _lag(row.exported_time),
         "last_transfer_type": row.last_transfer_type,
         "total_transfer_bytes": row.total_transfer_bytes,
-        "transfer": lambda: _latest(array, row),
+        "transfer": _latest(transfer),
     }
 
 
@@ -101,8 +104,7 @@ def _lag(exported_time: str) -> str:
     return _duration((datetime.now(UTC) - then).total_seconds())
 
 
-def _latest(array: Array, row: Relationship) -> object:
-    transfer = array.store.find(Transfer, row.transfer_uuid)
+def _latest(transfer: Transfer | None) -> object:
     if transfer is None:
         return None
     view: dict[str, object] = {
