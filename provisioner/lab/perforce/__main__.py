@@ -41,6 +41,8 @@ def main() -> int:
     )
     parser.add_argument("-v", dest="verbose", action="append", default=[])
     parser.add_argument("--admin-user", default="cloneyard")
+    parser.add_argument("-C1", dest="ignores_case", action="store_true")
+    parser.add_argument("--unicode", action="store_true")
     parser.add_argument("--security", type=int, default=2, choices=range(4))
     options = parser.parse_args()
     host, _, port = options.port.rpartition(":")
@@ -51,6 +53,8 @@ def main() -> int:
         admin_user=options.admin_user,
         admin_password=os.environ.get("LAB_P4PASSWD", PerforceConfig.admin_password),
         security_level=options.security,
+        ignores_case=options.ignores_case,
+        is_unicode=options.unicode,
         configurables={
             name: value
             for name, _, value in (text.partition("=") for text in options.verbose)

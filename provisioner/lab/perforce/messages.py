@@ -149,6 +149,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7038: (805378942, 'Client storage type cannot be changed after client is created.'),
     7102: (805379006, "Can't change client type when files are open!"),
     7189: (807672853, 'Perforce password (P4PASSWD) invalid or unset.'),
+    7190: (807672854, 'Unicode server permits only unicode enabled clients.'),
     7192: (824253464, 'Operation: %command%'),
     7194: (805379098, "Unknown command.  Try 'p4 help' for info."),
     7197: (807541789, 'Client side operation(s) failed.  Command aborted.'),

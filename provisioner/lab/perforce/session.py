@@ -135,6 +135,8 @@ class Session:
                 "server2": SERVER_LEVEL,
                 "xfiles": 7,
                 "security": self._state.config.security_level,
+                **({"nocase": ""} if self._state.config.ignores_case else {}),
+                **({"unicode": ""} if self._state.config.is_unicode else {}),
             },
         )
 
@@ -152,6 +154,8 @@ class Session:
             raise CommandError(7194)
         request.options, request.args = parse_options(command, request.message.args)
         rule.refuse()
+        if self._state.config.is_unicode and "unicode" not in request.message:
+            raise CommandError(7190)
         if not command.is_open:
             self._authenticate(request)
         limit = self._state.limit(request.user, "MaxLockTime")

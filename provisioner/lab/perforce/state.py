@@ -40,6 +40,9 @@ class PerforceConfig:
     admin_password: str = "lab-perforce-admin"  # noqa: S105 - a lab's default
     security_level: int = 2
     auto_create_users: bool = True
+    # Both are announced to clients; names are compared as they are all the same.
+    ignores_case: bool = False
+    is_unicode: bool = False
     ticket_lifetime_seconds: float = 43_200.0
     client_access_granularity_seconds: int = 300
     peer_timeout_seconds: float = 600.0

@@ -180,6 +180,15 @@ def _is_in(sets: list[FileSet], path: str) -> bool:
     return any(files.has_depot_path(path) for files in sets)
 
 
+# What a file took from another one is not shelved with it.
+_PLAIN = {
+    "move/add": "add",
+    "move/delete": "delete",
+    "branch": "add",
+    "integrate": "edit",
+}
+
+
 def unshelve(request: Request) -> None:
     """Answer `p4 unshelve`: open the files of a shelf with its content."""
     client = request.get_client()
@@ -192,7 +201,8 @@ def unshelve(request: Request) -> None:
     change = target_change(request)
     busy = opened_by(request.state.database, client=client.name)
     opened = []
-    for item in shelf:
+    for shelved in shelf:
+        item = shelved._replace(action=_PLAIN.get(shelved.action, shelved.action))
         place = client.view.to_client(item.path)
         if place is None:
             request.say(6511, argc=item.path)
