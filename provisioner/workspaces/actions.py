@@ -20,6 +20,7 @@ from provisioner.gateways.perforce.specs import (
     SpecRefused,
     check_client_options,
     check_line_end,
+    check_stream,
     check_submit_options,
     check_view,
 )
@@ -392,6 +393,8 @@ def _check_template(template: Template) -> None:
     try:
         if template.view_lines:
             check_view(template.view_lines)
+        else:
+            check_stream(template.stream)
         check_client_options(template.client_options)
         check_submit_options(template.submit_options)
         check_line_end(template.line_end)

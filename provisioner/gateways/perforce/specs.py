@@ -51,6 +51,7 @@ _OPTIONS_REFUSED = {
 _WILDCARD = re.compile(r"\.\.\.|\*|%%[0-9]")
 _NOT_IN_ONE_LINE = re.compile(r'[\x00-\x1f\x7f#"]')  # a form takes # for a comment
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_STREAM = re.compile(r"//[^/\x00-\x20\x7f]+(?:/[^/\x00-\x20\x7f]+)+")
 _WORD = re.compile(r'([-+&]?)"([^"]*)"(?=[ \t]|$)|([^ \t"]+)(?=[ \t]|$)')
 
 
@@ -200,6 +201,19 @@ def check_view(lines: tuple[str, ...]) -> None:
         _check_wildcards(line)
         _check_depot_name(line)
     _check_one_client(parsed)
+
+
+def check_stream(stream: str) -> None:
+    """Refuse what is not the path of one stream.
+
+    Raises: SpecRefused.
+    """
+    is_plain = not re.search(r'[@#"]', stream) and not _WILDCARD.search(stream)
+    if not _STREAM.fullmatch(stream) or not is_plain:
+        raise SpecRefused(
+            "stream_syntax",
+            f"{stream!r} is not the path of a stream; write it like //depot/main.",
+        )
 
 
 def check_client_options(options: str) -> None:

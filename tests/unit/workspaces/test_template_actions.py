@@ -110,6 +110,10 @@ INVALID = [
     ({"view": "//depot/main/...@7 //any/..."}, "revision"),
     ({"view": "", "stream": ""}, "view lines or a stream"),
     ({"view": VIEW, "stream": "//s/main"}, "view lines or a stream"),
+    ({"view": "", "stream": "//s/main#head"}, "is not the path of a stream"),
+    ({"view": "", "stream": "//s/main\nView:"}, "is not the path of a stream"),
+    ({"view": "", "stream": "//s/..."}, "is not the path of a stream"),
+    ({"view": "", "stream": "main"}, "is not the path of a stream"),
     ({"view": VIEW, "client_options": "noallwrite"}, "either noclobber or clobber"),
     (
         {
