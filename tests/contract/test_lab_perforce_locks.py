@@ -269,3 +269,12 @@ def test_an_unloaded_client_comes_back_with_what_it_had(server: LabServer) -> No
     admin.run("reload", "-c", "ws")
 
     assert len(ws.run("have")) == 5
+
+
+def test_a_number_beyond_all_is_refused_and_the_next_command_served(
+    server: LabServer,
+) -> None:
+    p4 = server.connect(client="ws")
+    with pytest.raises(P4Exception, match="larger than the lab can keep"):
+        p4.run("files", "//depot/...@99999999999999999999")
+    assert len(p4.run("files", "//depot/...")) == 5

@@ -86,7 +86,10 @@ def _restore(config: PerforceConfig, checkpoint: Path) -> int:
 
 
 def _configure_log(path: Path | None, *, is_verbose: bool) -> None:
-    handler = logging.FileHandler(path) if path else logging.StreamHandler(sys.stderr)
+    # Names that are not UTF-8 are logged as the bytes they came as.
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    if path:
+        handler = logging.FileHandler(path, encoding="utf-8", errors="surrogateescape")
     handler.setFormatter(BlockFormatter("%(message)s"))
     logging.basicConfig(
         handlers=[handler], level=logging.DEBUG if is_verbose else logging.INFO

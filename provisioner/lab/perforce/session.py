@@ -106,6 +106,8 @@ class Session:
             request.say_freely(7194, f"{error} is not part of the lab.")
         except UnicodeEncodeError:
             request.say_freely(7198, "Names must be UTF-8 in the lab.")
+        except OverflowError:
+            request.say_freely(7198, "A number is larger than the lab can keep.")
         except sqlite3.OperationalError as error:
             log.exception("the database refused")
             request.say(7192, command=f"{typed}: {error}")
