@@ -229,10 +229,15 @@ class WorkspaceOverview:
 
     @property
     def refused(self) -> Operation | None:
-        """The retirement that found unsaved work, while it is the last word."""
-        if self.last is None or self.last.operation.state != Operation.State.REFUSED:
+        """The retirement that stopped before it deleted, while it is the last word."""
+        if self.last is None:
             return None
-        return self.last.operation
+        operation = self.last.operation
+        is_ready = self.workspace.state == Workspace.State.READY
+        has_stopped = operation.state == Operation.State.REFUSED or (
+            is_ready and operation.state == Operation.State.FAILED
+        )
+        return operation if has_stopped else None
 
     @property
     def unsaved(self) -> list[Findings]:

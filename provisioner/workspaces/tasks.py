@@ -210,10 +210,21 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
 
 
 def _state_after_failure(workspace: Workspace, is_refused: bool) -> Workspace.State:
-    """A retirement that was refused leaves a usable workspace usable."""
-    if is_refused and workspace.ready_at is not None:
+    """A retirement that was refused, or only looked, leaves a usable workspace so."""
+    is_untouched = is_refused or not _has_begun_to_delete(workspace)
+    if is_untouched and workspace.ready_at is not None:
         return Workspace.State.READY
     return Workspace.State.FAILED
+
+
+def _has_begun_to_delete(workspace: Workspace) -> bool:
+    """Say whether any retirement came as far as the first step that deletes."""
+    return Step.objects.filter(
+        operation__workspace=workspace,
+        operation__kind=Operation.Kind.RETIRE,
+        name="client",
+        attempt__gt=0,
+    ).exists()
 
 
 def advance(operation: Operation, *, job: Job | None = None) -> Step | None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.web.http import digest
 from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Snapshot, Step, Workspace
+from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
 from tests.unit.web.conftest import browser_of
 
 HTMX = {"HX-Request": "true"}
@@ -138,6 +138,20 @@ def test_a_failed_one_says_why_and_offers_to_retry(
     assert f'action="/workspaces/{failed.pk}/retry/"' in page
     assert "Not begun" in page
     assert "hx-trigger" not in page
+
+
+def test_a_retirement_that_failed_before_it_deleted_says_why(
+    as_alice: Client, refused: Workspace
+) -> None:
+    refused.operations.filter(state=Operation.State.REFUSED).update(
+        state=Operation.State.FAILED,
+        findings=None,
+        status_message="The Perforce server cannot be reached.",
+    )
+    page = as_alice.get(address_of(refused)).text
+    assert "It was not retired" in page
+    assert "The Perforce server cannot be reached." in page
+    assert "What was found" not in page
 
 
 def test_a_refused_retirement_shows_what_it_found(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.demo import depot
@@ -213,6 +214,21 @@ def test_a_failed_retirement_is_told_and_can_be_tried_again(
 
     assert workspace.state == Workspace.State.RETIRED
     assert left_behind(workspace) == []
+
+
+def test_a_retirement_that_fails_before_it_deletes_leaves_the_workspace_ready(
+    workspace: Workspace, lab: Lab, settings: Settings
+) -> None:
+    settings.STEP_GIVE_UP_SECONDS = 0
+    lab.break_perforce({"command": "clients", "drop": "before"})
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.FAILED
+    assert workspace.state == Workspace.State.READY
+    assert workspace.status_code == "perforce_unreachable"
+    lab.break_perforce()
+    assert retire(workspace).state == Operation.State.SUCCEEDED
 
 
 def test_contents_are_removed_first_where_the_site_asks(
