@@ -28,9 +28,16 @@ from provisioner.lab.ontap.faults import Faults
 from provisioner.lab.ontap.housekeeping import Housekeeping
 from provisioner.lab.ontap.jobs import Jobs, now_text
 from provisioner.lab.ontap.namespace import choose_namespace
-from provisioner.lab.ontap.operations import snapmirror_policies
+from provisioner.lab.ontap.operations import snapmirror_policies, snapshots
 from provisioner.lab.ontap.operations.verbs import VERBS
-from provisioner.lab.ontap.records import LIVE, ExportPolicy, Snapshot, Svm, Volume
+from provisioner.lab.ontap.records import (
+    DELETING,
+    LIVE,
+    ExportPolicy,
+    Snapshot,
+    Svm,
+    Volume,
+)
 from provisioner.lab.ontap.store import Store
 
 FIRST_POLICY_ID = 8589934593
@@ -194,6 +201,8 @@ class Array:
                     path.rename(whole)  # a restore was cut off in its last step
                 elif step or name not in known:
                     self.trash.put(path)
+        for row in self.store.select(Snapshot, phase=DELETING):
+            snapshots.drop(self, row)
 
     def _open_namespace(self, svm: Svm) -> None:
         top = self.mount_root(svm)

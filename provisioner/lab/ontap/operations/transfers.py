@@ -221,6 +221,9 @@ def _carry_all(array: Array, row: Relationship, transfer: Transfer) -> None:
 
 def _take_base(source: Array, row: Relationship, volume: Volume) -> None:
     """Take the relationship's own snapshot of the source, as of now."""
+    for half in source.store.select(Snapshot, volume_uuid=volume.uuid, phase=MAKING):
+        if half.name.startswith(snapshot_prefix(row.uuid)):
+            snapshots.drop(source, half)  # a transfer was cut off
     stamp = datetime.now(UTC).strftime("%Y-%m-%d_%H%M%S%f")
     with source.store.transaction():
         snapshot = snapshots.plan(

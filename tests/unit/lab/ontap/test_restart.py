@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -213,3 +214,40 @@ def test_hanging_jobs_do_not_hold_up_the_end(root: Path) -> None:
         rest.session.close()
     with pytest.raises(requests.ConnectionError):
         rest("GET", "/api/cluster")
+
+
+@pytest.mark.parametrize("delay_seconds", [0.0, 0.03, 0.1])
+def test_kill_9_during_a_transfer_loses_nothing(
+    root: Path, start_process: Starter, delay_seconds: float
+) -> None:
+    process = start_process()
+    template = process.rest.volume("t", nas={"path": "/t"})
+    inside = Path(process.ready["mount_root"]) / "t"
+    for number in range(500):
+        (inside / f"f{number}").write_text(str(number))
+    process.rest.snapshot(template, "s1")
+    copy = process.rest.volume("dst", type="dp")
+    path = "/api/snapmirror/relationships"
+    ends = {"source.path": "svm_dev:t", "destination.path": "svm_dev:dst"}
+    policy = {"policy.name": "MirrorAllSnapshots"}
+    process.rest.done("POST", path, {**ends, **policy})
+    one = f"{path}/{process.rest.get(path)['records'][0]['uuid']}"
+    assert process.rest("POST", f"{one}/transfers", {}).status_code == 201
+    time.sleep(delay_seconds)
+    process.end(signal.SIGKILL)
+    with start_lab(root) as lab:
+        rest = rest_to(lab)
+        for job in rest.get("/api/cluster/jobs")["records"]:
+            assert rest.job(job["uuid"])["state"] == "success"
+        assert rest.get(one)["state"] == "snapmirrored"
+        found = rest.get(f"{VOLUMES}/{copy}/snapshots")["records"]
+        assert "s1" in [snapshot["name"] for snapshot in found]
+        files = lab.array.root / "data" / "volumes" / copy
+        assert {path.name for path in files.iterdir()} == {
+            f"f{number}" for number in range(500)
+        }
+        trees = {path.name for path in (lab.array.root / "data/snapshots").iterdir()}
+        everything = rest.get(f"{VOLUMES}/*/snapshots")["records"]
+        assert trees == {snapshot["uuid"] for snapshot in everything}
+        check_agreement(lab, rest)
+        rest.session.close()
