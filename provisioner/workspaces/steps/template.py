@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from provisioner.gateways.errors import InUse
+from provisioner.gateways.errors import PermanentGatewayError
 from provisioner.gateways.hosts import build, client_files, lint
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
@@ -304,7 +304,7 @@ def ensure_pruned(run: StepRun) -> dict[str, Any]:
                 snapshot_uuid=withdrawn.ontap_uuid,
                 ontap_job_started=run.remember_ontap_job,
             )
-        except InUse:
+        except PermanentGatewayError:
             Snapshot.objects.filter(pk=withdrawn.pk).update(deleted_at=None)
         else:
             deleted.append(withdrawn.name)
