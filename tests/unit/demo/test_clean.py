@@ -77,8 +77,13 @@ def test_a_link_is_removed_and_never_what_it_leads_to(
 def test_nothing_is_removed_while_something_runs_there(
     argument: str, var: Path
 ) -> None:
-    command = ["sh", "-c", "read line", argument.format(var=var)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as running:
+    command = ["sh", "-c", "echo ready; read line", argument.format(var=var)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        # Its words are not in /proc yet when exec has only just been called.
+        assert running.stdout.readline() == b"ready\n"
         try:
             with pytest.raises(CommandError, match=r"Still running .*: sh\."):
                 call_command("clean")
