@@ -106,6 +106,12 @@ class Faults:
         with self._lock:
             self._released.set()
             self._released = threading.Event()
+            # Those that were to hang and have not begun are let go, too.
+            self._for_jobs = {
+                uuid: fault
+                for uuid, fault in self._for_jobs.items()
+                if not fault.job_hang_seconds
+            }
             self._rules = rules
             self.seed = seed
             self._random = random.Random(seed)  # noqa: S311 - repeatable on purpose

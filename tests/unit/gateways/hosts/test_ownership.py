@@ -484,6 +484,7 @@ def test_in_a_volume_of_its_own_all_is_owned_too(tmp_path: Path) -> None:
         for number in range(70, 80):
             os.chown(root / f"files/outer2/inner2/file{number}", OWNER, GROUP)
         report = own(root)
+        assert report.failures == ()
         assert (report.entries, report.failed_count) == (entries + 1, 0)
         assert owners_below(root) == {(OWNER, GROUP)}
         again = own(root)
