@@ -48,9 +48,10 @@ def change_owner(
     """Give each name to the owner unless it is his; never follow a link.
 
     A file with several names is left for the lister, which sees whether all of them
-    are in the tree. In a filesystem that is all ours, a batch in which the first names
-    all had to be changed is finished without looking: a third less work, and changing
-    what is right does no harm. Source: fchownat(2) with AT_SYMLINK_NOFOLLOW.
+    are in the tree; in a filesystem that is all ours they are. In such a one, a batch
+    in which the first names all had to be changed is finished without looking: a third
+    less work, and changing what is right does no harm. Source: fchownat(2) with
+    AT_SYMLINK_NOFOLLOW.
     """
     looked_at = NAMES_LOOKED_AT if order.is_whole and not batch.links else 1 << 32
     uid, gid, device, links = order.uid, order.gid, order.device, batch.links or 1
@@ -70,7 +71,7 @@ def change_owner(
                 outcome.already += 1
                 continue
             mode = found.st_mode
-            if found.st_nlink > links and not stat.S_ISDIR(mode):
+            if found.st_nlink > links and not (order.is_whole or stat.S_ISDIR(mode)):
                 outcome.linked.append((position, found.st_ino, found.st_nlink))
                 continue
             chown(name, uid, gid, dir_fd=directory, follow_symlinks=False)

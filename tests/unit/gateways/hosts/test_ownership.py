@@ -489,3 +489,21 @@ def test_in_a_volume_of_its_own_all_is_owned_too(tmp_path: Path) -> None:
         assert owners_below(root) == {(OWNER, GROUP)}
         again = own(root)
         assert (again.changed, again.already_right) == (0, entries + 1)
+
+
+@needs_root
+def test_in_a_volume_of_its_own_links_that_were_not_looked_at_are_no_failure(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "clone"
+    with volume_of_its_own(root):
+        (root / "many").mkdir()
+        (root / "few").mkdir()
+        for number in range(200):
+            (root / "many" / f"file{number}").touch()
+        for number in range(0, 200, 10):
+            os.link(root / "many" / f"file{number}", root / "few" / f"link{number}")
+        report = own(root)
+        assert report.failures == ()
+        assert report.entries == 1 + 2 + 200 + 20
+        assert owners_below(root) == {(OWNER, GROUP)}
