@@ -14,7 +14,11 @@ from provisioner.demo.ports import free_port
 def listen(port: int = 0) -> socket.socket:
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError:
+        listener.close()
+        raise
     listener.listen()
     return listener
 
