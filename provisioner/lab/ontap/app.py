@@ -27,6 +27,7 @@ from provisioner.lab.ontap.routes import (
     lab,
     peers,
     private_cli,
+    recovery_queue,
     snapmirror,
     snapmirror_policies,
     snapshot_policies,
@@ -52,6 +53,7 @@ ROUTES: tuple[Route, ...] = (
     *snapmirror.ROUTES,
     *snapmirror_policies.ROUTES,
     *private_cli.ROUTES,
+    *recovery_queue.ROUTES,
     *lab.ROUTES,
 )
 

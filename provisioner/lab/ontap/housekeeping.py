@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
-import time
 from typing import TYPE_CHECKING
 
-from provisioner.lab.ontap.operations import volumes
-from provisioner.lab.ontap.records import QUEUED, Volume
+from provisioner.lab.ontap.errors import OntapError
+from provisioner.lab.ontap.operations import recovery
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -45,7 +45,6 @@ class Housekeeping:
                 self._array.jobs.forget_old()
 
     def _empty_queue(self) -> None:
-        limit = time.time() - self._array.settings.recovery_queue_seconds
-        for volume in self._array.store.select(Volume, phase=QUEUED):
-            if volume.deleted_at is not None and volume.deleted_at <= limit:
-                self._array.jobs.start(volumes.purge(self._array, volume))
+        for volume in recovery.overdue(self._array):
+            with contextlib.suppress(OntapError):  # it was recovered or purged
+                self._array.jobs.start(recovery.purge(self._array, volume))

@@ -69,6 +69,10 @@ class Volume:
     split_percent: int = 0
     inherited_bytes: int = 0
     deleted_at: float | None = None
+    # How long it stays in the recovery queue; None: as the settings say.
+    retention_seconds: float | None = None
+    # Savings that the parent had in the clone's base snapshot.
+    inherited_savings_bytes: int = 0
     efficiency: dict[str, object] = field(default_factory=dict)
     # Documented settings that the lab remembers and gives back, by dotted name.
     remembered: dict[str, object] = field(default_factory=dict)
@@ -97,6 +101,8 @@ class Snapshot:
     snapmirror_label: str | None = None
     expiry_time: str | None = None
     logical_bytes: int = 0
+    # What deduplication had saved in the volume by then.
+    saved_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,11 @@ _FRESH_SECONDS = 2.0
 _PATIENCE_SECONDS = 0.05
 
 
+def shared_inside(volume: Volume) -> int:
+    """Return what the efficiency scanner let the volume's files share."""
+    return int(str(volume.efficiency.get("sharing", 0)))
+
+
 class Usage:
     """Measured sizes of trees.
 
@@ -62,25 +67,32 @@ class Usage:
         return size
 
     def own_bytes(self, volume: Volume) -> int:
-        """Return what the volume takes that nobody else would have to keep.
+        """Return what the volume takes that no other volume brought.
 
         For a clone that is what it has written; a volume that is no clone answers for
-        all its files.
+        all its files, those that were its parent's before a split included.
         """
         used = self.used_bytes(volume)
-        if volume.parent_uuid is None or self._array.plane.method == "copy":
+        if self._array.plane.method == "copy":
             return used
         counted = self._counted()
         if counted is None:
-            return max(0, used - volume.inherited_bytes)
+            return max(0, used - self._inherited_at_most(volume))
         try:
-            identity = subvolume_id(self._array.volume_path(volume))
+            written = counted.get(subvolume_id(self._array.volume_path(volume)), 0)
         except OSError:
             return 0  # it is being removed
-        return min(used, counted.get(identity, 0))
+        if volume.parent_uuid is not None:
+            return written
+        return max(written, used - shared_inside(volume))
 
-    def shared_bytes(self, volume: Volume) -> int:
-        """Return what a clone shares with its parent."""
+    def _inherited_at_most(self, volume: Volume) -> int:
+        return volume.inherited_bytes if volume.parent_uuid is not None else 0
+
+    def inherited_bytes(self, volume: Volume) -> int:
+        """Return what a clone has of its base snapshot; any other volume: nothing."""
+        if volume.parent_uuid is None:
+            return 0
         return max(0, self.used_bytes(volume) - self.own_bytes(volume))
 
     def _counted(self) -> dict[int, int] | None:

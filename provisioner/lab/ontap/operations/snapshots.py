@@ -72,6 +72,7 @@ def plan(
         snapmirror_label=fields.get("snapmirror_label"),
         expiry_time=fields.get("expiry_time"),
         logical_bytes=array.usage.used_bytes(volume),
+        saved_bytes=int(str(volume.efficiency.get("saved", 0))),
     )
     array.store.save(snapshot)
     return snapshot

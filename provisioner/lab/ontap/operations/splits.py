@@ -1,7 +1,9 @@
 """Splitting a FlexClone from its parent.
 
 As on all-flash arrays the blocks stay shared in the filesystem; what ends is the
-dependence: the parent and its snapshot may go afterwards.
+dependence: the parent and its snapshot may go afterwards. A volume that is taken
+offline keeps what is done and goes on when it is online again. Source: "Split a
+FlexClone volume from its parent volume" (docs.netapp.com/us-en/ontap/volumes).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from provisioner.lab.ontap.jobs import Postponed
-from provisioner.lab.ontap.records import Volume
+from provisioner.lab.ontap.records import Job, Volume
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -26,12 +28,26 @@ def begin(array: Array, volume_uuid: str) -> None:
         if volume.is_splitting or volume.parent_uuid is None:
             return
         array.store.save(replace(volume, is_splitting=True, split_percent=0))
-        job = array.jobs.create(
-            "volume_split",
-            description=f"volume clone split {volume.name}",
-            svm_uuid=volume.svm_uuid,
-            arguments={"volume_uuid": volume_uuid},
-        )
+        job = _job(array, volume)
+    array.jobs.start(job)
+
+
+def _job(array: Array, volume: Volume) -> Job:
+    return array.jobs.create(
+        "volume_split",
+        description=f"volume clone split {volume.name}",
+        svm_uuid=volume.svm_uuid,
+        arguments={"volume_uuid": volume.uuid},
+    )
+
+
+def resume(array: Array, volume_uuid: str) -> None:
+    """Go on with the split of a volume that is online again."""
+    with array.store.transaction():
+        volume = array.store.get(Volume, volume_uuid)
+        if not volume.is_splitting:
+            return
+        job = _job(array, volume)
     array.jobs.start(job)
 
 
@@ -43,29 +59,32 @@ def end(array: Array, volume_uuid: str) -> None:
 
 
 def run(array: Array, arguments: Mapping[str, Any]) -> None:
-    """Move on to 100 percent, then let the clone stand alone.
+    """Move on to 100 percent, then let the clone stand alone; offline it rests.
 
     Raises: Postponed when the lab stops; the split goes on at the next start.
     """
     volume_uuid: str = arguments["volume_uuid"]
-    for step in range(1, _STEPS + 1):
+    percent = 0
+    while percent < 100:
         if array.stopping.wait(array.settings.split_seconds / _STEPS):
             raise Postponed
         with array.store.transaction():
             volume = array.store.find(Volume, volume_uuid)
-            if volume is None or not volume.is_splitting:
+            if volume is None or not volume.is_splitting or volume.state != "online":
                 return
-            percent = 100 * step // _STEPS
-            array.store.save(replace(volume, split_percent=percent))
-    with array.store.transaction():
-        volume = array.store.find(Volume, volume_uuid)
-        if volume is not None and volume.is_splitting:
+            percent = volume.split_percent + 100 // _STEPS
             array.store.save(
-                replace(
-                    volume,
-                    is_splitting=False,
-                    split_percent=0,
-                    parent_uuid=None,
-                    parent_snapshot_uuid=None,
-                )
+                replace(volume, split_percent=percent)
+                if percent < 100
+                else _alone(volume)
             )
+
+
+def _alone(volume: Volume) -> Volume:
+    return replace(
+        volume,
+        is_splitting=False,
+        split_percent=0,
+        parent_uuid=None,
+        parent_snapshot_uuid=None,
+    )

@@ -15,7 +15,14 @@ from provisioner.lab.ontap.operations.volumes import (
     own_root,
     remembered_in,
 )
-from provisioner.lab.ontap.records import LIVE, Job, Snapshot, Volume
+from provisioner.lab.ontap.records import (
+    LIVE,
+    Destination,
+    Job,
+    Relationship,
+    Snapshot,
+    Volume,
+)
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -52,11 +59,9 @@ def check(array: Array, volume: Volume, fields: Fields) -> None:
 def _check(array: Array, volume: Volume, fields: Fields) -> None:
     svm = names.svm_name(array, volume)
     _check_combination(fields)
-    name = fields.get("name")
-    if name is not None and name != volume.name:
-        names.check_volume_name(name)
-        if array.store.count(Volume, svm_uuid=volume.svm_uuid, name=name):
-            raise OntapError("917526", target="name", name=name, svm=svm)
+    if "name" in fields:
+        names.check_volume_name(fields["name"])
+        _check_name_free(array, volume, fields["name"])
     state = fields.get("state", volume.state)
     if state not in STATES:
         raise OntapError("918652", target="state", value=state)
@@ -78,11 +83,36 @@ def _check(array: Array, volume: Volume, fields: Fields) -> None:
         names.find_export_policy(array, fields, svm_uuid=volume.svm_uuid)
     if not 0 <= fields.get("space.snapshot.reserve_percent", 0) <= 90:
         raise OntapError("917835", target="space.snapshot.reserve_percent")
-    if "clone.split_initiated" in fields and volume.parent_uuid is None:
-        raise OntapError("918235", target="clone.split_initiated", name=volume.name)
+    if "clone.split_initiated" in fields:
+        _check_split(array, volume, wanted=fields["clone.split_initiated"])
     efficiency.check(array, volume, fields)
     if any(field.startswith("restore_to.") for field in fields):
         find_restore_snapshot(array, volume, fields)
+
+
+def _check_name_free(array: Array, volume: Volume, name: str) -> None:
+    taken = array.store.count(Volume, svm_uuid=volume.svm_uuid, name=name)
+    if taken and name != volume.name:
+        svm = names.svm_name(array, volume)
+        raise OntapError("917526", target="name", name=name, svm=svm)
+
+
+def _check_split(array: Array, volume: Volume, *, wanted: bool) -> None:
+    """Refuse to split what is no clone, or is mirrored.
+
+    Source: "Split a FlexClone volume from its parent volume": not in a data
+    protection relationship. NetApp documents no code for it.
+    """
+    if volume.parent_uuid is None:
+        raise OntapError("918235", target="clone.split_initiated", name=volume.name)
+    mirrored = array.store.count(Destination, source_uuid=volume.uuid)
+    mirrored += array.store.count(Relationship, destination_uuid=volume.uuid)
+    if wanted and mirrored:
+        raise OntapError(
+            "917536",
+            reason=f'Volume "{volume.name}" is in a data protection relationship and '
+            "cannot be split.",
+        )
 
 
 def _check_combination(fields: Fields) -> None:
@@ -141,8 +171,9 @@ def _apply_state(array: Array, volume: Volume, changes: Fields) -> None:
         return
     if state != "online":
         junctions.unmount(array, volume.uuid)
-        splits.end(array, volume.uuid)
     _save(array, volume.uuid, state=state)
+    if state == "online":
+        splits.resume(array, volume.uuid)
 
 
 def _apply_properties(array: Array, volume_uuid: str, changes: Fields) -> None:
@@ -218,4 +249,6 @@ def put_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
 def _save(array: Array, volume_uuid: str, **values: Any) -> None:
     with array.store.transaction():
         volume = array.store.get(Volume, volume_uuid)
+        if "name" in values:  # another job may have taken it meanwhile
+            _check_name_free(array, volume, values["name"])
         array.store.save(replace(volume, **values))

@@ -193,6 +193,8 @@ def _plan_clone(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         parent_uuid=parent.uuid,
         parent_snapshot_uuid=snapshot.uuid,
         inherited_bytes=snapshot.logical_bytes,
+        inherited_savings_bytes=snapshot.saved_bytes,
+        retention_seconds=None,
         is_splitting=False,
         split_percent=0,
         deleted_at=None,
@@ -436,18 +438,6 @@ def remove_files(array: Array, volume: Volume) -> None:
     array.trash.put(array.volume_path(volume))
     array.usage.forget(volume.uuid)
     array.store.remove(volume)
-
-
-def purge(array: Array, volume: Volume) -> Job:
-    """Store the job that removes a volume from the recovery queue."""
-    with array.store.transaction():
-        array.store.save(replace(volume, phase=DELETING))
-        return array.jobs.create(
-            "volume_delete",
-            description=f"purge {volume.name} from the recovery queue",
-            svm_uuid=volume.svm_uuid,
-            arguments={"volume_uuid": volume.uuid, "force": True},
-        )
 
 
 def policy_of(array: Array, volume: Volume) -> ExportPolicy:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.lab.ontap.conventions.collection import Resource, collection
-from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
 from provisioner.lab.ontap.conventions.values import Kind, integer, text
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
-from provisioner.lab.ontap.jobs import now_text
-from provisioner.lab.ontap.operations import snapmirror, volumes
-from provisioner.lab.ontap.records import LIVE, QUEUED, Relationship, Svm, Volume
+from provisioner.lab.ontap.http import Call, Reply, Route
+from provisioner.lab.ontap.operations import snapmirror
+from provisioner.lab.ontap.records import LIVE, Relationship, Svm, Volume
 
 if TYPE_CHECKING:
-    from provisioner.lab.ontap.array import Array
+    pass
 
 _VOLUME_CHANGE: dict[str, Kind] = {"vserver_dr_protection": text, "comment": text}
 _SNAPMIRROR_CHANGE: dict[str, Kind] = {
@@ -23,51 +20,6 @@ _SNAPMIRROR_CHANGE: dict[str, Kind] = {
     "throttle": integer,
 }
 _CLI_SECONDS = 30
-_PURGE: dict[str, Kind] = {"vserver": text, "volume": text}
-
-
-def _queue_view(array: Array, volume: Volume) -> Flat:
-    return {
-        "vserver": array.store.get(Svm, volume.svm_uuid).name,
-        "volume": volume.name,
-        "deletion_request_time": now_text(),
-        "deletion_time_remaining": lambda: _remaining(array, volume),
-    }
-
-
-def _remaining(array: Array, volume: Volume) -> str:
-    from time import time
-
-    left = (volume.deleted_at or 0) + array.settings.recovery_queue_seconds - time()
-    return f"PT{max(0, int(left))}S"
-
-
-QUEUE: Resource[Volume] = Resource(
-    FieldSet(
-        keys=("vserver", "volume"),
-        standard=("deletion_request_time", "deletion_time_remaining"),
-    ),
-    view=_queue_view,
-    href=lambda array, volume: "/api/private/cli/volume/recovery-queue",
-    order=("volume",),
-)
-
-
-def list_queue(call: Call) -> Reply:
-    """List the recovery queue."""
-    return collection(call, QUEUE, call.array.store.select(Volume, phase=QUEUED))
-
-
-def purge_queue(call: Call) -> Reply:
-    """Remove a volume from the recovery queue for good."""
-    fields = call.body(_PURGE)
-    for volume in call.array.store.select(
-        Volume, phase=QUEUED, name=fields.get("volume")
-    ):
-        svm = call.array.store.get(Svm, volume.svm_uuid)
-        if fields.get("vserver") in (None, svm.name):
-            return answer_job(call, volumes.purge(call.array, volume))
-    raise OntapError("4", target="volume")
 
 
 def change_volume(call: Call) -> Reply:
@@ -103,7 +55,5 @@ def change_snapmirror(call: Call) -> Reply:
 
 ROUTES = (
     Route("PATCH", "/api/private/cli/snapmirror", change_snapmirror),
-    Route("GET", "/api/private/cli/volume/recovery-queue", list_queue),
-    Route("POST", "/api/private/cli/volume/recovery-queue/purge", purge_queue),
     Route("PATCH", "/api/private/cli/volume", change_volume),
 )

@@ -33,8 +33,9 @@ def _view(array: Array, snapshot: Snapshot) -> Flat:
         "expiry_time": snapshot.expiry_time,
         "version_uuid": snapshot.version_uuid,
         "owners": lambda: snapshots.owners_of(array, snapshot) or None,
-        "size": 0,
+        "size": snapshot.logical_bytes - snapshot.saved_bytes,
         "logical_size": snapshot.logical_bytes,
+        "dedup_savings": snapshot.saved_bytes,
     }
 
 
@@ -52,6 +53,7 @@ SNAPSHOTS: Resource[Snapshot] = Resource(
             "owners",
             "size",
             "logical_size",
+            "dedup_savings",
         ),
         trees=(
             "state",
@@ -59,7 +61,6 @@ SNAPSHOTS: Resource[Snapshot] = Resource(
             "snaplock_expiry_time",
             "provenance_volume",
             "compress_savings",
-            "dedup_savings",
             "vbn0_savings",
             "reclaimable_space",
             "delta",

@@ -9,6 +9,7 @@ from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
 from provisioner.lab.ontap.operations import efficiency
 from provisioner.lab.ontap.operations.volumes import policy_of
 from provisioner.lab.ontap.records import LIVE, Destination, Snapshot, Svm, Volume
+from provisioner.lab.ontap.routes import volume_space
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -59,11 +60,9 @@ def _view(array: Array, volume: Volume) -> Flat:
         "analytics.state": "off",
         "tiering.policy": "none",
         "encryption.enabled": False,
-        "space.logical_space.reporting": False,
-        "space.logical_space.enforcement": False,
         **efficiency.view(volume),
         **_clone(array, volume),
-        **_space(array, volume),
+        **volume_space.view(array, volume),
         **volume.remembered,
     }
 
@@ -95,42 +94,9 @@ def _clone(array: Array, volume: Volume) -> Flat:
         "clone.split_complete_percent": volume.split_percent
         if volume.is_splitting
         else None,
-        "clone.split_estimate": lambda: array.usage.used_bytes(parent),
-        "clone.inherited_physical_used": lambda: array.usage.shared_bytes(volume),
-        "clone.inherited_savings": 0,
-    }
-
-
-def _space(array: Array, volume: Volume) -> Flat:
-    size, percent = volume.size_bytes, volume.snapshot_reserve_percent
-    reserve = size * percent // 100
-    view: dict[str, object] = {
-        "space.size": size,
-        "space.snapshot.reserve_percent": percent,
-        "space.snapshot.reserve_size": reserve,
-    }
-    if volume.state != "online":
-        return view
-
-    def used() -> int:
-        return array.usage.used_bytes(volume)
-
-    def available() -> int:
-        left = max(0, size - reserve - used())
-        if volume.guarantee == "volume":
-            return left
-        return min(left, array.aggregate_bytes()[1])
-
-    return {
-        **view,
-        "space.used": used,
-        "space.available": available,
-        "space.afs_total": size - reserve,
-        "space.percent_used": lambda: 100 * used() // max(1, size - reserve),
-        "space.physical_used": used,
-        "space.logical_space.used": used,
-        "space.total_footprint": lambda: array.usage.own_bytes(volume),
-        "space.snapshot.autodelete_enabled": False,
+        "clone.split_estimate": lambda: array.usage.inherited_bytes(volume),
+        "clone.inherited_physical_used": lambda: array.usage.inherited_bytes(volume),
+        "clone.inherited_savings": volume.inherited_savings_bytes,
     }
 
 
@@ -159,11 +125,7 @@ VOLUMES: Resource[Volume] = Resource(
             "nas.export_policy.name",
             "analytics.state",
             "tiering.policy",
-            "space.size",
-            "space.used",
-            "space.available",
-            "space.afs_total",
-            "space.percent_used",
+            *volume_space.STANDARD,
         ),
         expensive=(
             "clone.parent_volume",
@@ -186,14 +148,7 @@ VOLUMES: Resource[Volume] = Resource(
             "encryption.enabled",
             "is_svm_root",
             "flexcache_endpoint_type",
-            "space.physical_used",
-            "space.logical_space.used",
-            "space.total_footprint",
-            "space.logical_space.reporting",
-            "space.logical_space.enforcement",
-            "space.snapshot.reserve_percent",
-            "space.snapshot.reserve_size",
-            "space.snapshot.autodelete_enabled",
+            *volume_space.EXPENSIVE,
             "efficiency.state",
             "efficiency.dedupe",
             "efficiency.compression",

@@ -320,6 +320,34 @@ def test_jobs_are_found_by_description(rest: Rest) -> None:
     assert found["records"][-1]["svm"]["name"] == "svm_dev"
 
 
+def test_jobs_are_found_by_state(rest: Rest) -> None:
+    rest.volume("v")
+    rest("PUT", "/lab/faults", {"rules": [{"job_code": "917536", "job_message": "no"}]})
+    failed = rest("POST", "/api/storage/volumes", _volume("w")).json()["job"]["uuid"]
+    rest.job(failed)
+    found = rest.get("/api/cluster/jobs", state="failure", fields="code")["records"]
+    assert failed in [row["uuid"] for row in found]
+    assert {row["state"] for row in found} == {"failure"}
+    query = {"state": "queued|running", "return_records": "false"}
+    assert rest.get("/api/cluster/jobs", **query)["num_records"] == 0
+
+
+def test_who_holds_a_snapshot_is_said(rest: Rest) -> None:
+    template = rest.volume("t")
+    for name in ("free", "held"):
+        rest.snapshot(template, name)
+    rest.clone("c", "t", clone={"parent_snapshot": {"name": "held"}})
+    path = f"/api/storage/volumes/{template}/snapshots"
+    rows = rest.get(path, fields="owners", order_by="name")["records"]
+    assert [(row["name"], row.get("owners")) for row in rows] == [
+        ("free", None),
+        ("held", ["volume_clone"]),
+    ]
+    assert [row["name"] for row in rest.get(path, owners="!null")["records"]] == [
+        "held"
+    ]
+
+
 def test_a_finished_job_cannot_be_cancelled(rest: Rest) -> None:
     job = rest.done("POST", VOLUMES, _volume("v"))["uuid"]
     response = rest("PATCH", f"/api/cluster/jobs/{job}", action="cancel")

@@ -22,6 +22,8 @@ VOLUMES = "/api/storage/volumes"
 MB = 1 << 20
 SLACK = 256 << 10
 SPACE = "space,clone"
+# What was deleted comes back with a commit of the filesystem.
+PATIENCE_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +38,14 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
         rest.session.close()
 
 
-def settled(rest: Rest, uuid: str, expected: int) -> dict[str, Any]:
-    """Read a volume until its footprint is as expected, or the time is up."""
-    deadline = time.monotonic() + SECONDS
+def settled(
+    rest: Rest, uuid: str, expected: int, *, field: str = "total_footprint"
+) -> dict[str, Any]:
+    """Read a volume until its space is as expected, or the time is up."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         row = rest.get(f"{VOLUMES}/{uuid}", fields=SPACE)
-        near = abs(row["space"]["total_footprint"] - expected) < SLACK
+        near = abs(row["space"][field] - expected) < SLACK
         if near or time.monotonic() > deadline:
             return row
         time.sleep(0.2)
@@ -62,6 +66,10 @@ def test_a_clone_takes_what_it_has_written(counting: Rest) -> None:
     assert abs(row["space"]["total_footprint"] - 5 * MB) < SLACK, row
     assert abs(row["space"]["used"] - 25 * MB) < SLACK
     assert abs(row["clone"]["inherited_physical_used"] - 20 * MB) < SLACK
+    inherited = row["clone"]["inherited_physical_used"]
+    own = row["space"]["physical_used"] - inherited
+    assert own == row["space"]["total_footprint"]
+    assert row["clone"]["split_estimate"] == inherited
     parent = settled(rest, template, 20 * MB)
     assert abs(parent["space"]["total_footprint"] - 20 * MB) < SLACK
 
@@ -73,6 +81,40 @@ def test_a_clone_takes_what_it_has_written(counting: Rest) -> None:
     assert block["used"] + block["available"] == block["size"] == 100 * MB
     assert abs(block["used"] - 25 * MB) < 2 * SLACK
     assert abs(found["efficiency"]["savings"] - 20 * MB) < 2 * SLACK
+
+
+@needs_image
+def test_what_a_snapshot_holds_stays_with_its_volume(counting: Rest) -> None:
+    rest, root = counting, counting.lab.mount_root
+    volume = rest.volume("held", nas={"path": "/held"})
+    write(root / "held" / "file", 8 * MB)
+    snapshot = rest.snapshot(volume, "s")
+    (root / "held" / "file").unlink()
+    row = settled(rest, volume, 0, field="used")
+    assert row["space"]["used"] < SLACK
+    row = settled(rest, volume, 8 * MB)
+    assert abs(row["space"]["total_footprint"] - 8 * MB) < SLACK, row
+    shown = rest.get(f"{VOLUMES}/{volume}/snapshots/{snapshot}")
+    assert abs(shown["size"] - 8 * MB) < SLACK
+    rest.done("DELETE", f"{VOLUMES}/{volume}/snapshots/{snapshot}")
+    row = settled(rest, volume, 0)
+    assert row["space"]["total_footprint"] < SLACK
+
+
+@needs_image
+def test_footprints_add_up_to_what_the_aggregate_has(counting: Rest) -> None:
+    rest, root = counting, counting.lab.mount_root
+    template = rest.volume("sum", nas={"path": "/sum"})
+    write(root / "sum" / "file", 6 * MB)
+    clone = rest.clone("sum_c", "sum", nas={"path": "/sum_c"})
+    write(root / "sum_c" / "file", 6 * MB)  # over what it shared
+    for uuid in (template, clone):
+        settled(rest, uuid, 6 * MB)
+    rest.set(aggregate_bytes=100 * MB)
+    rows = rest.get(VOLUMES, fields="space.total_footprint")["records"]
+    total = sum(row["space"]["total_footprint"] for row in rows)
+    (aggregate,) = rest.get("/api/storage/aggregates", fields="space")["records"]
+    assert abs(aggregate["space"]["block_storage"]["used"] - total) < 2 * SLACK
 
 
 def test_a_copied_clone_shares_nothing(rest: Rest, lab: OntapLab) -> None:

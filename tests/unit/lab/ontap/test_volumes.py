@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from provisioner.lab.ontap.faults import Fault
 from provisioner.lab.ontap.server import OntapLab
-from tests.unit.lab.ontap.conftest import Rest
+from tests.unit.lab.ontap.conftest import SECONDS, Rest
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
@@ -422,6 +424,48 @@ def test_a_bad_change_is_refused(rest: Rest, change: Any, code: str) -> None:
     assert rest.code(rest("PATCH", f"{VOLUMES}/{uuid}", change)) == code
 
 
+def test_a_name_goes_to_one_of_two_renames(rest: Rest, lab: OntapLab) -> None:
+    """Both pass the check of the request; the jobs come one after the other."""
+    paths = [f"{VOLUMES}/{rest.volume(name)}" for name in ("a", "b")]
+    lab.array.faults.replace(
+        [Fault.parse({"method": "PATCH", "job_hang_seconds": 0.3})], seed=0
+    )
+    jobs = [rest("PATCH", path, {"name": "new"}).json()["job"] for path in paths]
+    ended = [rest.job(job["uuid"]) for job in jobs]
+    assert sorted(job["state"] for job in ended) == ["failure", "success"]
+    assert {job["code"] for job in ended} == {0, 917526}
+    assert rest.get(VOLUMES, name="new")["num_records"] == 1
+
+
+def test_a_renamed_volume_keeps_junction_files_and_clones(
+    rest: Rest, lab: OntapLab
+) -> None:
+    uuid = rest.volume("t", nas={"path": "/t"})
+    (lab.mount_root / "t" / "file").write_text("x")
+    clone = rest.clone("c", "t")
+    rest.done("PATCH", f"{VOLUMES}/{uuid}", {"name": "t2"})
+    row = rest.get(f"{VOLUMES}/{uuid}", fields="nas.path")
+    assert (row["name"], row["nas"]["path"]) == ("t2", "/t")
+    assert (lab.mount_root / "t" / "file").read_text() == "x"
+    parent = rest.get(f"{VOLUMES}/{clone}", fields="clone")["clone"]["parent_volume"]
+    assert parent["name"] == "t2"
+    rest.volume("t")  # the old name is free
+
+
+def test_a_comment_on_a_clone_is_found_and_cleared(rest: Rest) -> None:
+    rest.volume("t", comment="cloneyard:template")
+    clone = rest.clone("c", "t")
+    assert rest.get(f"{VOLUMES}/{clone}")["comment"] == ""
+    rest.done("PATCH", f"{VOLUMES}/{clone}", {"comment": "v1;cloneyard;ws=7"})
+    found = rest.get(VOLUMES, comment="*cloneyard*", order_by="name")["records"]
+    assert [(row["name"], row["comment"]) for row in found] == [
+        ("c", "v1;cloneyard;ws=7"),
+        ("t", "cloneyard:template"),
+    ]
+    rest.done("PATCH", f"{VOLUMES}/{clone}", {"comment": ""})
+    assert rest.get(VOLUMES, comment="*cloneyard*")["num_records"] == 1
+
+
 def test_validate_only_changes_nothing(rest: Rest) -> None:
     uuid = rest.volume("v")
     query = {"validate_only": "true"}
@@ -462,6 +506,24 @@ def test_a_split_clone_stands_alone(rest: Rest, lab: OntapLab) -> None:
     assert (lab.mount_root / "c" / "file").read_text() == "x"
 
 
+def test_an_offline_volume_rests_in_its_split(rest: Rest) -> None:
+    rest.volume("t")
+    clone = rest.clone("c", "t")
+    path = f"{VOLUMES}/{clone}"
+    rest.set(split_seconds=30.0)
+    rest.done("PATCH", path, {"clone": {"split_initiated": True}})
+    rest.done("PATCH", path, {"state": "offline"})
+    assert rest.get(path, fields="clone")["clone"]["split_initiated"] is True
+    rest.set(split_seconds=0.0)
+    time.sleep(0.2)
+    assert rest.get(path, fields="clone")["clone"]["is_flexclone"] is True
+    rest.done("PATCH", path, {"state": "online"})
+    deadline = time.monotonic() + SECONDS
+    while rest.get(path, fields="clone")["clone"]["is_flexclone"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 # --- delete
 
 
@@ -489,23 +551,6 @@ def test_a_parent_of_clones_stays(rest: Rest) -> None:
 def test_the_root_volume_stays(rest: Rest) -> None:
     root = rest.get(VOLUMES)["records"][0]["uuid"]
     assert rest.done("DELETE", f"{VOLUMES}/{root}")["code"] == 917531
-
-
-def test_the_recovery_queue_keeps_a_volume_and_its_pin(rest: Rest) -> None:
-    template = rest.volume("t")
-    clone = rest.clone("c", "t")
-    rest.set(recovery_queue_seconds=3600.0)
-    rest.done("DELETE", f"{VOLUMES}/{clone}")
-    assert rest("GET", f"{VOLUMES}/{clone}").status_code == 404
-    assert rest.done("DELETE", f"{VOLUMES}/{template}", force="true")["code"] == 524615
-    queue = "/api/private/cli/volume/recovery-queue"
-    (queued,) = rest.get(queue, vserver="svm_dev", volume="c*")["records"]
-    svm = rest.get("/api/svm/svms", fields="number_of_volumes_in_recovery_queue")
-    assert svm["records"][0]["number_of_volumes_in_recovery_queue"] == 1
-    rest.clone("c", "t")  # the name is free
-    purge = {"vserver": "svm_dev", "volume": queued["volume"]}
-    assert rest.done("POST", f"{queue}/purge", purge)["state"] == "success"
-    assert rest.get(queue)["num_records"] == 0
 
 
 def test_volumes_are_deleted_by_query(rest: Rest) -> None:

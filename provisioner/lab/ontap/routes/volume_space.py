@@ -1,0 +1,106 @@
+"""What a volume says of its space.
+
+``used`` is what its files occupy, with what a clone shares with its parent.
+``physical_used`` is what is really there, ``clone.inherited_physical_used`` the part of
+it that the base snapshot brought, so the difference is what the clone has of its own;
+``total_footprint`` says the same for the aggregate. Source: ``space`` and ``clone`` of
+``/storage/volumes`` in the ONTAP REST reference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.lab.ontap.conventions.fields import Flat
+from provisioner.lab.ontap.records import Volume
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+STANDARD = (
+    "space.size",
+    "space.used",
+    "space.available",
+    "space.afs_total",
+    "space.percent_used",
+)
+EXPENSIVE = (
+    "space.available_percent",
+    "space.used_by_afs",
+    "space.user_data",
+    "space.physical_used",
+    "space.physical_used_percent",
+    "space.footprint",
+    "space.volume_guarantee_footprint",
+    "space.total_footprint",
+    "space.local_tier_footprint",
+    "space.effective_total_footprint",
+    "space.over_provisioned",
+    "space.logical_space.used",
+    "space.logical_space.used_by_afs",
+    "space.logical_space.used_percent",
+    "space.logical_space.reporting",
+    "space.logical_space.enforcement",
+    "space.snapshot.reserve_percent",
+    "space.snapshot.reserve_size",
+    "space.snapshot.autodelete_enabled",
+    "space.snapshot.autodelete_trigger",
+)
+
+
+def view(array: Array, volume: Volume) -> Flat:
+    """Return the fields; an offline volume has the few that need no filesystem."""
+    size, percent = volume.size_bytes, volume.snapshot_reserve_percent
+    reserve = size * percent // 100
+    active = max(1, size - reserve)
+    settled: dict[str, object] = {
+        "space.size": size,
+        "space.snapshot.reserve_percent": percent,
+        "space.snapshot.reserve_size": reserve,
+        "space.logical_space.reporting": False,
+        "space.logical_space.enforcement": False,
+    }
+
+    def used() -> int:
+        return array.usage.used_bytes(volume)
+
+    def own() -> int:
+        return array.usage.own_bytes(volume)
+
+    def physical() -> int:
+        return own() + array.usage.inherited_bytes(volume)
+
+    def held_back() -> int:
+        return max(0, size - used()) if volume.guarantee == "volume" else 0
+
+    def available() -> int:
+        left = max(0, size - reserve - used())
+        if volume.guarantee == "volume":
+            return left
+        return min(left, array.aggregate_bytes()[1])
+
+    if volume.state != "online":
+        return {**settled, "space.footprint": own}
+    return {
+        **settled,
+        "space.used": used,
+        "space.available": available,
+        "space.available_percent": lambda: 100 * available() // active,
+        "space.afs_total": size - reserve,
+        "space.percent_used": lambda: 100 * used() // active,
+        "space.used_by_afs": used,
+        "space.user_data": used,
+        "space.physical_used": physical,
+        "space.physical_used_percent": lambda: 100 * physical() // max(1, size),
+        "space.footprint": own,
+        "space.volume_guarantee_footprint": held_back,
+        "space.total_footprint": lambda: own() + held_back(),
+        "space.local_tier_footprint": lambda: own() + held_back(),
+        "space.effective_total_footprint": lambda: own() + held_back(),
+        "space.over_provisioned": lambda: max(0, size - reserve - used() - available()),
+        "space.logical_space.used": used,
+        "space.logical_space.used_by_afs": used,
+        "space.logical_space.used_percent": lambda: 100 * used() // active,
+        "space.snapshot.autodelete_enabled": False,
+        "space.snapshot.autodelete_trigger": "volume",
+    }
