@@ -13,9 +13,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from P4 import P4
+import pytest
+from P4 import P4, P4Exception
 
 ADMIN = "cloneyard"
+
+
+def refused(p4: P4, *command: str) -> int:
+    """Run a command that must fail; return the number of the message."""
+    with pytest.raises(P4Exception):
+        p4.run(*command)
+    return max(message.msgid for message in p4.messages if message.severity >= 3)
+
+
+def warned(p4: P4, *command: str) -> list[int]:
+    """Run a command; return the numbers of its warnings."""
+    p4.run(*command)
+    return [message.msgid for message in p4.messages if message.severity == 2]
 
 
 @dataclass
@@ -67,6 +81,15 @@ class LabServer:
         p4.connect()
         self.clients.append(p4)
         return p4
+
+    def person(self, name: str, *, client: str = "neutral") -> P4:
+        """Make a user with a password; return a connection of theirs."""
+        admin = self.connect(client="neutral")
+        admin.save_user(
+            {"User": name, "Email": f"{name}@x", "FullName": name, "Password": name},
+            "-f",
+        )
+        return self.connect(client=client, user=name, password=name)
 
     def faults(self, *rules: dict[str, Any]) -> None:
         """Replace the fault settings while the server runs."""

@@ -16,7 +16,14 @@ import pytest
 from P4 import P4, P4Exception, Spec
 from P4 import Progress as P4Progress
 
-from tests.contract.lab_perforce import LabServer, Workspace, lab_server, workspace
+from tests.contract.lab_perforce import (
+    LabServer,
+    Workspace,
+    lab_server,
+    refused,
+    warned,
+    workspace,
+)
 
 # A client that waits for a reply holds the interpreter: only a thread can stop it.
 pytestmark = pytest.mark.timeout(90, method="thread")
@@ -57,19 +64,6 @@ def make(server: LabServer, tmp_path: Path) -> Iterator[Make]:
 @pytest.fixture
 def ws(make: Make) -> Workspace:
     return make()
-
-
-def refused(p4: P4, *command: str) -> int:
-    """Run a command that must fail; return the number of the message."""
-    with pytest.raises(P4Exception):
-        p4.run(*command)
-    return max(message.msgid for message in p4.messages if message.severity >= 3)
-
-
-def warned(p4: P4, *command: str) -> list[int]:
-    """Run a command; return the numbers of its warnings."""
-    p4.run(*command)
-    return [message.msgid for message in p4.messages if message.severity == 2]
 
 
 # --- connecting
@@ -1001,9 +995,12 @@ def test_protections_hide_files_and_tell_who_may_read_them(
         assert warned(vera, "print", f"{ws.depot}/secret/f") == [6519]
         assert vera.run("protects", "-m") == [{"permMax": "write"}]
         secret = f"{ws.depot}/secret/f"
+        # -m looks at neither path nor exclusions, -M at both.
         assert ws.p4.run("protects", "-m", "-u", "vera", secret) == [
-            {"permMax": "none"}
+            {"permMax": "write"}
         ]
+        assert vera.run("protects", "-M", secret) == [{"permMax": "none"}]
+        assert vera.run("protects", "-M", f"{ws.depot}/...") == [{"permMax": "write"}]
         lines = ws.p4.run("protects", "-u", "vera", f"{ws.depot}/...")
         assert [("unmap" in line) for line in lines] == [False, True]
         assert refused(vera, "protects", "-u", "cloneyard") == 6185

@@ -203,25 +203,3 @@ def test_both_halves_of_a_move_are_reverted(pair: tuple[Workspace, Workspace]) -
 
     assert ws.tree() == {"binary": b"\0\1", "file": BASE.encode()}
     assert not ws.p4.run("opened")
-
-
-def test_a_shelved_move_comes_back_as_add_and_delete(
-    pair: tuple[Workspace, Workspace],
-) -> None:
-    one, two = pair
-    one.p4.run("edit", "file")
-    one.p4.run("move", "file", "name")
-    change = one.p4.fetch_change()
-    change["Description"] = "moved"
-    number = one.p4.save_change(change)[0].split()[1]
-    one.p4.run("shelve", "-c", number)
-
-    two.p4.run("unshelve", "-s", number)
-
-    assert {r["action"] for r in two.p4.run("opened")} == {"add", "delete"}
-    assert two.tree()["name"] == BASE.encode()
-    two.submit()
-    assert [f["depotFile"].rpartition("/")[2] for f in two.p4.run("have")] == [
-        "binary",
-        "name",
-    ]

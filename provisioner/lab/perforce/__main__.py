@@ -43,6 +43,7 @@ def main() -> int:
     parser.add_argument("--admin-user", default="cloneyard")
     parser.add_argument("-C1", dest="ignores_case", action="store_true")
     parser.add_argument("--unicode", action="store_true")
+    parser.add_argument("--server-id", default="")
     parser.add_argument("--security", type=int, default=2, choices=range(4))
     options = parser.parse_args()
     host, _, port = options.port.rpartition(":")
@@ -55,6 +56,7 @@ def main() -> int:
         security_level=options.security,
         ignores_case=options.ignores_case,
         is_unicode=options.unicode,
+        server_id=options.server_id,
         configurables={
             name: value
             for name, _, value in (text.partition("=") for text in options.verbose)

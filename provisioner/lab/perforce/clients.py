@@ -21,6 +21,7 @@ from provisioner.lab.perforce.views import (
 
 DEFAULT_OPTIONS = "noallwrite noclobber nocompress unlocked nomodtime normdir"
 DEFAULT_SUBMIT_OPTIONS = "submitunchanged"
+TYPES = ("writeable", "readonly", "graph", "partitioned", "partitioned-jnl")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,7 @@ class Client:
     submit_options: str
     line_end: str
     type: str
+    server_id: str
     stream: str
     view: View
 
@@ -123,6 +125,7 @@ def client_of(spec: StoredSpec, *, view: list[str]) -> Client:
         submit_options=spec.text("SubmitOptions") or DEFAULT_SUBMIT_OPTIONS,
         line_end=spec.text("LineEnd") or "local",
         type=spec.text("Type") or "writeable",
+        server_id=spec.text("ServerID"),
         stream=spec.text("Stream"),
         view=compiled_view(tuple(view)),
     )
@@ -184,11 +187,13 @@ def default_fields(
     }
 
 
-def check_usable(client: Client, *, user: str, host: str) -> None:
-    """Refuse a client that is bound to another host or locked by another user.
+def check_usable(client: Client, *, user: str, host: str, server_id: str) -> None:
+    """Refuse a client of another host or server, or one that another user locked.
 
     Raises: CommandError.
     """
+    if client.server_id not in ("", server_id):
+        raise CommandError(6816, client=client.name, serverID=client.server_id)
     if client.host and client.host.lower() != host.lower():
         raise CommandError(6239, client=client.name, host=client.host)
     if "locked" in client.options and client.owner != user:

@@ -56,6 +56,13 @@ CREATE TABLE IF NOT EXISTS shelved (
   digest TEXT NOT NULL, size INTEGER NOT NULL,
   PRIMARY KEY (change, path)
 ) WITHOUT ROWID;
+-- What the files of a shelf took from others, as `resolves` has it.
+CREATE TABLE IF NOT EXISTS shelved_origins (
+  change INTEGER NOT NULL, path TEXT NOT NULL, other TEXT NOT NULL,
+  start INTEGER NOT NULL, end INTEGER NOT NULL,
+  base TEXT NOT NULL, base_revision INTEGER NOT NULL, how TEXT NOT NULL,
+  PRIMARY KEY (change, path, other)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS label_files (
   label TEXT NOT NULL, path TEXT NOT NULL, revision INTEGER NOT NULL,
   PRIMARY KEY (label, path)

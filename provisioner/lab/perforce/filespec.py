@@ -15,7 +15,8 @@ from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.paths import RevisionSpec
 from provisioner.lab.perforce.protections import Access
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.specstore import find_spec, touch_spec
+from provisioner.lab.perforce.specstore import find_spec
+from provisioner.lab.perforce.state import touch_client
 
 PointKind = Literal[
     "head", "none", "number", "change", "date", "client", "label", "shelf"
@@ -190,12 +191,7 @@ def _point(request: Request, endpoint: tuple[str, str]) -> Point:
         return Point(kind="date", number=_seconds(match))
     database = request.state.database
     if find_spec(database, kind="client", name=value) is not None:
-        touch_spec(
-            database,
-            kind="client",
-            name=value,
-            granularity_seconds=request.state.config.client_access_granularity_seconds,
-        )
+        touch_client(request.state, name=value)
         return Point(kind="client", name=value)
     label = find_spec(database, kind="label", name=value)
     if label is not None:

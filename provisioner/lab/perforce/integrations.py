@@ -23,7 +23,7 @@ REVERSE = {
 class Resolve(NamedTuple):
     """What an opened file takes from another; `how` is "" until it is resolved.
 
-    After a sync a file takes from itself.
+    After a sync a file takes from itself, after an unshelve from `path@=change`.
     """
 
     client: str
@@ -37,7 +37,9 @@ class Resolve(NamedTuple):
 
     @property
     def revisions(self) -> str:
-        """Return the revisions taken, as people write them."""
+        """Return the revisions taken, as people write them; a shelf has none."""
+        if "@=" in self.other:
+            return ""
         first = f"#{self.start + 1},"
         return f"{first if self.start + 1 < self.end else ''}#{self.end}"
 
@@ -76,7 +78,7 @@ def record_submitted(
     database: Database, resolve: Resolve, *, revision: int, change: int
 ) -> None:
     """Record what a submitted revision took, for both files; inside `writing`."""
-    if resolve.other == resolve.path:
+    if resolve.other.partition("@=")[0] == resolve.path:
         return
     row = (resolve.start, resolve.end, revision - 1, revision)
     sql = "INSERT OR REPLACE INTO integrations VALUES (?,?,?,?,?,?,?,?)"

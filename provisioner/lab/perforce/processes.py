@@ -1,4 +1,4 @@
-"""The commands that are running, as `p4 monitor` shows and ends them.
+"""The commands that are running, as `p4 monitor` shows, pauses and ends them.
 
 Each is a file below `<root>/monitor`, so that every process that serves the root sees
 all of them. Files of a process that was killed are left out.
@@ -43,8 +43,7 @@ class ProcessTable:
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)
-            self._mark(command.number).unlink(missing_ok=True)
+            self.clear(command.number)
 
     def all(self) -> list[Running]:
         """Return what runs, by number."""
@@ -67,8 +66,28 @@ class ProcessTable:
     def is_terminated(self, number: int) -> bool:
         return self._mark(number).exists()
 
+    def pause(self, number: int) -> None:
+        """Ask a command to stop and wait. Safe to repeat."""
+        self._mark(number, "pause").touch()
+
+    def resume(self, number: int) -> None:
+        """Let a command go on. Safe to repeat."""
+        self._mark(number, "pause").unlink(missing_ok=True)
+
+    def is_paused(self, number: int) -> bool:
+        return self._mark(number, "pause").exists()
+
+    def clear(self, number: int) -> None:
+        """Forget a command; it runs on. Safe to repeat."""
+        for path in (
+            self._path(number),
+            self._mark(number),
+            self._mark(number, "pause"),
+        ):
+            path.unlink(missing_ok=True)
+
     def _path(self, number: int) -> Path:
         return self._directory / f"{number}.json"
 
-    def _mark(self, number: int) -> Path:
-        return self._directory / f"{number}.end"
+    def _mark(self, number: int, kind: str = "end") -> Path:
+        return self._directory / f"{number}.{kind}"

@@ -31,11 +31,19 @@ class Protection:
 
     def concerns(self, user: str, *, groups: Collection[str], host: str | None) -> bool:
         """Tell if a line is about a user; `host` None means from wherever."""
-        if host is not None and not paths.pattern_matches(self.host, host):
+        if host is not None and not self.is_for_host(host):
             return False
         if self.kind == "group":
             return any(paths.pattern_matches(self.name, group) for group in groups)
         return paths.pattern_matches(self.name, user)
+
+    def is_for_host(self, host: str) -> bool:
+        """Tell if a line is about who comes from an address."""
+        return paths.pattern_matches(self.host, host)
+
+    def covers(self, pattern: str) -> bool:
+        """Tell if every file of a pattern falls under this line."""
+        return paths.pattern_matches(self.path, pattern)
 
     def may_meet(self, pattern: str) -> bool:
         """Tell if some file of a pattern can fall under this line."""
@@ -80,6 +88,47 @@ def table_lines(database: Database, *, admin_user: str) -> list[str]:
     return spec.lines("Protections") if spec else default_lines(admin_user)
 
 
+def everybodys(lines: list[str]) -> list[Protection]:
+    """Return the whole table."""
+    parsed = (
+        parse_protection(text, number=number)
+        for number, text in enumerate(lines, start=1)
+    )
+    return [line for line in parsed if line is not None]
+
+
+def of_group(lines: list[str], *, group: str) -> list[Protection]:
+    """Return the lines about a group."""
+    return [
+        line
+        for line in everybodys(lines)
+        if line.kind == "group" and paths.pattern_matches(line.name, group)
+    ]
+
+
+def highest(lines: list[Protection]) -> str:
+    """Return the highest level that any line gives, exclusions aside."""
+    return max(
+        (line.level for line in lines if not line.is_excluded),
+        key=LEVELS.index,
+        default="none",
+    )
+
+
+def highest_allowed(lines: list[Protection], pattern: str) -> str:
+    """Return the highest level that some file of a pattern may be left with.
+
+    An exclusion counts where it takes the whole pattern away.
+    """
+    levels = ["none"]
+    for line in lines:
+        if line.is_excluded and line.covers(pattern):
+            levels = ["none"]
+        elif not line.is_excluded and line.may_meet(pattern):
+            levels.append(line.level)
+    return max(levels, key=LEVELS.index)
+
+
 class Access:
     """What one user may do."""
 
@@ -91,14 +140,10 @@ class Access:
         groups: Collection[str] = (),
         host: str | None = None,
     ) -> None:
-        parsed = (
-            parse_protection(text, number=number)
-            for number, text in enumerate(lines, start=1)
-        )
         self.protections = [
-            p
-            for p in parsed
-            if p is not None and p.concerns(user, groups=groups, host=host)
+            line
+            for line in everybodys(lines)
+            if line.concerns(user, groups=groups, host=host)
         ]
 
     def level(self, path: str) -> str:
@@ -111,17 +156,9 @@ class Access:
         """Tell if a user has at least a level on a file."""
         return LEVELS.index(self.level(path)) >= LEVELS.index(level)
 
-    def highest_anywhere(self, pattern: str = "//...") -> str:
-        """Return the highest level on any file of a pattern, exclusions aside."""
-        return max(
-            (
-                p.level
-                for p in self.protections
-                if not p.is_excluded and p.may_meet(pattern)
-            ),
-            key=LEVELS.index,
-            default="none",
-        )
+    def highest_anywhere(self) -> str:
+        """Return the highest level on any file, exclusions aside."""
+        return highest(self.protections)
 
     @property
     def reads_everything(self) -> bool:

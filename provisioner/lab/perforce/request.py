@@ -106,9 +106,21 @@ class Request:
                     name=self.client_name,
                     command="client",
                 )
-            clients.check_usable(client, user=self.user, host=self.host)
+            self.check_usable(client)
             self._client = client
         return self._client
+
+    def check_usable(self, client: Client) -> None:
+        """Refuse a client that is not this user's, on this host and server, to use.
+
+        Raises: CommandError.
+        """
+        clients.check_usable(
+            client,
+            user=self.user,
+            host=self.host,
+            server_id=self.state.config.server_id,
+        )
 
     # --- answers
 

@@ -20,8 +20,13 @@ from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.processes import ProcessTable, Running
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.serverlog import CommandLog
-from provisioner.lab.perforce.specstore import find_spec, touch_spec
-from provisioner.lab.perforce.state import SERVER_LEVEL, ServerState, ensure_user
+from provisioner.lab.perforce.specstore import find_spec
+from provisioner.lab.perforce.state import (
+    SERVER_LEVEL,
+    ServerState,
+    ensure_user,
+    touch_client,
+)
 from provisioner.lab.perforce.wire import (
     Connection,
     ConnectionClosed,
@@ -30,6 +35,8 @@ from provisioner.lab.perforce.wire import (
 )
 
 log = logging.getLogger("provisioner.lab.perforce")
+
+_PAUSED_LOOKS_SECONDS = 0.05
 
 
 class Session:
@@ -164,12 +171,7 @@ class Session:
         if limit is not None:
             request.locks.limit_seconds = limit / 1000
         if command.uses_client:
-            touch_spec(
-                self._state.database,
-                kind="client",
-                name=request.client_name,
-                granularity_seconds=self._state.config.client_access_granularity_seconds,
-            )
+            touch_client(self._state, name=request.client_name)
         self._run_command(command, request)
 
     def _run_command(self, command: Command, request: Request) -> None:
@@ -185,10 +187,16 @@ class Session:
         number = threading.get_native_id()
 
         def check() -> None:
-            if table.is_terminated(number):
-                # Once: what we say about it has to be sent too.
-                self._connection.between_writes = None
-                raise CommandError(7500)
+            paused_until = time.monotonic() + self._state.config.peer_timeout_seconds
+            while True:
+                has_waited = time.monotonic() > paused_until
+                if table.is_terminated(number) or has_waited:
+                    # Once: what we say about it has to be sent too.
+                    self._connection.between_writes = None
+                    raise CommandError(7500)
+                if not table.is_paused(number):
+                    return
+                time.sleep(_PAUSED_LOOKS_SECONDS)
 
         running = Running(
             number=number,

@@ -18,6 +18,7 @@ from provisioner.lab.perforce.specstore import (
     all_specs,
     find_spec,
     save_spec,
+    touch_spec,
 )
 
 SERVER_VERSION = "P4D/LINUX26X86_64/2024.2/9999999 (2026/01/01) Cloneyard lab"
@@ -43,6 +44,8 @@ class PerforceConfig:
     # Both are announced to clients; names are compared as they are all the same.
     ignores_case: bool = False
     is_unicode: bool = False
+    # The name a client's ServerID is held against; a server starts without one.
+    server_id: str = ""
     ticket_lifetime_seconds: float = 43_200.0
     client_access_granularity_seconds: int = 300
     peer_timeout_seconds: float = 600.0
@@ -94,6 +97,9 @@ class ServerState:
 
     def is_super(self, user: str) -> bool:
         return self.access(user).highest_anywhere() == "super"
+
+    def is_admin(self, user: str) -> bool:
+        return self.access(user).highest_anywhere() in ("admin", "super")
 
 
 def open_state(config: PerforceConfig) -> ServerState:
@@ -154,3 +160,13 @@ def ensure_user(database: Database, *, name: str) -> None:
                 "AuthMethod": "perforce",
             },
         )
+
+
+def touch_client(state: ServerState, *, name: str) -> None:
+    """Move a client's access date, as whatever names the client does."""
+    touch_spec(
+        state.database,
+        kind="client",
+        name=name,
+        granularity_seconds=state.config.client_access_granularity_seconds,
+    )

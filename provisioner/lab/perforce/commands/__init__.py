@@ -24,6 +24,7 @@ from provisioner.lab.perforce.commands import (
     submit,
     sync,
     unloading,
+    unshelving,
     users,
 )
 from provisioner.lab.perforce.commands.registry import Command, parse_options
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Command] = {
         opened,
         submit,
         shelving,
+        unshelving,
         streams,
         reconcile,
         protect,

@@ -347,11 +347,11 @@ def move_files(
 def _update(request: Request, text: str, fields: Fields, description: str) -> None:
     row = _find_change(request, text)
     number, status, user, client = int(str(row[0])), row[1], row[2], str(row[3])
-    is_forced = request.has("f") and request.state.is_super(request.user)
+    is_forced = may_force(request)
     if status == "submitted" and not is_forced:
         raise CommandError(6208, change=number)
     if user != request.user and not is_forced:
-        raise CommandError(6185)
+        raise CommandError(6718, change=f"Change {number}", user=str(user))
     added = removed = 0
     database = request.state.database
     with database.writing():
@@ -378,11 +378,11 @@ def _delete(request: Request) -> None:
     if not request.args:
         raise CommandError(7198, usage=_CHANGE_USAGE)
     row = _find_change(request, request.args[0])
-    number, status, user = int(str(row[0])), row[1], row[2]
+    number, status, user, client = int(str(row[0])), row[1], row[2], row[3]
     label = f"Change {number}"
-    is_forced = request.has("f") and request.state.is_super(request.user)
-    if user != request.user and not is_forced:
-        raise CommandError(6185)
+    is_forced = may_force(request)
+    if not is_forced:
+        check_owner(request, label, user=str(user), client=str(client))
     files = opened_in(request, number)
     if files:
         raise CommandError(6346, change=label, count=len(files))
@@ -395,6 +395,27 @@ def _delete(request: Request) -> None:
     with request.state.database.writing():
         request.state.database.execute("DELETE FROM changes WHERE change=?", number)
     request.say(6349, change=label)
+
+
+def may_force(request: Request) -> bool:
+    """Tell if `-f` was given, by who may.
+
+    Raises: CommandError when it was given by somebody else.
+    """
+    if request.has("f") and not request.state.is_admin(request.user):
+        raise CommandError(6185)
+    return request.has("f")
+
+
+def check_owner(request: Request, change: str, *, user: str, client: str) -> None:
+    """Refuse what belongs to another user or client.
+
+    Raises: CommandError.
+    """
+    if user != request.user:
+        raise CommandError(6173, change=change, user=user)
+    if client != request.client_name:
+        raise CommandError(6172, change=change, client=client)
 
 
 def common_path(files: list[str]) -> str:

@@ -1,9 +1,11 @@
 """p4 client, clients."""
 
-# ruff: noqa: S608 - statements are composed of our own constants; values are bound
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from provisioner.lab.perforce import clients as client_specs
+from provisioner.lab.perforce.commands.client_removal import delete_client
 from provisioner.lab.perforce.commands.forms import (
     day,
     form_date,
@@ -11,17 +13,18 @@ from provisioner.lab.perforce.commands.forms import (
     refused,
 )
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.holdings import opened_by
+from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.paths import pattern_matches
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specs import CLIENT, Fields
 from provisioner.lab.perforce.specstore import (
     StoredSpec,
     all_specs,
-    delete_spec,
     find_spec,
     save_spec,
 )
+from provisioner.lab.perforce.state import touch_client
 from provisioner.lab.perforce.streams import get_stream, stream_view
 from provisioner.lab.perforce.views import (
     format_view_line,
@@ -32,20 +35,32 @@ from provisioner.lab.perforce.views import (
 
 
 def client(request: Request) -> None:
-    """Answer `p4 client -o`, `-i` and `-d`."""
-    if request.has("o"):
+    """Answer `p4 client -o`, `-i`, `-d` and `-s`."""
+    if request.has("d"):
+        delete_client(request, usage=_USAGE)
+    elif request.has("s"):
+        _switch(request)
+    elif request.has("o"):
         _show(request)
     elif request.has("i"):
         _save(request)
-    elif request.has("d"):
-        _delete(request)
     else:
         raise CommandError(7198, usage=_USAGE)
 
 
+def _named(request: Request) -> str:
+    return request.args[0] if request.args else request.client_name
+
+
+def _find(request: Request, name: str) -> StoredSpec | None:
+    """Return a client's spec, or None. To be named moves its access date."""
+    touch_client(request.state, name=name)
+    return find_spec(request.state.database, kind="client", name=name)
+
+
 def _show(request: Request) -> None:
-    name = request.args[0] if request.args else request.client_name
-    spec = find_spec(request.state.database, kind="client", name=name)
+    name = _named(request)
+    spec = _find(request, name)
     if spec is None:
         fields = client_specs.default_fields(
             request.state.database,
@@ -62,16 +77,70 @@ def _show(request: Request) -> None:
             "View": list(client_specs.view_lines(request.state.database, spec)),
         }
     if request.has("S"):
+        if spec is not None and spec.text("Stream") != request.options["S"]:
+            raise CommandError(6965, client=name)
         fields.update(_from_stream(request, name=name))
     if request.has("t"):
         fields.update(_from_template(request, name=name))
+    if request.has("T"):
+        fields.update(_typed(request, spec))
     request.show_form(fields, definition=CLIENT)
+
+
+def _typed(request: Request, spec: StoredSpec | None) -> Fields:
+    """Return what `-T` gives a new client; an old one keeps its type.
+
+    Source: p4 help client.
+    """
+    wanted = request.options["T"]
+    if wanted not in client_specs.TYPES:
+        raise CommandError(7198, usage=_USAGE)
+    _check_storage(request, wanted)
+    kept = "writeable" if spec is None else spec.text("Type") or "writeable"
+    if spec is not None and wanted != kept:
+        raise CommandError(7038)
+    return {"Type": wanted} if wanted != "writeable" else {}
+
+
+def _check_storage(request: Request, wanted: str) -> None:
+    if wanted not in ("writeable", "graph") and not (
+        request.state.configurables.text("client.readonly.dir")
+    ):
+        raise CommandError(7030, type=wanted)
+
+
+def _switch(request: Request) -> None:
+    """Give a client another view: that of a stream, or of another client (-s).
+
+    Source: p4 help client.
+    """
+    name = _named(request)
+    spec = _find(request, name)
+    if request.has("S") == request.has("t"):
+        raise CommandError(7198, usage=_USAGE)
+    if spec is None:
+        raise CommandError(6178, type="Client", name=name)
+    request.check_usable(client_specs.client_of(spec, view=[]))
+    is_forced = request.has("f")
+    if not is_forced and opened_by(request.state.database, client=name):
+        raise CommandError(6751, client=name)
+    if request.has("t"):
+        new: Fields = {"View": _from_template(request, name=name)["View"]}
+        kept = {tag: text for tag, text in spec.fields.items() if tag != "Stream"}
+    else:
+        if not (spec.text("Stream") or is_forced):
+            raise CommandError(6829, client=name)
+        get_stream(request.state.database, name=request.options["S"])
+        new = {"Stream": request.options["S"]}
+        kept = {tag: text for tag, text in spec.fields.items() if tag != "View"}
+    save_spec(request.state.database, kind="client", name=name, fields={**kept, **new})
+    request.say(6752, domainType="Client", domainName=name)
 
 
 def _from_template(request: Request, *, name: str) -> Fields:
     """Return what `-t` takes from another client: its view and options, no more."""
     template = request.options["t"]
-    spec = find_spec(request.state.database, kind="client", name=template)
+    spec = _find(request, template)
     if spec is None:
         raise CommandError(6178, type="Client", name=template)
     return {
@@ -111,10 +180,10 @@ def _save(request: Request) -> None:
         fields["View"] = _checked_view(request, fields, name=name)
     if not fields.get("Root"):
         raise refused("client", "Missing required field 'Root'.")
-    if fields.get("Type", "writeable") not in ("writeable", "graph") and not (
-        request.state.configurables.text("client.readonly.dir")
-    ):
-        raise CommandError(7030, type=str(fields["Type"]))
+    _check_storage(request, str(fields.get("Type", "writeable")))
+    for tag in ("ChangeView", "StreamAtChange"):
+        if fields.get(tag):
+            raise NotInLab(f"{tag} of a client")
     if fields.get("Type") == "writeable":
         del fields["Type"]
     if old is not None:
@@ -181,7 +250,7 @@ def _checked_view(request: Request, fields: Fields, *, name: str) -> list[str]:
 
 
 def _check_may_change(request: Request, old: StoredSpec, fields: Fields) -> None:
-    is_forced = request.has("f") and request.state.is_super(request.user)
+    is_forced = request.has("f") and request.state.is_admin(request.user)
     is_locked = "locked" in old.text("Options").split()
     owner = old.text("Owner")
     if is_locked and owner != request.user and not is_forced:
@@ -192,69 +261,14 @@ def _check_may_change(request: Request, old: StoredSpec, fields: Fields) -> None
         raise CommandError(7038)
 
 
-def _delete(request: Request) -> None:
-    if not request.args:
-        raise CommandError(7198, usage=_USAGE)
-    name = request.args[0]
-    database = request.state.database
-    spec = find_spec(database, kind="client", name=name)
-    if spec is None:
-        raise CommandError(6178, type="Client", name=name)
-    _check_may_delete(request, spec)
-    have_table = client_specs.client_of(spec, view=[]).have_table
-    locks = request.locks.writing({"db.domain": 1, "db.view": 1, have_table: 0})
-    with locks, database.writing():
-        delete_spec(database, kind="client", name=name)
-        for table in ("have", "opened", "resolves"):
-            database.execute(f"DELETE FROM {table} WHERE client=?", name)
-        if request.options.get("F") == "d":
-            database.execute(
-                "DELETE FROM shelved WHERE change IN"
-                " (SELECT change FROM changes WHERE client=?)",
-                name,
-            )
-        database.execute(
-            "DELETE FROM changes WHERE client=? AND status='pending' AND change"
-            " NOT IN (SELECT change FROM shelved)",
-            name,
-        )
-    request.say(6372, domainType="Client", domainName=name)
-
-
-def _check_may_delete(request: Request, spec: StoredSpec) -> None:
-    is_admin = request.state.is_super(request.user)
-    if request.has("F") and not request.has("f"):
-        raise CommandError(7198, usage=_USAGE)
-    if request.has("f"):
-        if not is_admin:
-            raise CommandError(6185)
-    elif (
-        "locked" in spec.text("Options").split() and spec.text("Owner") != request.user
-    ):
-        raise CommandError(6214, type="Client", name=spec.name)
-    database = request.state.database
-    has_shelves = database.execute(
-        "SELECT 1 FROM shelved JOIN changes USING (change) WHERE client=?", spec.name
-    ).fetchone()
-    if has_shelves and request.options.get("F") not in ("s", "d"):
-        raise CommandError(6668, client=spec.name)
-    if request.has("f"):
-        return
-    if database.execute("SELECT 1 FROM opened WHERE client=?", spec.name).fetchone():
-        raise CommandError(6215, client=spec.name)
-    if database.execute(
-        "SELECT 1 FROM changes WHERE client=? AND status='pending'", spec.name
-    ).fetchone():
-        raise CommandError(6591, client=spec.name)
-
-
 def clients(request: Request) -> None:
-    """Answer `p4 clients`."""
+    """Answer `p4 clients`. To be listed moves no access date."""
     limit = request.number("m", default=0)
     found = 0
     kind = "unloaded" if request.has("U") else "client"
+    is_listed = _filter(request)
     for spec in all_specs(request.state.database, kind=kind):
-        if not _is_listed(request, spec):
+        if not is_listed(spec):
             continue
         _list_one(request, spec)
         found += 1
@@ -262,14 +276,33 @@ def clients(request: Request) -> None:
             break
 
 
-def _is_listed(request: Request, spec: StoredSpec) -> bool:
-    if request.has("u") and spec.text("Owner") != request.options["u"]:
-        return False
-    if request.has("S") and spec.text("Stream") != request.options["S"]:
-        return False
-    if request.has("E"):
-        return pattern_matches(request.options["E"].lower(), spec.name.lower())
-    return not request.has("e") or pattern_matches(request.options["e"], spec.name)
+def _filter(request: Request) -> Callable[[StoredSpec], bool]:
+    """Return which clients the options ask for. Source: p4 help clients."""
+    options = request.options
+    any_case = request.has("user-case-insensitive")
+
+    def matches(pattern: str, text: str, *, ignores_case: bool) -> bool:
+        if ignores_case:
+            pattern, text = pattern.lower(), text.lower()
+        return pattern_matches(pattern, text)
+
+    def is_listed(spec: StoredSpec) -> bool:
+        owner, stream, server = (
+            spec.text(tag) for tag in ("Owner", "Stream", "ServerID")
+        )
+        tests = (
+            "u" not in options or matches(options["u"], owner, ignores_case=any_case),
+            "S" not in options or matches(options["S"], stream, ignores_case=False),
+            "s" not in options or options["s"] == server,
+            "e" not in options or matches(options["e"], spec.name, ignores_case=False),
+            "E" not in options or matches(options["E"], spec.name, ignores_case=True),
+            # Those of other servers are listed with -a or by the server's name.
+            bool({"a", "s"} & options.keys())
+            or server in ("", request.state.config.server_id),
+        )
+        return all(tests)
+
+    return is_listed
 
 
 def _list_one(request: Request, spec: StoredSpec) -> None:
@@ -295,23 +328,30 @@ def _list_one(request: Request, spec: StoredSpec) -> None:
     )
 
 
-_USAGE = "client -o [-t template] [-S stream] | -i [-f] | -d [-f [-Fs|-Fd]] [name]"
+_USAGE = (
+    "client -o [-t template] [-T type] [-S stream] [name] | -i [-f]"
+    " | -d [-f [-Fs|-Fd] [--serverid=X]] name | -s [-f] -S stream|-t template [name]"
+)
 
 COMMANDS = (
     Command(
         names=("client", "workspace"),
         run=client,
         usage=_USAGE,
-        flags="oidf",
-        valued="tFS",
-        absent="sTc",
+        flags="oidfs",
+        valued="tFST",
+        absent="c",
+        long=("serverid",),
     ),
     Command(
         names=("clients", "workspaces"),
         run=clients,
-        usage="clients [-t -U] [-u user] [-e|-E filter] [-m max] [-S stream]",
+        usage=(
+            "clients [-t -U] [-u user [--user-case-insensitive]] [-e|-E filter]"
+            " [-m max] [-S stream] [-a|-s serverID]"
+        ),
         flags="taU",
-        valued="ueEmS",
-        absent="s",
+        valued="ueEmSs",
+        long=("user-case-insensitive",),
     ),
 )

@@ -1,10 +1,11 @@
-"""p4 monitor show and terminate."""
+"""p4 monitor: show, terminate, pause, resume and clear."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
-from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.commands.registry import Command, parse_options
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.processes import ProcessTable, Running
 from provisioner.lab.perforce.request import Request
@@ -12,39 +13,48 @@ from provisioner.lab.perforce.wire import Value
 
 
 def monitor(request: Request) -> None:
-    """Answer `p4 monitor show` and `terminate`; options may stand after the verb."""
+    """Answer `p4 monitor`; options may stand after the verb."""
     verb, *rest = request.args or [""]
     table = ProcessTable(request.state.config.root)
     if not request.state.configurables.number("monitor"):
         raise CommandError(7305)
     if verb == "show":
-        _show(request, table, "".join(rest))
-    elif verb == "terminate" and len(rest) == 1:
-        _terminate(request, table, rest[0])
-    elif verb in ("clear", "pause", "resume", "realtime"):
+        _show(request, table, rest)
+    elif verb in _ACTS and len(rest) == 1:
+        _act(request, table, verb, rest[0])
+    elif verb == "realtime":
         raise NotInLab(f"monitor {verb}")
     else:
         raise CommandError(7198, usage=_USAGE)
 
 
-def _show(request: Request, table: ProcessTable, options: str) -> None:
-    given = set(options.replace("-", "")) | set(request.options)
-    if not given <= set("ale"):
-        raise NotInLab(f"monitor show {options}")
-    if given and not request.state.is_super(request.user):
+def _show(request: Request, table: ProcessTable, arguments: list[str]) -> None:
+    later, rest = parse_options(_COMMAND, arguments)
+    given = {**request.options, **later}
+    if rest or given.get("s", "R") not in tuple("RTPBFI"):
+        raise CommandError(7198, usage=_USAGE)
+    if given.keys() & set("ale") and not request.state.is_super(request.user):
         raise CommandError(6185)
     for command in table.all():
         seconds = max(0, int(time.time() - command.started))
         lapse = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-        status = "T" if table.is_terminated(command.number) else "R"
+        status = _status(table, command.number)
+        if given.get("s", status) != status:
+            continue
         if request.is_tagged:
-            request.record(_record(command, status, lapse, given))
+            request.record(_record(command, status, lapse, set(given)))
         else:
-            text = f" {command.arguments}" if given & set("al") else ""
+            text = f" {command.arguments}" if given.keys() & set("al") else ""
             request.info(
                 f"{command.number:5} {status} {command.user:10} {lapse}"
                 f" {command.command}{text}"
             )
+
+
+def _status(table: ProcessTable, number: int) -> str:
+    if table.is_terminated(number):
+        return "T"
+    return "P" if table.is_paused(number) else "R"
 
 
 def _record(
@@ -68,16 +78,37 @@ def _record(
     return record
 
 
-def _terminate(request: Request, table: ProcessTable, text: str) -> None:
-    command = table.find(int(text)) if text.isdecimal() else None
-    if command is None:
-        raise CommandError(7306, id=text)
-    if command.user != request.user and not request.state.is_super(request.user):
+# What is done to a command, and what is said then.
+_ACTS: dict[str, tuple[Callable[[ProcessTable, int], None], int]] = {
+    "terminate": (ProcessTable.terminate, 6552),
+    "pause": (ProcessTable.pause, 6753),
+    "resume": (ProcessTable.resume, 6754),
+    "clear": (ProcessTable.clear, 6551),
+}
+
+
+def _act(request: Request, table: ProcessTable, verb: str, text: str) -> None:
+    """Do one thing to one command, or clear all. Source: p4 help monitor."""
+    do, said = _ACTS[verb]
+    if verb == "clear" and text == "all":
+        commands = table.all()
+    else:
+        found = table.find(int(text)) if text.isdecimal() else None
+        if found is None:
+            raise CommandError(7306, id=text)
+        commands = [found]
+    if not request.state.is_super(request.user) and not (
+        verb == "terminate" and commands[0].user == request.user
+    ):
         raise CommandError(6185)
-    table.terminate(command.number)
-    request.say(6552, id=command.number)
+    for command in commands:
+        do(table, command.number)
+        request.say(said, id=command.number)
 
 
-_USAGE = "monitor show [-a -l -e] | terminate id"
+_USAGE = "monitor { show | terminate | clear | pause | resume }"
 
-COMMANDS = (Command(names=("monitor",), run=monitor, usage=_USAGE, flags="ale"),)
+_COMMAND = Command(
+    names=("monitor",), run=monitor, usage=_USAGE, flags="ale", valued="s", absent="L"
+)
+COMMANDS = (_COMMAND,)

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+from provisioner.lab.perforce import filetypes
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import file_sets
 from provisioner.lab.perforce.holdings import OPENED_COLUMNS, Opened, find_have
+from provisioner.lab.perforce.messages import NotInLab
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.wire import Value
 
 
 def opened(request: Request) -> None:
     """Answer `p4 opened`."""
+    if request.has("g"):
+        raise NotInLab("opened -g")
     sets = file_sets(request) if request.args else []
     items = [
         item
@@ -19,34 +23,53 @@ def opened(request: Request) -> None:
         if not sets
         or any(s.has_file(path=item.path, client_path=item.client_path) for s in sets)
     ]
+    if request.has("x"):
+        items = [item for item in items if _is_exclusive(item)]
     limit = request.number("m", default=0)
     for item in items[:limit] if limit else items:
-        _list_opened(request, item)
+        if request.has("x"):
+            _list_exclusive(request, item)
+        else:
+            _list_opened(request, item)
     if not items and (request.args or not request.is_tagged):
         argc = " ".join(request.args)
-        if request.has("a"):
-            request.say(6524, argc=argc)
-        elif request.has("c"):
+        if request.has("c"):
             request.say(6528 if request.options["c"] == "default" else 6525, argc=argc)
+        elif _is_anywhere(request):
+            request.say(6524, argc=argc)
         else:
             request.say(6526, argc=argc)
 
 
-def _all_opened(request: Request) -> list[Opened]:
-    conditions, parameters = ["1"], list[object]()
+def _is_anywhere(request: Request) -> bool:
+    """Tell if files of every client are asked for."""
     if request.has("C"):
-        conditions.append("client=?")
-        parameters.append(request.options["C"])
-    elif not request.has("a"):
-        conditions.append("client=?")
-        parameters.append(request.get_client().name)
-    if request.has("u"):
-        conditions.append("user=?")
-        parameters.append(request.options["u"])
-    if request.has("c"):
-        text = request.options["c"]
+        return False
+    return request.has("a") or request.has("u") or request.has("x")
+
+
+def _all_opened(request: Request) -> list[Opened]:
+    """Return what the options choose. Of -a, -C, -u and -c the last one counts most.
+
+    Source: p4 help opened.
+    """
+    conditions, parameters = ["1"], list[object]()
+    change = request.options.get("c", "")
+    if change not in ("", "default"):
         conditions.append("change=?")
-        parameters.append(0 if text == "default" else text)
+        parameters.append(change)
+    else:
+        if request.has("C"):
+            conditions.append("client=?")
+            parameters.append(request.options["C"])
+        elif not _is_anywhere(request):
+            conditions.append("client=?")
+            parameters.append(request.get_client().name)
+        if request.has("u"):
+            conditions.append("user=?")
+            parameters.append(request.options["u"])
+        if change:
+            conditions.append("change=0")
     rows = request.state.database.rows(
         f"SELECT {OPENED_COLUMNS} FROM opened WHERE {' AND '.join(conditions)}"
         " ORDER BY path, client",
@@ -55,24 +78,40 @@ def _all_opened(request: Request) -> list[Opened]:
     return [Opened._make(row) for row in rows]
 
 
+def _is_exclusive(item: Opened) -> bool:
+    """Tell if nobody else may open a file."""
+    return "l" in filetypes.modifiers_of(item.type)
+
+
+def _list_exclusive(request: Request, item: Opened) -> None:
+    request.report(
+        {"depotFile": item.path, "user": item.user, "client": item.client},
+        6915,
+        depotFile=item.path,
+        user=item.user,
+        client=item.client,
+    )
+
+
 def _list_opened(request: Request, item: Opened) -> None:
-    have = find_have(request.state.database, client=item.client, path=item.path)
     number = item.revision or 1
+    is_short = request.has("s")
     record: dict[str, Value] = {"depotFile": item.path}
-    if not request.has("s"):
+    if not is_short:
+        have = find_have(request.state.database, client=item.client, path=item.path)
         record |= {
             "clientFile": item.client_path,
             "rev": number,
             "haveRev": have.revision if have else "none",
         }
     record |= {"action": item.action, "change": item.change or "default"}
-    if not request.has("s"):
+    if not is_short:
         record["type"] = item.type
     record |= {"user": item.user, "client": item.client}
-    is_foreign = request.has("a") or request.has("C")
+    is_foreign = any(request.has(option) for option in "aCuc")
     request.report(
         record,
-        6447 if is_foreign else 6446,
+        _LINES[is_short, is_foreign, _is_exclusive(item)],
         depotFile=item.path,
         workRev=f"#{number}",
         action=item.action,
@@ -83,14 +122,26 @@ def _list_opened(request: Request, item: Opened) -> None:
     )
 
 
+# (short, of any client, exclusive) -> message of the untagged line.
+_LINES = {
+    (False, False, False): 6446,
+    (False, False, True): 6779,
+    (False, True, False): 6447,
+    (False, True, True): 6780,
+    (True, False, False): 6788,
+    (True, False, True): 6792,
+    (True, True, False): 6789,
+    (True, True, True): 6793,
+}
+
+
 COMMANDS = (
     Command(
         names=("opened",),
         run=opened,
-        usage="opened [-a] [-c change] [-C client] [-u user] [-m max] [-s] [file...]",
-        flags="as",
+        usage="opened [-a -s -x] [-c change] [-C client] [-u user] [-m max] [file...]",
+        flags="asgx",
         valued="cCum",
-        absent="gx",
         uses_client=True,
     ),
 )

@@ -59,13 +59,13 @@ def target_change(request: Request) -> int:
     row = None
     if text.isdecimal():
         row = request.state.database.execute(
-            "SELECT client, user FROM changes WHERE change=? AND status='pending'",
+            "SELECT client FROM changes WHERE change=? AND status='pending'",
             int(text),
         ).fetchone()
     if row is None:
         raise CommandError(6170, change=f"Change {text}")
     if row[0] != request.client_name:
-        raise CommandError(6185)
+        raise CommandError(6172, change=f"Change {text}", client=str(row[0]))
     return int(text)
 
 

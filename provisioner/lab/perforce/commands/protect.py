@@ -47,51 +47,100 @@ def _save(request: Request) -> None:
 
 
 def protects(request: Request) -> None:
-    """Answer `p4 protects`: the lines that concern a user, or their highest level."""
-    user = request.options.get("u", request.user)
-    if user != request.user and not request.state.is_super(request.user):
+    """Answer `p4 protects`: the lines about a user, or their highest level.
+
+    `-m` looks at no path and no exclusion, `-M` does. Source: p4 help protects.
+    """
+    lines = _lines(request)
+    patterns = [_pattern(request, argument) for argument in request.args]
+    if request.has("m") or request.has("M"):
+        _say_highest(request, lines, patterns)
+        return
+    for line in lines:
+        if not patterns or any(line.may_meet(pattern) for pattern in patterns):
+            _list_one(request, line)
+
+
+def _lines(request: Request) -> list[Protection]:
+    """Return the lines about whom the options name; oneself without.
+
+    Raises: CommandError.
+    """
+    chosen = [option for option in "agu" if request.has(option)]
+    if len(chosen) > 1 or (request.has("a") and request.has("M")):
+        raise CommandError(7198, usage=_PROTECTS_USAGE)
+    if chosen and not _may_look_at_others(request):
         raise CommandError(6185)
-    access = request.state.access(user)
-    for argument in request.args or [""]:
-        pattern = parse_file_argument(request, argument).pattern if argument else ""
-        if request.has("m"):
-            _say_highest(request, access, pattern)
-            continue
-        for protection in access.protections:
-            if not pattern or protection.may_meet(pattern):
-                _list_one(request, protection)
-
-
-def _say_highest(request: Request, access: protections.Access, pattern: str) -> None:
-    if not pattern or "*" in pattern or "..." in pattern:
-        level = access.highest_anywhere(pattern or "//...")
+    host = request.options.get("h", request.peer_address if request.has("H") else None)
+    table = request.state.protection_lines()
+    if chosen == ["a"]:
+        found = protections.everybodys(table)
+    elif chosen == ["g"]:
+        found = protections.of_group(table, group=request.options["g"])
     else:
-        level = access.level(pattern)
-    if request.is_tagged:
-        request.record({"permMax": level})
+        user = request.options.get("u", request.user)
+        return request.state.access(user, host=host).protections
+    return [line for line in found if host is None or line.is_for_host(host)]
+
+
+def _may_look_at_others(request: Request) -> bool:
+    state = request.state
+    if state.configurables.number("dm.protects.allow.admin"):
+        return state.is_admin(request.user)
+    return state.is_super(request.user)
+
+
+def _pattern(request: Request, argument: str) -> str:
+    """Return a file argument in depot syntax."""
+    files = parse_file_argument(request, argument)
+    if files.client is None:
+        return files.pattern
+    path = files.client.view.to_depot(files.pattern)
+    if path is None:
+        raise CommandError(6511, argc=argument)
+    return path
+
+
+def _say_highest(
+    request: Request, lines: list[Protection], patterns: list[str]
+) -> None:
+    if request.has("M"):
+        found = [
+            protections.highest_allowed(lines, pattern)
+            for pattern in patterns or ["//..."]
+        ]
+        level = max(found, key=protections.LEVELS.index)
     else:
-        request.info(level)
+        level = protections.highest(lines)
+    request.report({"permMax": level}, 6596, perm=level)
 
 
-def _list_one(request: Request, protection: Protection) -> None:
+def _list_one(request: Request, line: Protection) -> None:
     record: dict[str, Value] = {
-        "perm": protection.level,
-        "host": protection.host,
-        protection.kind: protection.name,
-        "line": protection.number,
-        "depotFile": protection.path,
+        "perm": line.level,
+        "host": line.host,
+        **({"isgroup": ""} if line.kind == "group" else {}),
+        "user": line.name,
+        "line": line.number,
+        "depotFile": line.path,
+        **({"unmap": ""} if line.is_excluded else {}),
     }
-    if protection.is_excluded:
-        record["unmap"] = ""
-    if request.is_tagged:
-        request.record(record)
-    else:
-        sign = "-" if protection.is_excluded else ""
-        request.info(
-            f"{protection.level} {protection.kind} {protection.name} {protection.host}"
-            f" {sign}{protection.path}"
-        )
+    request.report(
+        record,
+        6584,
+        perm=line.level,
+        isgroup=line.kind,
+        user=line.name,
+        ipaddr=line.host,
+        mapFlag="-" if line.is_excluded else "",
+        depotFile=line.path,
+    )
 
+
+_PROTECTS_USAGE = (
+    "protects [-a | -g group | -u user] [-h host | -H] [-m] [file...] |"
+    " -M [-g group | -u user] [-h host | -H] [file...]"
+)
 
 COMMANDS = (
     Command(
@@ -104,9 +153,9 @@ COMMANDS = (
     Command(
         names=("protects",),
         run=protects,
-        usage="protects [-m] [-u user] [file...]",
-        flags="m",
-        valued="u",
-        absent="aghsMS",
+        usage=_PROTECTS_USAGE,
+        flags="amMH",
+        valued="ugh",
+        absent="sSA",
     ),
 )

@@ -17,31 +17,39 @@ from provisioner.lab.perforce.commands.opening import (
     report_opened,
     target_change,
 )
+from provisioner.lab.perforce.commands.rebuilding import rebuild_have_list
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, Point, file_sets
 from provisioner.lab.perforce.holdings import Have, Opened, have_in, opened_by
+from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import find_head, find_revision, revisions_at
 from provisioner.lab.perforce.wire import Value
 
 
 def reconcile(request: Request) -> None:
-    """Answer `p4 reconcile`."""
-    _reconcile(request, is_preview=request.has("n"), default="")
+    """Answer `p4 reconcile`. Without a file it is about the current directory."""
+    _reconcile(request, is_preview=request.has("n"))
 
 
 def status(request: Request) -> None:
     """Answer `p4 status`: a preview, unless `-A` says to open the files."""
-    _reconcile(request, is_preview=not request.has("A"), default="...")
+    _reconcile(request, is_preview=not request.has("A"))
 
 
-def _reconcile(request: Request, *, is_preview: bool, default: str) -> None:
+def _reconcile(request: Request, *, is_preview: bool) -> None:
     client = request.get_client()
+    if request.has("k"):
+        if not request.options.keys() <= {"k", "n", "l"}:
+            raise CommandError(7198, usage="reconcile -k [-l -n] [file...]")
+        for wanted in file_sets(request, default="..."):
+            rebuild_have_list(request, client, wanted)
+        return
     if not is_preview:
         check_writeable(client)
     change = target_change(request)
     limited = any(request.has(option) for option in "aed")
-    for wanted in file_sets(request, default=default):
+    for wanted in file_sets(request, default="..."):
         found = []
         if not limited or request.has("e") or request.has("d"):
             found += _edits_and_deletes(request, client, wanted, change)
@@ -214,16 +222,19 @@ def _directory(client: Client, wanted: FileSet) -> tuple[str, bool]:
     ) > prefix.count("/")
 
 
-_FLAGS = "naedfIlm"
+_FLAGS = "naedfIlmk"
 
 COMMANDS = (
     Command(
         names=("reconcile", "rec"),
         run=reconcile,
-        usage="reconcile [-n -a -e -d -f -I -l -m] [-c change] [file...]",
+        usage=(
+            "reconcile [-n -a -e -d -f -I -l -m] [-c change] [file...] |"
+            " -k [-l -n] [file...]"
+        ),
         flags=_FLAGS,
         valued="c",
-        absent="kwtKM",
+        absent="wtKM",
         uses_client=True,
     ),
     Command(
@@ -232,7 +243,7 @@ COMMANDS = (
         usage="status [-A -a -e -d -f -I -m] [-c change] [file...]",
         flags=_FLAGS + "A",
         valued="c",
-        absent="ksw",
+        absent="sw",
         uses_client=True,
     ),
 )

@@ -16,6 +16,7 @@ from provisioner.lab.perforce.integrations import Resolve, put_resolves, resolve
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision, find_revision
+from provisioner.lab.perforce.shelves import find_shelved
 from provisioner.lab.perforce.wire import Message, Value
 
 # `-a` letter -> what the client does by itself; a person decides without.
@@ -127,7 +128,12 @@ class _Merge:
         self._opened = opened
         self._local = client.local_path(opened.client_path)
         database = request.state.database
-        self._theirs = find_revision(database, path=item.other, number=item.end)
+        shelved = find_shelved(database, name=item.other)
+        self._theirs = (
+            shelved.as_revision
+            if shelved
+            else find_revision(database, path=item.other, number=item.end)
+        )
         self._base = find_revision(database, path=item.base, number=item.base_revision)
 
     def run(self, letter: str) -> str:

@@ -42,7 +42,7 @@ def revert(request: Request) -> None:
 
 def _revert_foreign(request: Request) -> None:
     """Revert what another client has open: server side only, for administrators."""
-    if not request.state.is_super(request.user):
+    if not request.state.is_admin(request.user):
         raise CommandError(6185)
     name = request.options["C"]
     change = request.options.get("c")

@@ -7,6 +7,7 @@ import time
 from provisioner.lab.perforce import filetypes
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.changes import (
+    check_owner,
     common_path,
     form_files,
     insert_pending,
@@ -133,8 +134,7 @@ def _numbered(
     status, client, user = row
     if status != "pending":
         raise CommandError(6208, change=text)
-    if client != request.client_name or user != request.user:
-        raise CommandError(6185)
+    check_owner(request, f"Change {text}", user=str(user), client=str(client))
     number = int(text)
     if database.execute("SELECT 1 FROM shelved WHERE change=?", number).fetchone():
         raise CommandError(7578, change=number)

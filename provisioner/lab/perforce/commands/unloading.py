@@ -53,7 +53,7 @@ def _name(request: Request) -> str:
 
 
 def _check_owner(request: Request, spec: StoredSpec, *, refusal: int) -> None:
-    is_forced = request.has("f") and request.state.is_super(request.user)
+    is_forced = request.has("f") and request.state.is_admin(request.user)
     if spec.text("Owner") != request.user and not is_forced:
         raise CommandError(refusal, domainName=spec.name)
 

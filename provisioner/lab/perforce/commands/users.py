@@ -115,10 +115,11 @@ def _delete(request: Request) -> None:
     database = request.state.database
     if find_spec(database, kind="user", name=name) is None:
         raise CommandError(6502, user=name)
-    if name != request.user and not (
-        request.has("f") and request.state.is_super(request.user)
-    ):
-        raise CommandError(6185)
+    if name != request.user:
+        if not request.state.is_super(request.user):
+            raise CommandError(6185)
+        if not request.has("f"):
+            raise CommandError(6230, user=name)
     with database.writing():
         delete_spec(database, kind="user", name=name)
         database.execute("DELETE FROM passwords WHERE user=?", name)
