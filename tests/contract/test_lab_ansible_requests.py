@@ -240,6 +240,71 @@ def test_na_ontap_snapmirror(module: Rest) -> None:
     assert module.get(RELATIONSHIPS, **query)["num_records"] == 0
 
 
+def test_na_ontap_snapshot_policy(module: Rest) -> None:
+    policies = "/api/storage/snapshot-policies"
+    fields = (
+        "enabled,svm.uuid,comment,copies.snapmirror_label,copies.count,copies.prefix,"
+        "copies.schedule.name,scope,"
+    )
+    query = {"name": "ap", "svm.name": "svm1", "scope": "svm", "fields": fields}
+    assert module.get(policies, **query)["num_records"] == 0
+    daily = {"schedule": {"name": "daily"}, "count": 5, "snapmirror_label": "d"}
+    copies = [daily, {"schedule": {"name": "hourly"}, "count": 3}]
+    body = {"name": "ap", "enabled": True, "svm.name": "svm1", "copies": copies}
+    assert module("POST", policies, body, **WAIT).status_code == 201
+    row = only(module, policies, **query)
+    read = [
+        (item["count"], item["prefix"], item["schedule"]["name"])
+        for item in row["copies"]
+    ]
+    assert read == [(5, "daily", "daily"), (3, "hourly", "hourly")]
+    assert [item["snapmirror_label"] for item in row["copies"]] == ["d", "-"]
+    assert row["svm"]["uuid"]
+    path = f"{policies}/{row['uuid']}"
+    assert module("PATCH", path, {"enabled": False, "comment": "c"}, **WAIT).ok
+    asked = "schedule.name,schedule.uuid,snapmirror_label,count,prefix,"
+    found = module.get(
+        f"{path}/schedules",
+        fields=f"{asked}retention_period,",
+        **{"snapshot_policy.name": "ap"},
+    )["records"]
+    uuids = {item["schedule"]["name"]: item["schedule"]["uuid"] for item in found}
+    assert {item["retention_period"] for item in found} == {"PT0S"}
+    assert module("DELETE", f"{path}/schedules/{uuids['hourly']}", **WAIT).ok
+    change = {"count": "6", "prefix": "dd"}
+    assert module("PATCH", f"{path}/schedules/{uuids['daily']}", change, **WAIT).ok
+    added = {"schedule.name": "weekly", "count": "1", "prefix": "w"}
+    assert module("POST", f"{path}/schedules", added, **WAIT).status_code == 201
+    row = only(module, policies, **query)
+    assert [(item["count"], item["prefix"]) for item in row["copies"]] == [
+        (6, "dd"),
+        (1, "w"),
+    ]
+    assert module("DELETE", path, **WAIT).ok
+
+
+def test_na_ontap_vserver_peer(module: Rest) -> None:
+    peers = "/api/svm/peers"
+    query = {
+        "svm.name": "svm1",
+        "peer.svm.name": "svm2",
+        "fields": "svm.name,peer.svm.name,state,uuid",
+    }
+    row = only(module, peers, **query)
+    assert (row["state"], row["peer"]["svm"]["name"]) == ("peered", "svm2")
+    write(module, "DELETE", f"{peers}/{row['uuid']}")
+    assert module.get(peers, **query)["num_records"] == 0
+    cluster = module.get("/api/cluster", fields="name")["name"]
+    body = {
+        "svm.name": "svm1",
+        "peer.cluster.name": cluster,
+        "peer.svm.name": "svm2",
+        "applications": ["snapmirror"],
+    }
+    write(module, "POST", peers, body)
+    assert only(module, peers, **query)["state"] == "peered"
+
+
 def test_na_ontap_export_policy_and_rule(module: Rest) -> None:
     query = {"fields": "name,id", "svm.name": "svm1", "name": "aep"}
     assert module.get(f"{EXPORTS}/", **query)["num_records"] == 0

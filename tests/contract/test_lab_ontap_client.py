@@ -21,6 +21,7 @@ from netapp_ontap.resources import (
     SnapmirrorTransfer,
     Snapshot,
     SnapshotPolicy,
+    SnapshotPolicySchedule,
     Svm,
     SvmPeer,
     Volume,
@@ -245,6 +246,53 @@ def test_export_policies() -> None:
     volume.delete(poll=True, force=True)
     found.delete()
     assert ExportPolicy.find(name="p") is None
+
+
+@pytest.mark.filterwarnings("ignore:`Number` field should not be")
+def test_snapshot_policies() -> None:
+    policy = SnapshotPolicy(
+        name="new_policy",
+        comment="policy comment",
+        svm={"name": "svm_dev"},
+        copies=[{"schedule": {"name": "5min"}, "count": "5", "prefix": "xyz"}],
+    )
+    policy.post(hydrate=True)
+    assert (policy.scope, policy.enabled) == ("svm", True)
+    assert policy.copies[0].count == 5
+    policy.enabled = False
+    policy.patch()
+    schedule = SnapshotPolicySchedule(policy.uuid, count=1, schedule={"name": "daily"})
+    schedule.post(hydrate=True)
+    assert schedule.prefix == "daily"
+    rows = SnapshotPolicySchedule.get_collection(policy.uuid, fields="count")
+    assert sorted(row.count for row in rows) == [1, 5]
+    volume = make_volume("v", snapshot_policy={"name": "new_policy"})
+    with pytest.raises(NetAppRestError) as refused:
+        policy.delete()
+    assert refused.value.response_body["error"]["code"] == "1638415"
+    volume.delete(force=True)
+    policy.delete()
+    assert SnapshotPolicy.find(name="new_policy") is None
+
+
+def test_svm_peers() -> None:
+    query = {"svm.name": "svm_dev", "peer.svm.name": "svm_dr"}
+    peer = SvmPeer.find(**query)
+    peer.delete()
+    assert SvmPeer.find(**query) is None
+    again = SvmPeer(
+        svm={"name": "svm_dev"},
+        peer={"svm": {"name": "svm_dr"}},
+        applications=["snapmirror"],
+    )
+    again.post(hydrate=True)
+    assert again.state == "peered"
+    again.state = "suspended"
+    again.patch()
+    again.get()
+    assert again.state == "suspended"
+    again.state = "peered"
+    again.patch()
 
 
 def test_jobs() -> None:

@@ -32,6 +32,7 @@ from provisioner.lab.ontap.routes import (
     snapmirror_policies,
     snapshot_policies,
     snapshots,
+    svm_peers,
     svms,
     volumes,
 )
@@ -50,6 +51,7 @@ ROUTES: tuple[Route, ...] = (
     *jobs.ROUTES,
     *interfaces.ROUTES,
     *peers.ROUTES,
+    *svm_peers.ROUTES,
     *snapmirror.ROUTES,
     *snapmirror_policies.ROUTES,
     *private_cli.ROUTES,

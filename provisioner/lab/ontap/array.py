@@ -28,7 +28,11 @@ from provisioner.lab.ontap.faults import Faults
 from provisioner.lab.ontap.housekeeping import Housekeeping
 from provisioner.lab.ontap.jobs import Jobs, now_text
 from provisioner.lab.ontap.namespace import choose_namespace
-from provisioner.lab.ontap.operations import snapmirror_policies, snapshots
+from provisioner.lab.ontap.operations import (
+    snapmirror_policies,
+    snapshot_policies,
+    snapshots,
+)
 from provisioner.lab.ontap.operations.verbs import VERBS
 from provisioner.lab.ontap.records import (
     DELETING,
@@ -135,6 +139,7 @@ class Array:
         for name in (self.config.svm, *self.config.more_svms):
             self._seed_svm(name)
         snapmirror_policies.seed(self)
+        snapshot_policies.seed(self)
         self._drop_strays()
         for svm in self.store.select(Svm):
             self._open_namespace(svm)

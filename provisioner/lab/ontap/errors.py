@@ -163,6 +163,57 @@ ERRORS: dict[str, ErrorKind] = {
     ),
     "1638600": ErrorKind(404, "The snapshot does not exist."),
     "524511": ErrorKind(409, 'Failed to restore snapshot "{snapshot}": {reason}'),
+    # --- snapshot policies
+    "1638407": ErrorKind(
+        400,
+        "When adding schedule to a snapshot policy, the count for that schedule must "
+        "be specified.",
+    ),
+    "1638408": ErrorKind(
+        400,
+        "When adding schedule to a snapshot policy, the schedule name must be "
+        "specified.",
+    ),
+    "1638410": ErrorKind(
+        409, 'Schedule "{schedule}" already exists in snapshot policy "{policy}".'
+    ),
+    "1638411": ErrorKind(400, "A snapshot policy must have at least one schedule."),
+    "1638412": ErrorKind(404, "Schedule does not exist in snapshot policy."),
+    "1638413": ErrorKind(400, 'Schedule "{schedule}" not found.'),
+    "1638415": ErrorKind(
+        409, "Cannot delete policy. Reason: Policy is in use by at least one volume."
+    ),
+    "1638417": ErrorKind(400, 'Snapshot policy name "{policy}" is invalid.'),
+    "1638431": ErrorKind(409, "Cannot delete built-in policy."),
+    "1638451": ErrorKind(
+        400,
+        "This operation would result in total snapshot count for the policy to exceed "
+        "maximum supported count {limit}.",
+    ),
+    "1638508": ErrorKind(
+        400, 'Another schedule has the same prefix "{prefix}" within this policy.'
+    ),
+    "1638527": ErrorKind(409, 'Snapshot policy "{policy}" already exists.'),
+    "918253": ErrorKind(
+        400,
+        'Incorrect format for the retention period "{period}", duration must be in '
+        "the ISO-8601 format.",
+    ),
+    # --- SVM peers
+    "26345575": ErrorKind(
+        400, "The specified peer cluster name and peer cluster UUID do not match."
+    ),
+    "26345576": ErrorKind(
+        400, 'The peering cannot go from state "{old}" to "{new}" here.'
+    ),
+    "26345577": ErrorKind(
+        400, "One of the following is required: applications, state, or name."
+    ),
+    "26345579": ErrorKind(400, 'The specified field "{field}" is invalid: {reason}'),
+    "26345580": ErrorKind(400, "SVM name or SVM UUID must be provided."),
+    "26345581": ErrorKind(
+        400, 'Peer cluster name "{cluster}" could not be retrieved or validated.'
+    ),
     # --- export policies
     "1703945": ErrorKind(409, "Ruleset is in use by a volume: {name}."),
     "1703947": ErrorKind(409, "Cannot delete default ruleset."),

@@ -190,6 +190,14 @@ def answer_job(
     return Reply(body, status=status, headers=headers)
 
 
+def answer_created(call: Call, record: dict[str, Any], *, location: str) -> Reply:
+    """Answer 201 for what was made at once, with the record where it is asked for."""
+    body: dict[str, Any] = {}
+    if call.flag("return_records", default=False):
+        body = {"num_records": 1, "records": [record]}
+    return Reply(body, status=201, headers={"Location": location})
+
+
 def status_of(error: Mapping[str, object]) -> int:
     """Return the HTTP status that goes with a job's error."""
     kind = ERRORS.get(str(error.get("code")))

@@ -1,4 +1,4 @@
-"""Where SnapMirror paths lead: SVMs of this cluster and of its peer."""
+"""Which SVMs are peered, and where SnapMirror paths lead."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.records import LIVE, Svm, Volume
+from provisioner.lab.ontap.records import LIVE, Svm, SvmPeer, Volume
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
+
+# A peering that was deleted; without such a row the setting decides.
+GONE = "gone"
+PEERED = "peered"
 
 
 @dataclass(frozen=True)
@@ -24,9 +28,9 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Peer:
-    """A local SVM and one that it is peered with."""
+    """A local SVM and another one, here or on the cluster `array`."""
 
-    uuid: str
+    row: SvmPeer
     svm: Svm
     peer: Svm
     array: Array
@@ -46,21 +50,31 @@ def cluster_named(array: Array, name: str) -> Array:
 
 
 def peers(array: Array) -> list[Peer]:
-    """Return who is peered with whom, seen from this cluster."""
+    """Return who is peered with whom, or about to be, seen from this cluster."""
+    found = []
+    for svm in array.store.select(Svm):
+        for cluster in clusters(array):
+            for other in cluster.store.select(Svm):
+                row = None if other.uuid == svm.uuid else _row(array, svm, other)
+                if row is not None:
+                    found.append(Peer(row, svm, other, cluster))
+    return found
+
+
+def _row(array: Array, svm: Svm, other: Svm) -> SvmPeer | None:
+    """Return what is stored of the two; SVMs that nobody asked about are peered."""
+    for row in array.store.select(SvmPeer, svm_uuid=svm.uuid, peer_svm_uuid=other.uuid):
+        return None if row.state == GONE else row
     if not array.settings.svm_peering:
-        return []
-    return [
-        Peer(
-            array.identity(f"peer.{svm.uuid}.{other.uuid}"),
-            svm=svm,
-            peer=other,
-            array=cluster,
-        )
-        for svm in array.store.select(Svm)
-        for cluster in clusters(array)
-        for other in cluster.store.select(Svm)
-        if other.uuid != svm.uuid
-    ]
+        return None
+    return SvmPeer(
+        array.identity(f"peer.{svm.uuid}.{other.uuid}"),
+        svm_uuid=svm.uuid,
+        peer_svm_uuid=other.uuid,
+        name=other.name,
+        state=PEERED,
+        applications=["snapmirror"],
+    )
 
 
 def endpoint(
@@ -68,27 +82,44 @@ def endpoint(
 ) -> Endpoint:
     """Return what ``svm:volume`` means here, or on the cluster that is named.
 
+    The SVM may be called by the local name of a peer.
     Raises: OntapError 13303852 no such form, 2621462 no such SVM.
     """
     svm_name, colon, name = path.partition(":")
     if not colon or not svm_name or not name:
         raise OntapError("13303852", target=target, path=path)
-    for candidate in clusters(array):
+    named = [
+        (candidate, svm)
+        for candidate in clusters(array)
+        for svm in candidate.store.select(Svm, name=svm_name)
+    ]
+    named += [
+        (peer.array, peer.peer) for peer in peers(array) if peer.row.name == svm_name
+    ]
+    for candidate, svm in named:
         if cluster is not None and candidate.config.cluster != cluster:
             continue
-        for svm in candidate.store.select(Svm, name=svm_name):
-            found = candidate.store.select(
-                Volume, svm_uuid=svm.uuid, name=name, phase=LIVE
-            )
-            return Endpoint(candidate, svm, name, found[0] if found else None)
+        found = candidate.store.select(Volume, svm_uuid=svm.uuid, name=name, phase=LIVE)
+        return Endpoint(candidate, svm, name, found[0] if found else None)
     raise OntapError("2621462", target=target, svm=svm_name)
+
+
+def are_peered(array: Array, *, svm_uuid: str, peer_svm_uuid: str) -> bool:
+    """Say whether SnapMirror may go between a local SVM and another one."""
+    if svm_uuid == peer_svm_uuid:
+        return True
+    return any(
+        peer.row.state == PEERED
+        for peer in peers(array)
+        if (peer.svm.uuid, peer.peer.uuid) == (svm_uuid, peer_svm_uuid)
+    )
 
 
 def check_peered(array: Array, source: Endpoint, destination: Endpoint) -> None:
     """Refuse SVMs that are not peered. Raises: OntapError 13303939."""
-    if source.svm.uuid == destination.svm.uuid:
-        return
-    if not array.settings.svm_peering:
+    if not are_peered(
+        array, svm_uuid=destination.svm.uuid, peer_svm_uuid=source.svm.uuid
+    ):
         raise OntapError(
             "13303939",
             target="source.path",

@@ -142,6 +142,40 @@ class Job:
 
 
 @dataclass(frozen=True)
+class SnapshotPolicy:
+    """When snapshots are taken, and how many are kept; for one SVM or for all."""
+
+    TABLE: ClassVar[str] = "snapshot_policy"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("name",)
+
+    uuid: str
+    name: str
+    svm_uuid: str | None = None
+    comment: str = ""
+    enabled: bool = True
+    # Each {"schedule": "daily", "count": 2, "prefix": "daily", …}.
+    copies: list[dict[str, object]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SvmPeer:
+    """What one cluster knows of the peering of an SVM of its own with another one."""
+
+    TABLE: ClassVar[str] = "svm_peer"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("svm_uuid", "peer_svm_uuid")
+
+    uuid: str
+    svm_uuid: str
+    peer_svm_uuid: str
+    # What the peer is called here.
+    name: str
+    state: str
+    applications: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class SnapmirrorPolicy:
     """Which snapshots a relationship carries, and how many it keeps."""
 

@@ -31,6 +31,8 @@ _KINDS: tuple[type[Row], ...] = (
     records.Snapshot,
     records.ExportPolicy,
     records.Job,
+    records.SnapshotPolicy,
+    records.SvmPeer,
     records.SnapmirrorPolicy,
     records.Relationship,
     records.Destination,

@@ -55,6 +55,14 @@ def octal_digits(value: object) -> int:
     return number
 
 
+def label(value: object) -> str:
+    """Accept a SnapMirror label: 1 to 31 characters."""
+    result = text(value)
+    if not 1 <= len(result) <= 31:
+        raise ValueError(value)
+    return result
+
+
 def size(value: object) -> int:
     """Accept bytes, or a number with KB, MB, GB, TB or PB (1024-based)."""
     if isinstance(value, str):

@@ -12,8 +12,6 @@ from provisioner.lab.ontap.records import ExportPolicy, Svm, Volume
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
-SNAPSHOT_POLICIES = ("default", "default-1weekly", "none")
-
 _RESERVED_SNAPSHOT_PREFIX = "snapmirror."
 
 
@@ -50,16 +48,6 @@ def check_policy_name(name: str) -> None:
         raise OntapError("1704047", target="name")
     if not name or re.search(r"[\s\x00-\x1f*|!<>\"]", name):
         raise OntapError("1703952", target="name", name=name)
-
-
-def check_snapshot_policy(name: str) -> str:
-    """Return the name when there is such a snapshot policy.
-
-    Raises: OntapError 917551.
-    """
-    if name not in SNAPSHOT_POLICIES:
-        raise OntapError("917551", target="snapshot_policy.name", policy=name)
-    return name
 
 
 def find_svm(array: Array, fields: Mapping[str, object], *, prefix: str = "svm") -> Svm:

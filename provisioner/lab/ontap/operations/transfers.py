@@ -19,7 +19,7 @@ from provisioner.lab.ontap.dataplane.trees import changed_bytes
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.jobs import Postponed, now_text
 from provisioner.lab.ontap.operations import snapshots, volume_changes
-from provisioner.lab.ontap.peering import cluster_named
+from provisioner.lab.ontap.peering import are_peered, cluster_named
 from provisioner.lab.ontap.records import (
     LIVE,
     MAKING,
@@ -194,7 +194,19 @@ def _check_wanted(array: Array, transfer: Transfer) -> None:
         raise _Aborted
 
 
+def _check_peered(array: Array, row: Relationship) -> None:
+    """Refuse while the peering of the two SVMs is suspended or gone."""
+    ends = {"svm_uuid": row.destination_svm_uuid, "peer_svm_uuid": row.source_svm_uuid}
+    if not are_peered(array, **ends):
+        raise OntapError(
+            "13303939",
+            svm=row.destination_path.partition(":")[0],
+            peer=row.source_path.partition(":")[0],
+        )
+
+
 def _carry_all(array: Array, row: Relationship, transfer: Transfer) -> None:
+    _check_peered(array, row)
     source = cluster_named(array, row.source_cluster)
     policy = array.store.get(SnapmirrorPolicy, row.policy_uuid)
     volume = source.store.get(Volume, row.source_uuid)

@@ -8,7 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.operations import efficiency, junctions, names, splits
+from provisioner.lab.ontap.operations import (
+    efficiency,
+    junctions,
+    names,
+    snapshot_policies,
+    splits,
+)
 from provisioner.lab.ontap.operations.volumes import (
     check_room,
     check_size,
@@ -77,8 +83,8 @@ def _check(array: Array, volume: Volume, fields: Fields) -> None:
             check_room(array, max(0, fields["size"] - volume.size_bytes))
     if fields.get("guarantee.type") == "volume" and volume.guarantee != "volume":
         check_room(array, volume.size_bytes)
-    if "snapshot_policy.name" in fields:
-        names.check_snapshot_policy(fields["snapshot_policy.name"])
+    if _names_snapshot_policy(fields):
+        snapshot_policies.chosen(array, fields, svm_uuid=volume.svm_uuid)
     if "nas.export_policy.name" in fields or "nas.export_policy.id" in fields:
         names.find_export_policy(array, fields, svm_uuid=volume.svm_uuid)
     if not 0 <= fields.get("space.snapshot.reserve_percent", 0) <= 90:
@@ -113,6 +119,10 @@ def _check_split(array: Array, volume: Volume, *, wanted: bool) -> None:
             reason=f'Volume "{volume.name}" is in a data protection relationship and '
             "cannot be split.",
         )
+
+
+def _names_snapshot_policy(fields: Fields) -> bool:
+    return "snapshot_policy.name" in fields or "snapshot_policy.uuid" in fields
 
 
 def _check_combination(fields: Fields) -> None:
@@ -182,7 +192,6 @@ def _apply_properties(array: Array, volume_uuid: str, changes: Fields) -> None:
         "comment": "comment",
         "size": "size_bytes",
         "guarantee.type": "guarantee",
-        "snapshot_policy.name": "snapshot_policy",
         "space.snapshot.reserve_percent": "snapshot_reserve_percent",
         "nas.security_style": "security_style",
         "nas.uid": "uid",
@@ -194,6 +203,11 @@ def _apply_properties(array: Array, volume_uuid: str, changes: Fields) -> None:
         volume = array.store.get(Volume, volume_uuid)
         policy = names.find_export_policy(array, changes, svm_uuid=volume.svm_uuid)
         values["export_policy_id"] = policy.id
+    if _names_snapshot_policy(changes):
+        volume = array.store.get(Volume, volume_uuid)
+        values["snapshot_policy"] = snapshot_policies.chosen(
+            array, changes, svm_uuid=volume.svm_uuid
+        )
     if remembered := remembered_in(changes):
         volume = array.store.get(Volume, volume_uuid)
         values["remembered"] = {**volume.remembered, **remembered}

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any
 from provisioner.lab.ontap.dataplane.trees import own_tree
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.jobs import now_text
-from provisioner.lab.ontap.operations import efficiency, junctions, names, snapshots
+from provisioner.lab.ontap.operations import (
+    efficiency,
+    junctions,
+    names,
+    snapshot_policies,
+    snapshots,
+)
 from provisioner.lab.ontap.records import (
     DELETING,
     LIVE,
@@ -140,9 +146,7 @@ def _plan_volume(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         gid=fields.get("nas.gid", 0),
         unix_permissions=fields.get("nas.unix_permissions", 755),
         guarantee=guarantee,
-        snapshot_policy=names.check_snapshot_policy(
-            fields.get("snapshot_policy.name", "default")
-        ),
+        snapshot_policy=snapshot_policies.chosen(array, fields, svm_uuid=svm.uuid),
         snapshot_reserve_percent=reserve,
         remembered=remembered_in(fields),
     )

@@ -17,7 +17,7 @@ from provisioner.lab.ontap.conventions.values import (
     text,
 )
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.http import Call, Reply, Route
+from provisioner.lab.ontap.http import Call, Reply, Route, answer_created
 from provisioner.lab.ontap.operations import names
 from provisioner.lab.ontap.operations.export_rules import (
     RuleFields,
@@ -141,7 +141,7 @@ def create_policy(call: Call) -> Reply:
             rules=_rules_of(fields.get("rules", [])),
         )
         store.save(policy)
-    return _created(
+    return answer_created(
         call,
         POLICIES.record(call, policy, wanted=Wanted(POLICIES.fields, ())),
         location=f"{_BASE}/{policy.id}",
@@ -153,13 +153,6 @@ def _rules_of(bodies: list[dict[str, Any]]) -> list[RuleFields]:
     for body in bodies:
         rules = with_rule_moved(rules, rule_from(body), index=body.get("index"))
     return rules
-
-
-def _created(call: Call, record: dict[str, Any], *, location: str) -> Reply:
-    body: dict[str, Any] = {}
-    if call.flag("return_records", default=False):
-        body = {"num_records": 1, "records": [record]}
-    return Reply(body, status=201, headers={"Location": location})
 
 
 def change_policy(call: Call, id: str) -> Reply:
@@ -233,7 +226,7 @@ def create_rule(call: Call, id: str) -> Reply:
         call, _Rule(changed, added), wanted=Wanted(RULES.fields, ("*",))
     )
     location = f"{_BASE}/{policy.id}/rules/{added['index']}"
-    return _created(call, record, location=location)
+    return answer_created(call, record, location=location)
 
 
 def change_rule(call: Call, id: str, index: str) -> Reply:

@@ -1,4 +1,4 @@
-"""Who this cluster and its SVMs are peered with, and the schedules that there are."""
+"""The cluster that this one is peered with, and the schedules that there are."""
 
 from __future__ import annotations
 
@@ -9,45 +9,9 @@ from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route
 from provisioner.lab.ontap.operations.snapmirror_policies import SCHEDULES
-from provisioner.lab.ontap.peering import Peer, peers
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
-
-
-def _svm_peer(array: Array, row: Peer) -> Flat:
-    return {
-        "uuid": row.uuid,
-        "name": row.peer.name,
-        "svm.name": row.svm.name,
-        "svm.uuid": row.svm.uuid,
-        "peer.svm": {"name": row.peer.name, "uuid": row.peer.uuid},
-        "peer.cluster": {
-            "name": row.array.config.cluster,
-            "uuid": row.array.identity("cluster"),
-        },
-        "state": "peered",
-        "applications": ["snapmirror"],
-    }
-
-
-SVM_PEERS: Resource[Peer] = Resource(
-    FieldSet(
-        keys=("uuid", "name"),
-        standard=(
-            "svm.name",
-            "svm.uuid",
-            "peer.svm",
-            "peer.cluster",
-            "state",
-            "applications",
-        ),
-        trees=("force",),
-    ),
-    view=_svm_peer,
-    href=lambda array, row: f"/api/svm/peers/{row.uuid}",
-    order=("svm.name", "name", "uuid"),
-)
 
 
 def _cluster_peer(array: Array, peer: Array) -> Flat:
@@ -95,23 +59,18 @@ SCHEDULE: Resource[str] = Resource(
 )
 
 
-def list_svm_peers(call: Call) -> Reply:
-    """List who the SVMs are peered with."""
-    return collection(call, SVM_PEERS, peers(call.array))
-
-
-def get_svm_peer(call: Call, uuid: str) -> Reply:
-    """Return one peer."""
-    for row in peers(call.array):
-        if row.uuid == uuid:
-            return instance(call, SVM_PEERS, row)
-    raise OntapError("4", target="uuid")
-
-
 def list_cluster_peers(call: Call) -> Reply:
     """List the cluster that this one is peered with, if any."""
     peer = call.array.peer
     return collection(call, CLUSTER_PEERS, [] if peer is None else [peer])
+
+
+def get_cluster_peer(call: Call, uuid: str) -> Reply:
+    """Return the cluster that this one is peered with."""
+    peer = call.array.peer
+    if peer is None or _cluster_peer(call.array, peer)["uuid"] != uuid:
+        raise OntapError("4", target="uuid")
+    return instance(call, CLUSTER_PEERS, peer)
 
 
 def list_schedules(call: Call) -> Reply:
@@ -119,9 +78,17 @@ def list_schedules(call: Call) -> Reply:
     return collection(call, SCHEDULE, SCHEDULES)
 
 
+def get_schedule(call: Call, uuid: str) -> Reply:
+    """Return one schedule."""
+    for name in SCHEDULES:
+        if call.array.identity(f"schedule.{name}") == uuid:
+            return instance(call, SCHEDULE, name)
+    raise OntapError("4", target="uuid")
+
+
 ROUTES = (
-    Route("GET", "/api/svm/peers", list_svm_peers),
-    Route("GET", "/api/svm/peers/<uuid>", get_svm_peer),
     Route("GET", "/api/cluster/peers", list_cluster_peers),
+    Route("GET", "/api/cluster/peers/<uuid>", get_cluster_peer),
     Route("GET", "/api/cluster/schedules", list_schedules),
+    Route("GET", "/api/cluster/schedules/<uuid>", get_schedule),
 )

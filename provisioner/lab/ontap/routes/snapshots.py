@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat, Wanted
-from provisioner.lab.ontap.conventions.values import Kind, text
+from provisioner.lab.ontap.conventions.values import Kind, label, text
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
 from provisioner.lab.ontap.operations import snapshots
@@ -76,7 +76,7 @@ SNAPSHOTS: Resource[Snapshot] = Resource(
 _CHANGE: dict[str, Kind] = {
     "name": text,
     "comment": text,
-    "snapmirror_label": lambda value: _label(value),
+    "snapmirror_label": label,
     "expiry_time": text,
 }
 _CREATE: dict[str, Kind] = {
@@ -88,13 +88,6 @@ _CREATE: dict[str, Kind] = {
     "volume.uuid": text,
 }
 _READ_ONLY = ("uuid", "create_time", "owners", "size", "svm", "volume", "version_uuid")
-
-
-def _label(value: object) -> str:
-    label = text(value)
-    if not 1 <= len(label) <= 31:
-        raise ValueError(value)
-    return label
 
 
 def list_snapshots(call: Call, volume_uuid: str) -> Reply:

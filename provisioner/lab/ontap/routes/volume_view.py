@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.collection import Resource
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
-from provisioner.lab.ontap.operations import efficiency
+from provisioner.lab.ontap.operations import efficiency, snapshot_policies
 from provisioner.lab.ontap.operations.volumes import policy_of
 from provisioner.lab.ontap.records import LIVE, Destination, Snapshot, Svm, Volume
 from provisioner.lab.ontap.routes import volume_space
@@ -39,6 +39,7 @@ def _view(array: Array, volume: Volume) -> Flat:
             Snapshot, volume_uuid=volume.uuid, phase=LIVE
         ),
         "snapshot_policy.name": volume.snapshot_policy,
+        "snapshot_policy.uuid": lambda: _snapshot_policy_uuid(array, volume),
         "status": None
         if volume.state == "online"
         else [f"Volume {volume.name} is not {'online'}."],
@@ -65,6 +66,13 @@ def _view(array: Array, volume: Volume) -> Flat:
         **volume_space.view(array, volume),
         **volume.remembered,
     }
+
+
+def _snapshot_policy_uuid(array: Array, volume: Volume) -> str | None:
+    policy = snapshot_policies.find(
+        array, name=volume.snapshot_policy, svm_uuid=volume.svm_uuid
+    )
+    return policy.uuid if policy is not None else None
 
 
 def _junction_parent(array: Array, volume: Volume) -> object:
@@ -118,6 +126,7 @@ VOLUMES: Resource[Volume] = Resource(
             "aggregates",
             "snapshot_count",
             "snapshot_policy.name",
+            "snapshot_policy.uuid",
             "status",
             "snapmirror.is_protected",
             "clone.is_flexclone",
