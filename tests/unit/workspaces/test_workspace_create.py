@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.actions import _as_name, workspace_create
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.actions.creating import _as_name
 from provisioner.workspaces.errors import (
     AccountIncomplete,
     ActionRefused,

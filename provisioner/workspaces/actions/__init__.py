@@ -1,0 +1,26 @@
+"""What a person may ask for: checks, rows, events and jobs, in one transaction.
+
+Each action takes `by` first: who asks. It raises an ActionRefused and leaves nothing
+behind, or returns the row whose work has been queued.
+"""
+
+from __future__ import annotations
+
+from provisioner.workspaces.actions.creating import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
+from provisioner.workspaces.actions.sites import site_save
+from provisioner.workspaces.actions.templates import (
+    template_build,
+    template_create,
+    template_update,
+)
+
+__all__ = [
+    "site_save",
+    "template_build",
+    "template_create",
+    "template_update",
+    "workspace_create",
+    "workspace_retire",
+    "workspace_retry",
+]

@@ -1,0 +1,26 @@
+"""The rows: facts about one thing each, and the rules that the database keeps.
+
+Nothing here talks to another system, and state is written by states.py alone.
+"""
+
+from __future__ import annotations
+
+from provisioner.workspaces.models.events import Event
+from provisioner.workspaces.models.names import name_validator
+from provisioner.workspaces.models.operations import Operation, Step
+from provisioner.workspaces.models.sites import PerforceServer, Site
+from provisioner.workspaces.models.templates import LineEnd, Snapshot, Template
+from provisioner.workspaces.models.workspaces import Workspace
+
+__all__ = [
+    "Event",
+    "LineEnd",
+    "Operation",
+    "PerforceServer",
+    "Site",
+    "Snapshot",
+    "Step",
+    "Template",
+    "Workspace",
+    "name_validator",
+]

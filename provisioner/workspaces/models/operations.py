@@ -1,0 +1,178 @@
+"""What was asked for and takes a while, with the journal of its steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.models.sites import Site
+from provisioner.workspaces.models.templates import Template
+from provisioner.workspaces.models.workspaces import Workspace
+
+
+class Operation(models.Model):
+    """One request that takes a while, with the journal of its steps."""
+
+    class Kind(models.TextChoices):
+        PROVISION = "provision", "Provision"
+        RETIRE = "retire", "Retire"
+        TEMPLATE_BUILD = "template_build", "Build template"
+
+    class State(models.TextChoices):
+        RUNNING = "running", "Running"
+        SUCCEEDED = "succeeded", "Succeeded"
+        REFUSED = "refused", "Refused"
+        FAILED = "failed", "Failed"
+        CANCELLED = "cancelled", "Cancelled"
+
+    kind = models.CharField(max_length=20, choices=Kind)
+    workspace = models.ForeignKey(
+        Workspace,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="operations",
+    )
+    template = models.ForeignKey(
+        Template,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="operations",
+    )
+    state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
+    parameters = models.JSONField(default=dict, help_text="What was asked for.")
+    requested_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    status_code = models.CharField(max_length=60, blank=True)
+    status_message = models.TextField(blank=True)
+    findings = models.JSONField(
+        null=True, blank=True, help_text="Unsaved work that was found, by kind."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints = (
+            models.CheckConstraint(
+                name="operation_is_about_one_thing",
+                condition=Q(
+                    kind="template_build",
+                    template__isnull=False,
+                    workspace__isnull=True,
+                )
+                | Q(
+                    ~Q(kind="template_build"),
+                    template__isnull=True,
+                    workspace__isnull=False,
+                ),
+            ),
+            models.CheckConstraint(
+                name="operation_ended_has_ended_at",
+                condition=Q(state="running", ended_at__isnull=True)
+                | (~Q(state="running") & Q(ended_at__isnull=False)),
+            ),
+            models.UniqueConstraint(
+                fields=("workspace",),
+                condition=Q(state="running"),
+                name="operation_one_running_per_workspace",
+            ),
+            models.UniqueConstraint(
+                fields=("template",),
+                condition=Q(state="running"),
+                name="operation_one_running_per_template",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} {self.workspace or self.template}"
+
+    @property
+    def site(self) -> Site:
+        subject = self.workspace or self.template
+        assert subject is not None
+        return subject.site
+
+
+class Step(models.Model):
+    """One ensure_* of an operation; workflow.py says what it does and comes after.
+
+    `progress` is {"done", "total", "unit", "text"}, any of them absent; `remote` holds
+    ids of the far side as soon as they are known; `result` is what later steps use.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        RETRYING = "retrying", "Will be tried again"
+        DONE = "done", "Done"
+        SKIPPED = "skipped", "Not needed"
+        FAILED = "failed", "Failed"
+
+    operation = models.ForeignKey(
+        Operation, on_delete=models.CASCADE, related_name="steps"
+    )
+    name = models.CharField(max_length=40)
+    position = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    attempt = models.PositiveIntegerField(default=0)
+    job_id = models.BigIntegerField(null=True, blank=True)
+    queued_at = models.DateTimeField(null=True, blank=True)
+    first_started_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    retry_at = models.DateTimeField(null=True, blank=True)
+    progress = models.JSONField(default=dict)
+    remote = models.JSONField(default=dict)
+    result = models.JSONField(default=dict)
+    error_code = models.CharField(max_length=60, blank=True)
+    error_message = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("operation", "position")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("operation", "name"), name="step_name_unique_in_operation"
+            ),
+            models.CheckConstraint(
+                name="step_running_has_started_at",
+                condition=~Q(state__in=("running", "retrying", "done"))
+                | Q(started_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="step_settled_has_ended_at",
+                condition=~Q(state__in=("done", "skipped", "failed"))
+                | Q(ended_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="step_failed_has_reason",
+                condition=~Q(state__in=("failed", "retrying")) | ~Q(error_message=""),
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("queued_at",),
+                condition=Q(state__in=("queued", "running", "retrying")),
+                name="step_in_flight",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def seconds(self) -> float | None:
+        """How long its last attempt took, None while it runs or never ran."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return (self.ended_at - self.started_at).total_seconds()
+
+    @property
+    def log_path(self) -> Path:
+        """Where a step that runs a command keeps its output."""
+        return Path(settings.LOG_DIR) / f"operation-{self.operation_id}-{self.name}.log"

@@ -1,0 +1,107 @@
+"""Where things are: a Perforce server, and an SVM with the mount root of its hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from provisioner.workspaces.models.names import name_validator
+
+
+class PerforceServer(models.Model):
+    """A Perforce server; its password comes from the environment (P4PASSWD_<NAME>)."""
+
+    name = models.CharField(max_length=40, unique=True, validators=[name_validator])
+    p4port = models.CharField("P4PORT", max_length=255)
+    p4user = models.CharField(
+        "P4USER", max_length=128, help_text="Our account: admin, not a service user."
+    )
+    p4charset = models.CharField("P4CHARSET", max_length=32, default="none")
+    fingerprint = models.CharField(
+        max_length=128, blank=True, help_text="Of an ssl: port, as p4 trust shows it."
+    )
+    flush_limit = models.PositiveSmallIntegerField(
+        default=4,
+        validators=[MinValueValidator(1)],
+        help_text="How many flushes may run on it at a time.",
+    )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Site(models.Model):
+    """One SVM, the mount root its hosts see, and the Perforce server used there.
+
+    Its ONTAP password comes from the environment (ONTAP_PASSWORD_<NAME>).
+    """
+
+    class Reown(models.TextChoices):
+        ONTAP = "ontap", "ONTAP at clone time, verified by sampling"
+        HOST = "host", "parallel chown on a host"
+
+    name = models.CharField(max_length=40, unique=True, validators=[name_validator])
+    title = models.CharField(max_length=100, blank=True)
+    perforce_server = models.ForeignKey(PerforceServer, on_delete=models.PROTECT)
+    ontap_host = models.CharField(max_length=255)
+    ontap_port = models.PositiveIntegerField(default=443)
+    ontap_user = models.CharField(max_length=128)
+    ontap_ca_file = models.CharField(max_length=500, blank=True)
+    svm = models.CharField("SVM", max_length=47)
+    aggregate = models.CharField(max_length=255)
+    mount_root = models.CharField(
+        max_length=255, help_text="Where its hosts see the SVM's namespace."
+    )
+    mount_options = models.CharField(max_length=500, blank=True)
+    export_policy = models.CharField(max_length=256, default="cloneyard")
+    export_clients = ArrayField(
+        models.CharField(max_length=255),
+        default=list,
+        help_text="Client matches of the export rule, such as 10.0.0.0/24.",
+    )
+    template_uid = models.PositiveIntegerField(
+        validators=[MinValueValidator(1)],
+        help_text="Who owns templates and runs their builds.",
+    )
+    template_gid = models.PositiveIntegerField(validators=[MinValueValidator(1)])
+    reown = models.CharField(max_length=8, choices=Reown, default=Reown.ONTAP)
+    remove_contents = models.BooleanField(
+        default=False,
+        help_text="Remove files one by one before the clone is destroyed.",
+    )
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="site_template_owner_is_not_root",
+                condition=Q(template_uid__gt=0) & Q(template_gid__gt=0),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+    def clean(self) -> None:
+        """Refuse a mount root below which everything of a host would lie.
+
+        Raises: ValidationError.
+        """
+        root = Path(self.mount_root)
+        if not root.is_absolute() or ".." in root.parts or len(root.parts) < 2:
+            raise ValidationError(
+                {"mount_root": "Give the absolute path of a directory below /."}
+            )
+
+    @property
+    def host_queue(self) -> str:
+        """The queue that workers on this site's hosts serve."""
+        return f"host.{self.name}"
+
+    def path_of(self, junction_path: str) -> Path:
+        """Return where its hosts see a junction path."""
+        return Path(self.mount_root) / junction_path.lstrip("/")

@@ -1,0 +1,170 @@
+"""What workspaces are cloned from, and the pins of what was published."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.models.names import name_validator, underscored
+from provisioner.workspaces.models.sites import Site
+
+
+class LineEnd(models.TextChoices):
+    """LineEnd of client specs: templates and workspaces share one (p4 client)."""
+
+    LOCAL = "local"
+    UNIX = "unix"
+    MAC = "mac"
+    WIN = "win"
+    SHARE = "share"
+
+
+class Template(models.Model):
+    """A synced, built tree that workspaces are cloned from.
+
+    Either `view` (view lines as in a client spec, with any client name on the right)
+    or `stream`.
+    """
+
+    class State(models.TextChoices):
+        NEW = "new", "Never built"
+        BUILDING = "building", "Building"
+        READY = "ready", "Ready"
+        FAILED = "failed", "Last build failed"
+
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="templates")
+    name = models.CharField(max_length=40, validators=[name_validator])
+    description = models.CharField(max_length=500, blank=True)
+    view = models.TextField(
+        blank=True,
+        help_text="View lines as in a client spec, such as "
+        "//depot/main/... //template/...; a minus before a line leaves files out.",
+    )
+    stream = models.CharField(max_length=255, blank=True)
+    line_end = models.CharField(
+        max_length=8, choices=LineEnd.choices, default=LineEnd.LOCAL
+    )
+    client_options = models.CharField(
+        max_length=120,
+        default="noallwrite noclobber nocompress unlocked nomodtime normdir",
+    )
+    submit_options = models.CharField(max_length=40, default="submitunchanged")
+    build_command = models.TextField(
+        blank=True, help_text="Run by /bin/sh in the template's root. Empty: no build."
+    )
+    build_environment = models.JSONField(default=dict, blank=True)
+    build_timeout_seconds = models.PositiveIntegerField(
+        default=4 * 3600, validators=[MinValueValidator(1)]
+    )
+    ignore_patterns = models.TextField(
+        blank=True, help_text="What the build makes, as in P4IGNORE, one a line."
+    )
+    volume_size_bytes = models.BigIntegerField(
+        default=100 * 2**30, validators=[MinValueValidator(20 * 2**20)]
+    )
+    snapshots_to_keep = models.PositiveSmallIntegerField(
+        default=5, validators=[MinValueValidator(1)]
+    )
+    state = models.CharField(max_length=8, choices=State, default=State.NEW)
+    status_code = models.CharField(max_length=60, blank=True)
+    status_message = models.TextField(blank=True)
+    tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
+    volume_uuid = models.CharField(max_length=36, blank=True)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "name"), name="template_name_unique_in_site"
+            ),
+            models.CheckConstraint(
+                name="template_has_view_or_stream",
+                condition=(Q(view="") & ~Q(stream="")) | (~Q(view="") & Q(stream="")),
+            ),
+            models.CheckConstraint(
+                name="template_failed_has_reason",
+                condition=~Q(state="failed") | ~Q(status_code=""),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def volume_name(self) -> str:
+        return f"cy_{underscored(self.name)}_t{self.tag.hex[:6]}"
+
+    @property
+    def client_name(self) -> str:
+        return f"cy-{self.name}-t{self.tag.hex[:6]}"
+
+    @property
+    def junction_path(self) -> str:
+        return f"/t-{self.name}"
+
+    @property
+    def path(self) -> Path:
+        return self.site.path_of(self.junction_path)
+
+    @property
+    def volume_comment(self) -> str:
+        """The tag that says whose volume this is (ONTAP shows it to any operator)."""
+        return f"cloneyard:v1:template={self.tag}"
+
+    @property
+    def view_lines(self) -> tuple[str, ...]:
+        return tuple(line.strip() for line in self.view.splitlines() if line.strip())
+
+    @property
+    def ignore_lines(self) -> tuple[str, ...]:
+        lines = (line.strip() for line in self.ignore_patterns.splitlines())
+        return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+class Snapshot(models.Model):
+    """A published snapshot and its pin: what exactly it contains.
+
+    Workspaces flush to `change` and compare with `have_count` and `have_digest`,
+    never with the template's client, which may have moved on.
+    """
+
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, related_name="snapshots"
+    )
+    name = models.CharField(max_length=255)
+    ontap_uuid = models.CharField(max_length=36)
+    change = models.BigIntegerField()
+    client_spec = models.TextField(help_text="The template client's form.")
+    have_count = models.BigIntegerField()
+    have_digest = models.CharField(max_length=64)
+    lint = models.JSONField(default=list, help_text="What a reader should know.")
+    sync_seconds = models.FloatField(default=0)
+    build_seconds = models.FloatField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("template", "name"), name="snapshot_name_unique_in_template"
+            ),
+            models.CheckConstraint(
+                name="snapshot_is_pinned",
+                condition=Q(change__gt=0)
+                & Q(have_count__gte=0)
+                & Q(have_digest__regex=r"^[0-9a-f]{64}$")
+                & ~Q(client_spec="")
+                & ~Q(ontap_uuid=""),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name

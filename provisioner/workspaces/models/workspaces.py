@@ -1,0 +1,131 @@
+"""What people have."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.models.names import name_validator, underscored
+from provisioner.workspaces.models.sites import Site
+from provisioner.workspaces.models.templates import Snapshot, Template
+
+
+class Workspace(models.Model):
+    """What a person asked for: clone, client and export, with one lifecycle."""
+
+    class State(models.TextChoices):
+        PROVISIONING = "provisioning", "Being made"
+        READY = "ready", "Ready"
+        RETIRING = "retiring", "Being retired"
+        RETIRED = "retired", "Retired"
+        FAILED = "failed", "Failed"
+
+    class Purpose(models.TextChoices):
+        DEVELOPMENT = "development", "Development"
+        BUILD = "build", "Build only (no Perforce client)"
+
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="workspaces")
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="workspaces")
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, related_name="workspaces"
+    )
+    snapshot = models.ForeignKey(
+        Snapshot, on_delete=models.PROTECT, related_name="workspaces"
+    )
+    name = models.CharField(max_length=40, validators=[name_validator])
+    purpose = models.CharField(
+        max_length=16, choices=Purpose, default=Purpose.DEVELOPMENT
+    )
+    wants_reconcile = models.BooleanField(default=False)
+    request_key = models.CharField(
+        max_length=200, blank=True, help_text="Makes a repeated request the same one."
+    )
+    uid = models.PositiveIntegerField()
+    gid = models.PositiveIntegerField()
+    p4_user = models.CharField(max_length=128)
+    state = models.CharField(max_length=16, choices=State, default=State.PROVISIONING)
+    status_code = models.CharField(max_length=60, blank=True)
+    status_message = models.TextField(blank=True)
+    tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
+    volume_uuid = models.CharField(max_length=36, blank=True)
+    ownership = models.JSONField(null=True, blank=True)
+    reconcile = models.JSONField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    ready_at = models.DateTimeField(null=True, blank=True)
+    retired_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "name"),
+                condition=~Q(state="retired"),
+                name="workspace_name_unique_in_site",
+                violation_error_message="This name is taken.",
+            ),
+            models.UniqueConstraint(
+                fields=("owner", "request_key"),
+                condition=~Q(request_key=""),
+                name="workspace_request_key_unique",
+            ),
+            models.CheckConstraint(
+                name="workspace_owner_is_not_root",
+                condition=Q(uid__gt=0) & Q(gid__gt=0),
+            ),
+            models.CheckConstraint(
+                name="workspace_ready_has_ready_at",
+                condition=~Q(state="ready") | Q(ready_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="workspace_retired_has_retired_at",
+                condition=Q(state="retired", retired_at__isnull=False)
+                | (~Q(state="retired") & Q(retired_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="workspace_failed_has_reason",
+                condition=~Q(state="failed") | ~Q(status_code=""),
+            ),
+        )
+        indexes = (
+            models.Index(fields=("owner", "-created_at"), name="workspace_by_owner"),
+            models.Index(
+                fields=("state",),
+                condition=Q(state__in=("provisioning", "retiring")),
+                name="workspace_moving",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def volume_name(self) -> str:
+        return f"cy_{underscored(self.name)}_w{self.tag.hex[:6]}"
+
+    @property
+    def client_name(self) -> str:
+        """The Perforce client, "" for a build-only workspace, which has none."""
+        if self.purpose == self.Purpose.BUILD:
+            return ""
+        return f"cy-{self.name}-w{self.tag.hex[:6]}"
+
+    @property
+    def junction_path(self) -> str:
+        return f"/w-{self.name}"
+
+    @property
+    def path(self) -> Path:
+        return self.site.path_of(self.junction_path)
+
+    @property
+    def volume_comment(self) -> str:
+        """The tag that says whose clone this is (ONTAP shows it to any operator)."""
+        return f"cloneyard:v1:workspace={self.tag}"
+
+    @property
+    def is_moving(self) -> bool:
+        return self.state in (self.State.PROVISIONING, self.State.RETIRING)
