@@ -57,6 +57,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6349: (285219021, '%change% deleted.'),
     6350: (352327886, '%change% on %date% by %user%@%client%%description%'),
     6351: (352327887, '%change% on %date% by %user%@%client% *pending*%description%'),
+    6353: (285219025, '%dirName%'),
     6354: (285219026, 'Depot %depotName% saved.'),
     6356: (285219028, 'Depot %depotName% deleted.'),
     6357: (369105109, "%type% %depotName% %updateDate% %location% %map% '%description%'"),

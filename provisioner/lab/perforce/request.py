@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from provisioner.lab.perforce import clients
+from provisioner.lab.perforce import clients, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.locks import TableLocks
 from provisioner.lab.perforce.messages import (
@@ -199,12 +199,18 @@ class Request:
         for _ in self.answers():
             pass
 
-    def ask(self, func: str, variables: Mapping[str, Value]) -> Message | None:
+    def ask(
+        self,
+        func: str,
+        variables: Mapping[str, Value],
+        *,
+        confirm: str = replies.ANSWER,
+    ) -> Message | None:
         """Send one question and return its answer; None when there was none."""
-        self.send(func, {**variables, "confirm": "answer"})
+        self.send(func, {**variables, "confirm": confirm})
         found = None
         for message in self.answers():
-            found = message if message.func == "answer" else found
+            found = message if message.func == confirm else found
         return found
 
     def ask_for_form(self, definition: SpecDefinition) -> str:

@@ -9,6 +9,7 @@ from provisioner.lab.perforce.commands import (
     files,
     info,
     integrate,
+    jobs,
     labels,
     monitor,
     moving,
@@ -49,6 +50,7 @@ COMMANDS: dict[str, Command] = {
         reconcile,
         protect,
         labels,
+        jobs,
         integrate,
         resolve,
         moving,
@@ -63,8 +65,8 @@ COMMANDS: dict[str, Command] = {
 _ELSEWHERE = """
 admin annotate archive attribute bgtask cachepurge check-permission
 checkpoint clone cluster copy cstat dbschema dbstat dbverify diff diff2 export
-extension failback failover fetch fix fixes grep heartbeat help ignores init
-integrated interchanges istat job jobs jobspec journalcopy journaldbchecksums
+extension failback failover fetch fix grep heartbeat help ignores init
+integrated interchanges istat job jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lock lockstat login2 logappend
 logparse logrotate logschema logstat logtail obliterate ping populate
 property proxy prune pull purge push remote remotes renameclient

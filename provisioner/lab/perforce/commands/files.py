@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from provisioner.lab.perforce import filetypes, paths
 from provisioner.lab.perforce.clients import Client
@@ -11,6 +11,7 @@ from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.holdings import Have, Opened, have_in, opened_by
 from provisioner.lab.perforce.integrations import integrations_of
+from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import (
     Revision,
@@ -282,8 +283,31 @@ def _print_one(request: Request, revision: Revision) -> None:
         if filetypes.is_text(revision.type)
         else "client-OutputBinary"
     )
-    for data in request.state.content.chunks(revision.digest):
+    for data in _chunks(request, revision):
         request.send(func, {"data": data})
+
+
+def _chunks(request: Request, revision: Revision) -> Iterator[bytes]:
+    """Yield a file's content, or the part that --offset and --size choose.
+
+    P4Java asks for all with a size of 0. Source: p4 help print.
+    """
+    skipped, left = _long_number(request, "offset"), _long_number(request, "size")
+    is_limited = left > 0
+    for data in request.state.content.chunks(revision.digest):
+        wanted = data[skipped : skipped + left] if is_limited else data[skipped:]
+        skipped = max(0, skipped - len(data))
+        left -= len(wanted)
+        yield wanted
+        if is_limited and not left:
+            return
+
+
+def _long_number(request: Request, name: str) -> int:
+    text = request.options.get(name, "0")
+    if not text.isdecimal():
+        raise CommandError(7198, usage=f"print --{name}=number")
+    return int(text)
 
 
 def _print_header(request: Request, revision: Revision) -> None:
@@ -350,7 +374,7 @@ def dirs(request: Request) -> None:
             if request.is_tagged:
                 request.record({"dir": name})
             else:
-                request.info(name)
+                request.say(6353, dirName=name)
         if not shown:
             request.say(wanted.nothing_found, argc=wanted.typed)
 
@@ -446,10 +470,11 @@ COMMANDS = (
     Command(
         names=("print",),
         run=print_files,
-        usage="print [-q] [-o path] file...",
+        usage="print [-q] [-o path] [--offset=number] [--size=number] file...",
         flags="qk",
         valued="o",
         absent="aAmTK",
+        long=("offset", "size"),
     ),
     Command(
         names=("dirs",), run=dirs, usage="dirs [-D] dir...", flags="D", absent="CHSi"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce import filetypes, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.content import NewContent
 from provisioner.lab.perforce.holdings import Opened
@@ -38,10 +38,10 @@ def take_content(
                 "type": filetypes.wire_code(item.type, line_end=client.line_end),
                 "perms": "rw",
                 "handle": "submit",
-                "open": "open",
-                "write": "write",
-                "confirm": "done",
-                "decline": "declined",
+                "open": replies.OPEN,
+                "write": replies.WRITE,
+                "confirm": replies.SENT,
+                "decline": replies.DECLINED,
                 "item": index,
             },
         )
@@ -64,17 +64,17 @@ class Intake:
 
     def take(self, answer: Message, expected: list[Opened]) -> None:
         """Take one message in."""
-        if answer.func == "open":
+        if answer.func == replies.OPEN:
             self._drop()
             self._current = self._content.new()
-        elif answer.func == "write":
+        elif answer.func == replies.WRITE:
             if self._current is not None:
                 self._current.write(answer.data("data"))
-        elif answer.func == "done":
+        elif answer.func == replies.SENT:
             index = answer.integer("item")
             if index < len(expected):
                 self._keep(answer, expected[index].path)
-        elif answer.func == "declined":
+        elif answer.func == replies.DECLINED:
             self._drop()
 
     def _keep(self, answer: Message, path: str) -> None:

@@ -17,7 +17,7 @@ from provisioner.lab.perforce.commands.opening import (
     target_change,
 )
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.commands.sending import send_file
+from provisioner.lab.perforce.commands.sending import remove_file, send_file
 from provisioner.lab.perforce.filespec import FileSet, parse_file_argument
 from provisioner.lab.perforce.holdings import Opened, find_have, opened_by
 from provisioner.lab.perforce.integrations import Resolve, last_taken, put_resolves
@@ -152,16 +152,7 @@ def _open(
     if opened.action == "branch":
         send_file(request, client, source, local=local, confirm={})
     elif opened.action == "delete":
-        request.send(
-            "client-DeleteFile",
-            {
-                "path": local,
-                "type": "00",
-                "handle": "delete",
-                "confirm": "done",
-                "decline": "declined",
-            },
-        )
+        remove_file(request, client, local=local, file_type=opened.type, confirm={})
     insert_opened(request, [opened])
     with request.state.database.writing():
         put_resolves(request.state.database, [resolve])

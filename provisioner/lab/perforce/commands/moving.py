@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from provisioner.lab.perforce import replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.opening import (
     check_writeable,
@@ -97,7 +98,7 @@ def _apply(
             {
                 "path": client.local_path(item.client_path),
                 "path2": client.local_path(place),
-                "confirm": "done",
+                "confirm": replies.MOVED,
                 "rmdir": "preserveCWD",
                 **({"force": ""} if request.has("f") else {}),
             },

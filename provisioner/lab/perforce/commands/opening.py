@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from provisioner.lab.perforce import filetypes, paths
+from provisioner.lab.perforce import filetypes, paths, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.commands.sending import remove_file
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.filespec import file_sets, local_argument
 from provisioner.lab.perforce.holdings import Opened, have_in, opened_by
@@ -215,15 +216,15 @@ def detected_types(
     for index, place in enumerate(places):
         variables: dict[str, Value] = {
             "path": client.local_path(place),
-            "confirm": "type",
+            "confirm": replies.TYPE_FOUND,
             "item": index,
         }
         if honours_ignore:
-            variables["ignore"] = "1"
+            variables["ignore"] = ""
         request.send("client-CheckFile", variables)
     types = {}
     for answer in request.answers():
-        if answer.func == "type":
+        if answer.func == replies.TYPE_FOUND:
             kind = filetypes.normalise(answer.text("type")) or "binary"
             types[places[answer.integer("item")]] = kind
     return types
@@ -302,16 +303,7 @@ def _prepare_file(
     if action == "edit":
         request.send("client-ChmodFile", {"path": local, "type": kind, "perms": "rw"})
     else:
-        request.send(
-            "client-DeleteFile",
-            {
-                "path": local,
-                "type": kind,
-                "handle": "delete",
-                "confirm": "done",
-                "decline": "declined",
-            },
-        )
+        remove_file(request, client, local=local, file_type=item.type, confirm={})
 
 
 COMMANDS = (

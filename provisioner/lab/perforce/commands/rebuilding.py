@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce import filetypes, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.filespec import FileSet
 from provisioner.lab.perforce.holdings import have_in, opened_by
@@ -72,13 +72,13 @@ def _compared(
                 "path": client.local_path(place),
                 "type": filetypes.wire_code(revision.type, line_end=client.line_end),
                 "digest": revision.digest,
-                "confirm": "compared",
+                "confirm": replies.COMPARED,
                 "item": index,
             },
         )
     same, different = list[tuple[Revision, str]](), list[tuple[Revision, str]]()
     for answer in request.answers():
-        if answer.func != "compared":
+        if answer.func != replies.COMPARED:
             continue
         candidate = candidates[answer.integer("item")]
         if answer.text("status") == "same":

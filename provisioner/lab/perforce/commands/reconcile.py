@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 from dataclasses import replace
 
-from provisioner.lab.perforce import filetypes, paths
+from provisioner.lab.perforce import filetypes, paths, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.opening import (
     check_writeable,
@@ -121,7 +121,7 @@ def _edits_and_deletes(
             "path": client.local_path(have.client_path),
             "type": filetypes.wire_code(revision.type, line_end=client.line_end),
             "digest": revision.digest,
-            "confirm": "compared",
+            "confirm": replies.RECONCILED,
             "item": len(candidates),
         }
         if filetypes.base_of(revision.type) == "binary":
@@ -134,7 +134,7 @@ def _edits_and_deletes(
     found = []
     for answer in request.answers():
         action = actions.get(answer.text("status"))
-        if answer.func != "compared" or action is None:
+        if answer.func != replies.RECONCILED or action is None:
             continue
         have, kind = candidates[answer.integer("item")]
         found.append(
@@ -192,7 +192,7 @@ def _adds(
 def _walk(request: Request, client: Client, wanted: FileSet) -> list[str]:
     """Return the local names the client finds below the set's directory."""
     directory, is_deep = _directory(client, wanted)
-    variables: dict[str, Value] = {"dir": directory, "confirm": "walked"}
+    variables: dict[str, Value] = {"dir": directory, "confirm": replies.WALKED}
     if is_deep:
         variables["traverse"] = "1"
     if request.has("I"):
@@ -203,7 +203,7 @@ def _walk(request: Request, client: Client, wanted: FileSet) -> list[str]:
     request.send("client-ReconcileAdd", variables)
     found = []
     for answer in request.answers():
-        if answer.func == "walked":
+        if answer.func == replies.WALKED:
             index = 0
             while f"file{index}" in answer:
                 found.append(answer.text(f"file{index}"))

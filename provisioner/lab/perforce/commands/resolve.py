@@ -5,7 +5,7 @@ Source: p4 help resolve; the exchange is that of the client's published library.
 
 from __future__ import annotations
 
-from provisioner.lab.perforce import filetypes, merge3
+from provisioner.lab.perforce import filetypes, merge3, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.intake import Intake
 from provisioner.lab.perforce.commands.registry import Command
@@ -153,8 +153,8 @@ class _Merge:
             "client-CloseMerge",
             {
                 "handle": "merge",
-                "mergeConfirm": "merged",
-                "mergeDecline": "skipped",
+                "mergeConfirm": replies.MERGED,
+                "mergeDecline": replies.SKIPPED,
                 "mergePerms": "rw",
                 # A resolver in a program reads the names from this message.
                 **(self._names() if _merges_as_text(self._opened) else {}),
@@ -163,7 +163,7 @@ class _Merge:
         )
         answer = None
         for message in self._request.answers():
-            answer = message if message.func == "merged" else answer
+            answer = message if message.func == replies.MERGED else answer
         return _HOW.get(answer.text("mergeHow"), "") if answer else ""
 
     def _take(self, theirs: Revision) -> str:
@@ -232,16 +232,16 @@ class _Merge:
                 ),
                 "perms": "rw",
                 "handle": "mine",
-                "open": "open",
-                "write": "write",
-                "confirm": "done",
-                "decline": "declined",
+                "open": replies.OPEN,
+                "write": replies.WRITE,
+                "confirm": replies.SENT,
+                "decline": replies.DECLINED,
                 "item": 0,
             },
         )
         intake = Intake(self._request)
-        answers: list[Message] = list(self._request.answers())
-        for answer in answers:
+        received: list[Message] = list(self._request.answers())
+        for answer in received:
             intake.take(answer, [self._opened])
         sent = intake.sent.get(self._opened.path)
         if sent is None:

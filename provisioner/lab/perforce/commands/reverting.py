@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from provisioner.lab.perforce import filetypes, paths
+from provisioner.lab.perforce import filetypes, paths, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.opening import target_change, wanted_type
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.commands.sending import send_file
+from provisioner.lab.perforce.commands.sending import remove_file, send_file
 from provisioner.lab.perforce.filespec import file_sets
 from provisioner.lab.perforce.holdings import Opened, opened_by
 from provisioner.lab.perforce.integrations import drop_resolves, resolves_of
@@ -74,14 +74,14 @@ def _unchanged(request: Request, client: Client, chosen: list[Opened]) -> list[O
                 "path": client.local_path(item.client_path),
                 "type": filetypes.wire_code(item.type, line_end=client.line_end),
                 "digest": revision.digest,
-                "confirm": "checked",
+                "confirm": replies.COMPARED,
                 "item": index,
             },
         )
     return [
         chosen[answer.integer("item")]
         for answer in request.answers()
-        if answer.func == "checked" and answer.text("status") == "same"
+        if answer.func == replies.COMPARED and answer.text("status") == "same"
     ]
 
 
@@ -95,7 +95,10 @@ def _revert_files(
             if item.revision:
                 _restore(request, client, item)
             elif item.action in ("move/add", "branch"):
-                _remove(request, client, item)
+                local = client.local_path(item.client_path)
+                remove_file(
+                    request, client, local=local, file_type=item.type, confirm={}
+                )
         place = client.local_path(item.client_path) if client else item.client_path
         request.report(
             {
@@ -133,19 +136,6 @@ def _with_other_halves(
         if origin.how == "moved from" and pair & paths_of:
             paths_of |= pair
     return [item for path, item in opened.items() if path in paths_of]
-
-
-def _remove(request: Request, client: Client, item: Opened) -> None:
-    request.send(
-        "client-DeleteFile",
-        {
-            "path": client.local_path(item.client_path),
-            "type": filetypes.wire_code(item.type, line_end=client.line_end),
-            "handle": "revert",
-            "confirm": "done",
-            "decline": "declined",
-        },
-    )
 
 
 def _outcome(item: Opened, *, keeps_files: bool) -> tuple[str, int]:

@@ -1,8 +1,8 @@
-"""Sending one file's content to the client."""
+"""Bringing one file to the client, or removing it there."""
 
 from __future__ import annotations
 
-from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce import filetypes, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision
@@ -24,9 +24,8 @@ def send_file(
         "path": local,
         "type": filetypes.wire_code(revision.type, line_end=client.line_end),
         "handle": "sync",
+        "perms": "rw" if writable else client.perms(revision.type),
     }
-    if writable or client.perms(revision.type) == "rw":
-        variables["perms"] = "rw"
     if "modtime" in client.options or "m" in filetypes.modifiers_of(revision.type):
         variables["time"] = revision.modified
     if client.keeps_writable(revision.type) and not clobber:
@@ -40,5 +39,45 @@ def send_file(
     request.send("client-CloseFile", {"handle": "sync", "commit": ""})
     request.send(
         "client-Ack",
-        {"handle": "sync", "confirm": "done", "decline": "declined", **confirm},
+        {
+            "handle": "sync",
+            "confirm": replies.DONE,
+            "decline": replies.DECLINED,
+            **confirm,
+        },
+    )
+
+
+def remove_file(
+    request: Request,
+    client: Client,
+    *,
+    local: str,
+    file_type: str,
+    confirm: dict[str, Value],
+    clobber: bool = True,
+) -> None:
+    """Remove one file on the client; it answers as to `send_file`.
+
+    The answer is asked for in a message of its own: not every client answers to the
+    removal itself. Source: ClientSystemFileCommands in perforce/p4java.
+    """
+    variables: dict[str, Value] = {
+        "path": local,
+        "type": filetypes.wire_code(file_type, line_end=client.line_end),
+        "handle": "sync",
+    }
+    if client.keeps_writable(file_type) and not clobber:
+        variables["noclobber"] = ""
+    if "rmdir" in client.options:
+        variables["rmdir"] = "preserveCWD"
+    request.send("client-DeleteFile", variables)
+    request.send(
+        "client-Ack",
+        {
+            "handle": "sync",
+            "confirm": replies.DONE,
+            "decline": replies.DECLINED,
+            **confirm,
+        },
     )

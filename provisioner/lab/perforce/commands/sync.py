@@ -7,10 +7,10 @@ import contextlib
 import time
 from collections.abc import Iterable, Iterator
 
-from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce import filetypes, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.commands.sending import send_file
+from provisioner.lab.perforce.commands.sending import remove_file, send_file
 from provisioner.lab.perforce.commands.syncplan import Plan, Step
 from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.holdings import (
@@ -263,7 +263,7 @@ def _transfer(request: Request, client: Client, steps: list[Step]) -> None:
     done = [
         steps[answer.integer("step")]
         for answer in request.answers()
-        if answer.func == "done"
+        if answer.func == replies.DONE
     ]
     progress.finish()
     if not request.has("p"):
@@ -299,19 +299,14 @@ class Progress:
 def _delete_file(request: Request, client: Client, step: Step, index: int) -> None:
     previous = find_revision(request.state.database, path=step.path, number=step.number)
     kind = previous.type if previous else "binary"
-    variables: dict[str, Value] = {
-        "path": client.local_path(step.client_path),
-        "type": filetypes.wire_code(kind, line_end=client.line_end),
-        "handle": "sync",
-        "confirm": "done",
-        "decline": "declined",
-        "step": index,
-    }
-    if client.keeps_writable(kind) and not request.has("f"):
-        variables["noclobber"] = ""
-    if "rmdir" in client.options:
-        variables["rmdir"] = "preserveCWD"
-    request.send("client-DeleteFile", variables)
+    remove_file(
+        request,
+        client,
+        local=client.local_path(step.client_path),
+        file_type=kind,
+        confirm={"step": index},
+        clobber=request.has("f"),
+    )
 
 
 def _unmodified(request: Request, client: Client, steps: list[Step]) -> list[Step]:
@@ -332,7 +327,7 @@ def _unmodified(request: Request, client: Client, steps: list[Step]) -> list[Ste
                 "path": client.local_path(step.client_path),
                 "type": filetypes.wire_code(known.type, line_end=client.line_end),
                 "digest": known.digest,
-                "confirm": "checked",
+                "confirm": replies.COMPARED,
                 "step": index,
             },
         )

@@ -6,7 +6,7 @@ have list moves, is inferred.
 
 from __future__ import annotations
 
-from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce import replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.opening import (
     check_writeable,
@@ -14,7 +14,7 @@ from provisioner.lab.perforce.commands.opening import (
     target_change,
 )
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.commands.sending import send_file
+from provisioner.lab.perforce.commands.sending import remove_file, send_file
 from provisioner.lab.perforce.commands.shelving import chosen_of, find_pending
 from provisioner.lab.perforce.holdings import Opened, opened_by
 from provisioner.lab.perforce.integrations import (
@@ -93,7 +93,7 @@ class _Unshelving:
         declined = {
             self._opened[answer.integer("item")].path
             for answer in self._request.answers()
-            if answer.func == "declined"
+            if answer.func == replies.DECLINED
         }
         if not self._request.has("n"):
             self._record(declined)
@@ -178,17 +178,12 @@ class _Unshelving:
                 writable=True,
             )
             return
-        code = filetypes.wire_code(item.type, line_end=self._client.line_end)
-        self._request.send(
-            "client-DeleteFile",
-            {
-                "path": local,
-                "type": code,
-                "handle": "sync",
-                "confirm": "done",
-                "decline": "declined",
-                "item": index,
-            },
+        remove_file(
+            self._request,
+            self._client,
+            local=local,
+            file_type=item.type,
+            confirm={"item": index},
         )
 
     def _report(self, item: Shelved, action: str, number: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provisioner.lab.perforce import auth
+from provisioner.lab.perforce import auth, replies
 from provisioner.lab.perforce.commands.forms import (
     day,
     form_date,
@@ -156,6 +156,7 @@ def _check_password(request: Request, name: str, password_hash: str) -> None:
     answer = request.ask(
         "client-Prompt",
         {"data": "Enter password: ", "noecho": "", "digest": token, "user": name},
+        confirm=replies.LOGIN,
     )
     expected = auth.prompt_answer(
         password_hash, token=token, address=answer.text("daddr") if answer else ""
@@ -178,7 +179,7 @@ def _hand_out_ticket(request: Request, name: str) -> None:
             "serverAddress": request.server_address,
             "data2": "login",
             **({"output": ""} if request.has("p") else {}),
-            "confirm": "answer",
+            "confirm": replies.ANSWER,
         },
     )
     request.settle()
@@ -227,7 +228,7 @@ def logout(request: Request) -> None:
             "user": request.user,
             "serverAddress": request.server_address,
             "data2": "logout",
-            "confirm": "answer",
+            "confirm": replies.ANSWER,
         },
     )
     request.settle()
@@ -255,6 +256,7 @@ def passwd(request: Request) -> None:
                 "digest": token,
                 "user": name,
             },
+            confirm=replies.NEW_PASSWD,
         )
         address = answer.text("daddr") if answer else ""
         expected = auth.prompt_answer(old, token=token, address=address)
@@ -270,7 +272,9 @@ def passwd(request: Request) -> None:
 
 def _ask_new(request: Request, prompt: str) -> str:
     """Return the digest of the password typed; "" for none."""
-    answer = request.ask("client-Prompt", {"data": prompt, "noecho": ""})
+    answer = request.ask(
+        "client-Prompt", {"data": prompt, "noecho": ""}, confirm=replies.NEW_PASSWD
+    )
     if answer is None:
         raise CommandError(7197)
     return answer.text("data").upper()
