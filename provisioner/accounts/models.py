@@ -13,7 +13,34 @@ from django.db.models import Q
 from knox.models import AbstractAuthToken
 
 
-class User(AbstractUser):
+class Quota(models.Model):
+    """What somebody may have at a time; empty: as much as there is."""
+
+    max_workspaces = models.PositiveIntegerField(null=True, blank=True)
+    max_unique_bytes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="Bytes that its workspaces do not share with their templates.",
+    )
+
+    class Meta:
+        abstract = True
+
+
+class Team(Quota):
+    """People who share a quota and see each other's workspaces."""
+
+    name = models.CharField(max_length=100, unique=True)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class User(AbstractUser, Quota):  # noqa: DJ008 - AbstractUser has __str__
     """An account; `is_staff` makes it an administrator of Cloneyard.
 
     `uid` and `gid` come from the site's directory, never from a browser. An account
@@ -28,6 +55,9 @@ class User(AbstractUser):
     )
     gid = models.PositiveIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    team = models.ForeignKey(
+        Team, on_delete=models.SET_NULL, null=True, blank=True, related_name="members"
     )
     is_service = models.BooleanField(
         default=False, help_text="An account of a machine, such as CI."

@@ -37,8 +37,11 @@ S = Step.State
 WORKSPACE_TRANSITIONS: dict[Workspace.State, tuple[Workspace.State, ...]] = {
     W.PROVISIONING: (W.READY, W.FAILED, W.RETIRING),
     W.READY: (W.RETIRING,),
-    W.RETIRING: (W.RETIRED, W.READY, W.FAILED),
-    W.FAILED: (W.PROVISIONING, W.RETIRING),
+    W.RETIRING: (W.TRASHED, W.RETIRED, W.READY, W.FAILED),
+    W.TRASHED: (W.RESTORING, W.PURGING),
+    W.RESTORING: (W.READY, W.FAILED),
+    W.PURGING: (W.RETIRED, W.FAILED),
+    W.FAILED: (W.PROVISIONING, W.RETIRING, W.RESTORING, W.PURGING),
     W.RETIRED: (),
 }
 
@@ -89,8 +92,9 @@ def set_workspace_state(
     message: str = "",
     actor: User | None = None,
     data: dict[str, Any] | None = None,
+    purge_at: dt.datetime | None = None,
 ) -> None:
-    """Move a workspace, with its event.
+    """Move a workspace, with its event. `purge_at` is for what goes into the trash.
 
     Raises: StateChanged where the row is not in a state that leads here.
     """
@@ -101,6 +105,11 @@ def set_workspace_state(
     }
     if to == W.READY and workspace.ready_at is None:
         fields["ready_at"] = timezone.now()
+    if to == W.READY:
+        fields |= {"trashed_at": None, "purge_at": None}
+    if to == W.TRASHED:
+        now = timezone.now()
+        fields |= {"trashed_at": now, "purge_at": purge_at or now}
     if to == W.RETIRED:
         fields["retired_at"] = timezone.now()
     with transaction.atomic():

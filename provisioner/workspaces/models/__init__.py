@@ -5,19 +5,29 @@ Nothing here talks to another system, and state is written by states.py alone.
 
 from __future__ import annotations
 
+from provisioner.workspaces.models.capacity import SiteCapacity
 from provisioner.workspaces.models.events import Event
+from provisioner.workspaces.models.findings import Finding
+from provisioner.workspaces.models.leases import LeasePolicy, Notice
 from provisioner.workspaces.models.names import name_validator
 from provisioner.workspaces.models.operations import Operation, Step
+from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.sites import PerforceServer, Site
 from provisioner.workspaces.models.templates import LineEnd, Snapshot, Template
-from provisioner.workspaces.models.workspaces import Workspace
+from provisioner.workspaces.models.workspaces import MOVING, Workspace
 
 __all__ = [
+    "MOVING",
     "Event",
+    "Finding",
+    "LeasePolicy",
     "LineEnd",
+    "Notice",
     "Operation",
     "PerforceServer",
+    "Rescue",
     "Site",
+    "SiteCapacity",
     "Snapshot",
     "Step",
     "Template",

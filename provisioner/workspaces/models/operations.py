@@ -20,6 +20,8 @@ class Operation(models.Model):
     class Kind(models.TextChoices):
         PROVISION = "provision", "Provision"
         RETIRE = "retire", "Retire"
+        RESTORE = "restore", "Restore"
+        PURGE = "purge", "Purge"
         TEMPLATE_BUILD = "template_build", "Build template"
 
     class State(models.TextChoices):

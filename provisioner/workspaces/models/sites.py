@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
@@ -62,7 +62,46 @@ class Site(models.Model):
     export_clients = ArrayField(
         models.CharField(max_length=255),
         default=list,
-        help_text="Client matches of the export rule, such as 10.0.0.0/24.",
+        help_text="Who may mount: client matches such as 10.0.0.0/24.",
+    )
+    worker_clients = ArrayField(
+        models.CharField(max_length=255),
+        default=list,
+        blank=True,
+        help_text="The hosts of workers: they alone have superuser access, and alone "
+        "see what is being retired. Empty: all that may mount have it.",
+    )
+    rescue_root = models.CharField(
+        max_length=255,
+        blank=True,
+        help_text="A directory that its hosts see, outside the mount root, where "
+        "unsaved work of retired workspaces is kept.",
+    )
+    clones_per_volume = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Empty: what this version of ONTAP allows.",
+    )
+    volumes_per_svm = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Empty: no limit but ONTAP's own.",
+    )
+    snapshots_per_volume = models.PositiveIntegerField(
+        default=1023, validators=[MinValueValidator(1)]
+    )
+    free_percent = models.PositiveSmallIntegerField(
+        default=5,
+        validators=[MaxValueValidator(99)],
+        help_text="How much of the aggregate stays free: no clone is made beyond.",
+    )
+    overcommit_percent = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="The sizes of all volumes, in percent of the aggregate, beyond which "
+        "no clone is made. Empty: no limit.",
     )
     template_uid = models.PositiveIntegerField(
         validators=[MinValueValidator(1)],
@@ -87,7 +126,7 @@ class Site(models.Model):
         return self.title or self.name
 
     def clean(self) -> None:
-        """Refuse a mount root below which everything of a host would lie.
+        """Refuse a mount root that is all of a host, and a rescue area inside it.
 
         Raises: ValidationError.
         """
@@ -95,6 +134,17 @@ class Site(models.Model):
         if not root.is_absolute() or ".." in root.parts or len(root.parts) < 2:
             raise ValidationError(
                 {"mount_root": "Give the absolute path of a directory below /."}
+            )
+        rescue = Path(self.rescue_root)
+        is_apart = not rescue.is_relative_to(root) and not root.is_relative_to(rescue)
+        if self.rescue_root and (
+            not rescue.is_absolute() or ".." in rescue.parts or not is_apart
+        ):
+            raise ValidationError(
+                {
+                    "rescue_root": "Give the absolute path of a directory outside the "
+                    "mount root."
+                }
             )
 
     @property

@@ -21,6 +21,9 @@ class Workspace(models.Model):
         PROVISIONING = "provisioning", "Being made"
         READY = "ready", "Ready"
         RETIRING = "retiring", "Being retired"
+        TRASHED = "trashed", "In the trash"
+        RESTORING = "restoring", "Being restored"
+        PURGING = "purging", "Being purged"
         RETIRED = "retired", "Retired"
         FAILED = "failed", "Failed"
 
@@ -52,11 +55,34 @@ class Workspace(models.Model):
     status_message = models.TextField(blank=True)
     tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
     volume_uuid = models.CharField(max_length=36, blank=True)
+    client_spec = models.TextField(
+        blank=True, help_text="The client's form when it was retired."
+    )
     ownership = models.JSONField(null=True, blank=True)
     reconcile = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     ready_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its lease ends. Empty: never."
+    )
+    keep_reason = models.CharField(
+        max_length=500, blank=True, help_text="Why it is kept without a lease."
+    )
+    trashed_at = models.DateTimeField(null=True, blank=True)
+    purge_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the trash lets go of it."
+    )
     retired_at = models.DateTimeField(null=True, blank=True)
+    unique_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="What destroying it would free, by ONTAP."
+    )
+    measured_at = models.DateTimeField(null=True, blank=True)
+    activity = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Signs of life by kind: {kind: {at, detail}}; at is ISO 8601.",
+    )
+    activity_seen_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-created_at", "-id")
@@ -86,6 +112,15 @@ class Workspace(models.Model):
                 | (~Q(state="retired") & Q(retired_at__isnull=True)),
             ),
             models.CheckConstraint(
+                name="workspace_trashed_has_times",
+                condition=~Q(state="trashed")
+                | Q(trashed_at__isnull=False, purge_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="workspace_kept_or_leased",
+                condition=Q(keep_reason="") | Q(expires_at__isnull=True),
+            ),
+            models.CheckConstraint(
                 name="workspace_failed_has_reason",
                 condition=~Q(state="failed") | ~Q(status_code=""),
             ),
@@ -94,8 +129,20 @@ class Workspace(models.Model):
             models.Index(fields=("owner", "-created_at"), name="workspace_by_owner"),
             models.Index(
                 fields=("state",),
-                condition=Q(state__in=("provisioning", "retiring")),
+                condition=Q(
+                    state__in=("provisioning", "retiring", "restoring", "purging")
+                ),
                 name="workspace_moving",
+            ),
+            models.Index(
+                fields=("expires_at",),
+                condition=Q(state="ready"),
+                name="workspace_by_lease",
+            ),
+            models.Index(
+                fields=("purge_at",),
+                condition=Q(state="trashed"),
+                name="workspace_by_purge",
             ),
         )
 
@@ -128,4 +175,13 @@ class Workspace(models.Model):
 
     @property
     def is_moving(self) -> bool:
-        return self.state in (self.State.PROVISIONING, self.State.RETIRING)
+        return self.state in MOVING
+
+
+MOVING = (
+    Workspace.State.PROVISIONING,
+    Workspace.State.RETIRING,
+    Workspace.State.RESTORING,
+    Workspace.State.PURGING,
+)
+"""An operation is under way; the others rest until somebody asks or time is up."""

@@ -43,6 +43,8 @@ def test_a_workspace_moves_only_as_the_table_says(
         status_code="because",
         ready_at=timezone.now(),
         retired_at=timezone.now() if start == W.RETIRED else None,
+        trashed_at=timezone.now(),
+        purge_at=timezone.now(),
     )
 
     if to in states.WORKSPACE_TRANSITIONS[start]:
@@ -66,6 +68,8 @@ def test_a_workspace_moves_only_as_the_table_says(
         {"state": W.RETIRED, "retired_at": None},
         {"state": W.PROVISIONING, "retired_at": timezone.now()},
         {"state": W.FAILED, "status_code": ""},
+        {"state": W.TRASHED},
+        {"keep_reason": "for the release", "expires_at": timezone.now()},
         {"uid": 0},
         {"gid": 0},
     ],

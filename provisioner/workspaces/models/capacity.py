@@ -1,0 +1,33 @@
+"""What a site has left, as a worker last measured it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from provisioner.workspaces.models.sites import Site
+
+
+class SiteCapacity(models.Model):
+    """The aggregate and the SVM of a site, so that pages need not ask ONTAP.
+
+    Sizes in bytes. `volumes` counts all of the SVM, not ours alone; `provisioned_bytes`
+    is the sum of their sizes, which may be more than there is.
+    """
+
+    site = models.OneToOneField(Site, on_delete=models.CASCADE, related_name="capacity")
+    ontap_version = models.CharField(max_length=100, blank=True)
+    aggregate_size_bytes = models.BigIntegerField(default=0)
+    aggregate_used_bytes = models.BigIntegerField(default=0)
+    aggregate_available_bytes = models.BigIntegerField(default=0)
+    volumes = models.PositiveIntegerField(default=0)
+    provisioned_bytes = models.BigIntegerField(default=0)
+    measured_at = models.DateTimeField()
+    status_message = models.TextField(
+        blank=True, help_text="Why the last attempt to measure failed."
+    )
+
+    class Meta:
+        verbose_name_plural = "site capacities"
+
+    def __str__(self) -> str:
+        return f"Capacity of {self.site}"

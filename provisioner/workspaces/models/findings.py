@@ -1,0 +1,74 @@
+"""Where database, ONTAP and Perforce disagree."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.models.sites import Site
+from provisioner.workspaces.models.templates import Template
+from provisioner.workspaces.models.workspaces import Workspace
+
+
+class Finding(models.Model):
+    """One difference that an audit found, until it is resolved.
+
+    `subject` is the name of the volume, client, junction path, snapshot or job on the
+    far side; `external_id` its uuid there. `details` is for people who look closer.
+    """
+
+    class Kind(models.TextChoices):
+        VOLUME_WITHOUT_ROW = "volume_without_row", "Volume that nobody remembers"
+        ROW_WITHOUT_VOLUME = "row_without_volume", "Volume is gone"
+        CLIENT_WITHOUT_ROW = "client_without_row", "Client that nobody remembers"
+        ROW_WITHOUT_CLIENT = "row_without_client", "Client is gone"
+        JUNCTION_DIFFERS = "junction_differs", "Mounted at another path"
+        CLIENT_DIFFERS = "client_differs", "Client was changed"
+        SNAPSHOT_WITHOUT_ROW = "snapshot_without_row", "Snapshot that nobody needs"
+        ROW_WITHOUT_SNAPSHOT = "row_without_snapshot", "Snapshot is gone"
+        JOB_UNATTENDED = "job_unattended", "ONTAP job that nobody waits for"
+
+    class Action(models.TextChoices):
+        NONE = "none", "Look into it"
+        ADOPT = "adopt", "Adopt"
+        FINISH = "finish", "Finish"
+        REMOVE = "remove", "Remove"
+
+    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="findings")
+    kind = models.CharField(max_length=30, choices=Kind)
+    subject = models.CharField(max_length=500)
+    external_id = models.CharField(max_length=64, blank=True)
+    sentence = models.TextField()
+    details = models.JSONField(default=dict)
+    action = models.CharField(max_length=10, choices=Action, default=Action.NONE)
+    is_automatic = models.BooleanField(
+        default=False, help_text="The action cannot lose work, so nobody is asked."
+    )
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    first_seen_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    times_seen = models.PositiveIntegerField(default=1)
+    resolved_at = models.DateTimeField(null=True, blank=True)
+    resolution = models.TextField(blank=True)
+    resolved_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ("-last_seen_at", "-id")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "kind", "subject"),
+                condition=Q(resolved_at__isnull=True),
+                name="finding_open_once",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.subject}"

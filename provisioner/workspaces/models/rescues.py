@@ -1,0 +1,54 @@
+"""What was saved of a workspace before it went."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.workspaces.models.operations import Operation
+from provisioner.workspaces.models.workspaces import Workspace
+
+
+class Rescue(models.Model):
+    """One rescue: where the unsaved work of a workspace is now.
+
+    `directory` is below the site's rescue root and has the archive, its manifest and
+    checksums; "" where nothing had to be archived. `shelves` lists shelved changes,
+    {"change", "was", "files", "made_by_us"}: `was` is the pending change that the files
+    were opened in ("default" or a number). `reverted` lists what was opened, to open it
+    again: {"depot_path", "action", "change", "type", "revision"}. `have` names the
+    file, beside the manifest, with the have list where it was not the pin's.
+    """
+
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, related_name="rescues"
+    )
+    operation = models.OneToOneField(
+        Operation, on_delete=models.PROTECT, related_name="rescue"
+    )
+    directory = models.CharField(max_length=500, blank=True)
+    archived_files = models.BigIntegerField(default=0)
+    archived_bytes = models.BigIntegerField(default=0)
+    archive_sha256 = models.CharField(max_length=64, blank=True)
+    shelves = models.JSONField(default=list)
+    reverted = models.JSONField(default=list)
+    have = models.CharField(max_length=255, blank=True)
+    inventory = models.JSONField(default=dict, help_text="Counts and bytes by kind.")
+    is_complete = models.BooleanField(
+        default=False, help_text="Everything that was found is in it."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints = (
+            models.CheckConstraint(
+                name="rescue_archive_has_checksum",
+                condition=Q(is_complete=False)
+                | Q(archived_files=0)
+                | Q(archive_sha256__regex=r"^[0-9a-f]{64}$"),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Rescue of {self.workspace}"
