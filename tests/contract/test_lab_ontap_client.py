@@ -388,8 +388,9 @@ def wait_until_mirrored(relationship: SnapmirrorRelationship) -> None:
 @pytest.mark.filterwarnings("ignore:`Number` field should not be")
 def test_efficiency(client_lab: OntapLab) -> None:
     volume = make_volume("v", nas={"path": "/v"})
+    data = os.urandom(65536)
     for name in ("a", "b"):
-        (client_lab.mount_root / "v" / name).write_bytes(b"x" * 65536)
+        (client_lab.mount_root / "v" / name).write_bytes(data)
     volume.efficiency = {"dedupe": "background", "scanner": {"state": "active"}}
     volume.patch(poll=True)
     deadline = time.monotonic() + 20

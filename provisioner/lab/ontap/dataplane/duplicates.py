@@ -1,31 +1,39 @@
-"""Files with equal content: found by size and digest, and shared where that can be.
+"""Equal blocks of 4 KiB in the files of a tree: found by digest, shared if possible.
 
-Source: ioctl_fideduperange(2); the kernel compares the bytes itself before it shares.
+Every block is read and hashed. Holes of sparse files are no blocks, so they save
+nothing. Source: ioctl_fideduperange(2), whose kernel side compares the bytes itself
+before it shares them; lseek(2) for SEEK_DATA and SEEK_HOLE.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import hashlib
 import os
 import stat
 import struct
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+BLOCK_BYTES = 4096
+
 _FIDEDUPERANGE = 0xC0189436
 _RANGE_BYTES = 16 << 20
-_CHUNK = 1 << 20
-_SMALLEST_BYTES = 1
+_CHUNK_BYTES = 1 << 20
+_DIGEST_BYTES = 16
+# A place is one number: the file's in the upper bits, the offset in the lower ones.
+_OFFSET_BITS = 48
+_FILES_PER_LOOK = 1000
 
 GoOn = Callable[[float], bool]
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What a scan found: all bytes of files, and those that a copy has elsewhere."""
+    """What a scan found: all bytes of files, and those that are elsewhere, too."""
 
     scanned_bytes: int = 0
     duplicate_bytes: int = 0
@@ -37,39 +45,23 @@ class Stopped(Exception):
 
 
 def scan(root: Path, *, share: bool, go_on: GoOn) -> Scan:
-    """Find the files of a tree whose content another file of it has.
+    """Find the blocks of a tree's files that are there more than once.
 
-    share: let the filesystem keep the content once. `go_on` is asked now and then,
-    with the share of the work that is done. Raises: Stopped when it says no.
+    share: let the filesystem keep them once. `go_on` is asked now and then, with the
+    share of the work that is done. Raises: Stopped when it says no.
     """
-    by_size: defaultdict[int, list[str]] = defaultdict(list)
+    paths: list[str] = []
     total = 0
     for path, size in _files(root):
-        by_size[size].append(path)
+        paths.append(path)
         total += size
-        if len(by_size[size]) % 1000 == 0 and not go_on(0.0):
+        if len(paths) % _FILES_PER_LOOK == 0 and not go_on(0.0):
             raise Stopped
-    candidates = {size: paths for size, paths in by_size.items() if len(paths) > 1}
-    work = sum(size * len(paths) for size, paths in candidates.items())
-    done = duplicate = shared = 0
-    for size, paths in candidates.items():
-        originals: dict[bytes, str] = {}
-        for path in paths:
-            if not go_on(done / work):
-                raise Stopped
-            done += size
-            try:
-                original = originals.setdefault(_digest(path), path)
-                if original != path:
-                    duplicate += size
-                    shared += _share(original, path, size) if share else 0
-            except OSError:
-                continue  # somebody is working in it
-    return Scan(total, duplicate, shared)
+    return _Scanner(paths, share=share, go_on=go_on, total_bytes=total).run()
 
 
 def _files(root: Path) -> Iterator[tuple[str, int]]:
-    """Yield the regular files with their sizes, hard links once."""
+    """Yield the regular files with what they occupy, hard links once."""
     seen: set[int] = set()
     pending = [str(root)]
     while pending:
@@ -81,47 +73,157 @@ def _files(root: Path) -> Iterator[tuple[str, int]]:
                         pending.append(entry.path)
                     elif (
                         stat.S_ISREG(status.st_mode)
-                        and status.st_size >= _SMALLEST_BYTES
+                        and status.st_size > 0
                         and status.st_ino not in seen
                     ):
                         if status.st_nlink > 1:
                             seen.add(status.st_ino)
-                        yield entry.path, status.st_size
+                        yield entry.path, status.st_blocks * 512
         except FileNotFoundError:
-            continue
+            continue  # somebody is working in it
 
 
-def _digest(path: str) -> bytes:
-    digest = hashlib.sha256()
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    with os.fdopen(descriptor, "rb") as file:
-        while data := file.read(_CHUNK):
-            digest.update(data)
-    return digest.digest()
+@dataclass
+class _Run:
+    """Blocks of one file, one after the other, that are also elsewhere.
+
+    Either `source` is where the same run of blocks begins, or the run `repeats` the
+    one block that is there.
+    """
+
+    source: int
+    offset: int
+    length: int
+    repeats: bool = False
+
+    def takes(self, source: int, offset: int, length: int) -> bool:
+        """Make a further block part of the run, if it continues it."""
+        if offset != self.offset + self.length:
+            return False
+        if source == self.source and length == BLOCK_BYTES:
+            if not self.repeats and self.length > BLOCK_BYTES:
+                return False
+            self.repeats = True
+        elif self.repeats or source != self.source + self.length:
+            return False
+        self.length += length
+        return True
 
 
-def _share(original: str, copy: str, size: int) -> int:
-    """Let two files share their blocks; return how many bytes do now."""
-    source = os.open(original, os.O_RDONLY | os.O_NOFOLLOW)
-    try:
-        target = os.open(copy, os.O_RDONLY | os.O_NOFOLLOW)
-        try:
-            offset = 0
-            while offset < size:
-                length = min(_RANGE_BYTES, size - offset)
-                request = bytearray(
-                    struct.pack("QQHHI", offset, length, 1, 0, 0)
-                    + struct.pack("qQQiI", target, offset, 0, 0, 0)
+class _Scanner:
+    def __init__(
+        self, paths: list[str], *, share: bool, go_on: GoOn, total_bytes: int
+    ) -> None:
+        self._paths = paths
+        self._share = share
+        self._go_on = go_on
+        self._total = max(1, total_bytes)
+        self._places: dict[bytes, int] = {}
+        self._scanned = self._duplicate = self._shared = 0
+
+    def run(self) -> Scan:
+        """Read every file."""
+        for number, path in enumerate(self._paths):
+            with contextlib.suppress(OSError):  # somebody is working in it
+                descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+                try:
+                    self._scan_file(descriptor, number << _OFFSET_BITS)
+                finally:
+                    os.close(descriptor)
+        return Scan(self._scanned, self._duplicate, self._shared)
+
+    def _scan_file(self, descriptor: int, place: int) -> None:
+        run: _Run | None = None
+        for offset, data in self._chunks(descriptor):
+            view = memoryview(data)
+            for begin in range(0, len(data), BLOCK_BYTES):
+                block = view[begin : begin + BLOCK_BYTES]
+                here = place + offset + begin
+                digest = hashlib.blake2b(block, digest_size=_DIGEST_BYTES).digest()
+                source = self._places.setdefault(digest, here)
+                if source == here:
+                    continue
+                self._duplicate += len(block)
+                if run is None or not run.takes(source, offset + begin, len(block)):
+                    self._settle(run, descriptor)
+                    run = _Run(source, offset + begin, len(block))
+            self._scanned += len(data)
+        self._settle(run, descriptor)
+
+    def _chunks(self, descriptor: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the data of a file, piece by piece, and nothing for its holes."""
+        for begin, end in _data_ranges(descriptor):
+            offset = begin
+            while offset < end:
+                if not self._go_on(min(1.0, self._scanned / self._total)):
+                    raise Stopped
+                data = os.pread(descriptor, min(_CHUNK_BYTES, end - offset), offset)
+                if not data:
+                    return
+                yield offset, data
+                offset += len(data)
+
+    def _settle(self, run: _Run | None, descriptor: int) -> None:
+        """Let the filesystem keep a run's blocks once."""
+        if run is None or not self._share:
+            return
+        path = self._paths[run.source >> _OFFSET_BITS]
+        offset = run.source & ((1 << _OFFSET_BITS) - 1)
+        length = BLOCK_BYTES if run.repeats else run.length
+        with contextlib.suppress(OSError):  # it changed meanwhile
+            source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                done = _dedupe(source, offset, descriptor, run.offset, length)
+            finally:
+                os.close(source)
+            while run.repeats and 0 < done < run.length:
+                # What is shared by now is twice as long each time.
+                more = min(done, run.length - done)
+                added = _dedupe(
+                    descriptor, run.offset, descriptor, run.offset + done, more
                 )
-                fcntl.ioctl(source, _FIDEDUPERANGE, request)
-                _fd, _offset, deduped, status, _ = struct.unpack_from(
-                    "qQQiI", request, 24
-                )
-                if status != 0 or deduped == 0:
+                if added == 0:
                     break
-                offset += deduped
-            return offset
-        finally:
-            os.close(target)
-    finally:
-        os.close(source)
+                done += added
+            self._shared += done
+
+
+def _data_ranges(descriptor: int) -> Iterator[tuple[int, int]]:
+    """Yield where a file has data, from offsets that blocks begin at."""
+    end = os.fstat(descriptor).st_size
+    position = 0
+    while position < end:
+        try:
+            begin = os.lseek(descriptor, position, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return  # only a hole follows
+            raise
+        begin -= begin % BLOCK_BYTES
+        position = min(end, os.lseek(descriptor, begin, os.SEEK_HOLE))
+        yield begin, position
+
+
+def _dedupe(
+    source: int, source_offset: int, target: int, target_offset: int, length: int
+) -> int:
+    """Let a range of an open file share another's blocks; return how many bytes do."""
+    done = 0
+    while done < length:
+        request = bytearray(
+            struct.pack(
+                "QQHHI",
+                source_offset + done,
+                min(_RANGE_BYTES, length - done),
+                1,
+                0,
+                0,
+            )
+            + struct.pack("qQQiI", target, target_offset + done, 0, 0, 0)
+        )
+        fcntl.ioctl(source, _FIDEDUPERANGE, request)
+        _fd, _offset, deduped, status, _ = struct.unpack_from("qQQiI", request, 24)
+        if status != 0 or deduped == 0:
+            break
+        done += int(deduped)
+    return done

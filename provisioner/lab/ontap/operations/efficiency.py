@@ -1,4 +1,4 @@
-"""Storage efficiency of volumes: its settings, and the scanner that finds duplicates.
+"""Storage efficiency of volumes: its settings, and the scanner for duplicate blocks.
 
 Source: ``efficiency.*`` of ``/storage/volumes`` in the ONTAP REST reference.
 """
