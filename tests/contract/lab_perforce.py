@@ -41,6 +41,9 @@ class LabServer:
     process: subprocess.Popen[str] | None = None
     port: int = 0
     password: str = field(default="", repr=False)
+    # Of an `ssl:` port: the server gets one for "ssl:" in front of its address.
+    prefix: str = ""
+    fingerprint: str = ""
     clients: list[P4] = field(default_factory=list)
 
     def start(self) -> None:
@@ -48,7 +51,7 @@ class LabServer:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "provisioner.lab.perforce"),
-                *("-r", str(self.root), "-p", f"127.0.0.1:{self.port}"),
+                *("-r", str(self.root), "-p", f"{self.prefix}127.0.0.1:{self.port}"),
                 *("-L", str(self.root.parent / "log")),
                 *self.options,
             ],
@@ -59,6 +62,7 @@ class LabServer:
         assert self.process.stdout is not None
         ready = json.loads(self.process.stdout.readline())
         self.port, self.password = ready["port"], ready["password"]
+        self.fingerprint = ready.get("fingerprint", "")
 
     def kill(self, *, number: int = signal.SIGKILL) -> None:
         """End the process and wait for it."""
@@ -72,7 +76,7 @@ class LabServer:
     def connect(self, *, client: str, user: str = ADMIN, password: str = "") -> P4:
         """Return a connected client that raises for errors, not for warnings."""
         p4 = P4()
-        p4.port = f"127.0.0.1:{self.port}"
+        p4.port = f"{self.prefix}127.0.0.1:{self.port}"
         p4.user, p4.client = user, client
         p4.password = password or self.password
         p4.charset = "none"
@@ -105,13 +109,13 @@ class LabServer:
 
 
 @contextmanager
-def lab_server(directory: Path, *options: str) -> Iterator[LabServer]:
+def lab_server(directory: Path, *options: str, prefix: str = "") -> Iterator[LabServer]:
     """Run a server below a directory; its clients keep their files there too."""
     os.environ["P4TICKETS"] = str(directory / "tickets")
     os.environ["P4ENVIRO"] = str(directory / "enviro")
     os.environ["P4CONFIG"] = ""
     os.environ.pop("P4PASSWD", None)
-    server = LabServer(root=directory / "root", options=options)
+    server = LabServer(root=directory / "root", options=options, prefix=prefix)
     server.start()
     try:
         yield server

@@ -1,8 +1,8 @@
 """Run the lab's Perforce server.
 
-python -m provisioner.lab.perforce -r ROOT [-p HOST:PORT]   TCP until SIGTERM
-python -m provisioner.lab.perforce -r ROOT -i               one connection, fd 0
-python -m provisioner.lab.perforce -r ROOT -jr CHECKPOINT   restore, then end
+python -m provisioner.lab.perforce -r ROOT [-p [ssl:]HOST:PORT]   TCP until SIGTERM
+python -m provisioner.lab.perforce -r ROOT -i                     one connection, fd 0
+python -m provisioner.lab.perforce -r ROOT -jr CHECKPOINT         restore, then end
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def main() -> int:
     parser.add_argument("--server-id", default="")
     parser.add_argument("--security", type=int, default=2, choices=range(4))
     options = parser.parse_args()
-    host, _, port = options.port.rpartition(":")
+    address = options.port.removeprefix("ssl:")
+    host, _, port = address.rpartition(":")
     config = PerforceConfig(
         root=options.root.resolve(),
         host=host.strip("[]") or "127.0.0.1",
@@ -57,6 +58,7 @@ def main() -> int:
         ignores_case=options.ignores_case,
         is_unicode=options.unicode,
         server_id=options.server_id,
+        is_encrypted=address != options.port,
         configurables={
             name: value
             for name, _, value in (text.partition("=") for text in options.verbose)
@@ -118,6 +120,7 @@ def _serve_tcp(config: PerforceConfig) -> int:
             "port": lab.port,
             "user": config.admin_user,
             "password": config.admin_password,
+            **({"fingerprint": lab.fingerprint} if lab.fingerprint else {}),
         }
         print(json.dumps(ready), flush=True)
         signal.sigwait(stops)

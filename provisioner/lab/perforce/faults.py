@@ -6,7 +6,10 @@
 
     {"held_locks": {"db.have": 5}}
 
+    {"changed_fingerprint": true}
+
 The second one has somebody hold a lock for so many seconds after the file was written.
+The third one has new connections to an `ssl:` port see another key.
 
 Every process that serves the root obeys; `times` counts across all of them and starts
 again when the file is written again. The first rule that names the command and is not
@@ -103,6 +106,14 @@ def is_lock_held(root: Path, *, table: str) -> bool:
         written = path.stat().st_mtime
         seconds = json.loads(path.read_text())["held_locks"][table]
         return time.time() < written + float(seconds)
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return False
+
+
+def has_changed_fingerprint(root: Path) -> bool:
+    """Tell if the settings have new connections see another key."""
+    try:
+        return bool(json.loads(faults_path(root).read_text())["changed_fingerprint"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
 

@@ -33,6 +33,8 @@ class Request:
     state: ServerState
     server_address: str
     peer_address: str
+    # Until when the certificate of an `ssl:` port holds; "" for other ports.
+    certificate_expires: str
     # Makes the user prove who they are; returns the secret, None if none is set.
     authenticate: Callable[[], str | None]
     locks: TableLocks

@@ -7,15 +7,23 @@ import logging
 import os
 import socket
 import threading
+from collections.abc import Iterator
 from types import TracebackType
+from typing import TYPE_CHECKING
 
+from provisioner.lab.perforce import faults
 from provisioner.lab.perforce.session import Session
 from provisioner.lab.perforce.state import PerforceConfig, initialise, open_state
 from provisioner.lab.perforce.wire import Connection
 
 __all__ = ["PerforceConfig", "PerforceLab", "serve_descriptor"]
 
+if TYPE_CHECKING:
+    from provisioner.lab.perforce.tls import Credentials
+
 log = logging.getLogger("provisioner.lab.perforce")
+
+_HANDSHAKE_SECONDS = 20
 
 
 class PerforceLab:
@@ -26,6 +34,8 @@ class PerforceLab:
         self._listener: socket.socket | None = None
         self._accepting: threading.Thread | None = None
         self._lock = threading.Lock()
+        # Those of an `ssl:` port: the usual ones, and those a fault setting shows.
+        self._credentials: tuple[Credentials, Credentials] | None = None
         self._sockets: set[socket.socket] = set()
 
     @property
@@ -34,12 +44,19 @@ class PerforceLab:
         assert self._listener is not None
         return int(self._listener.getsockname()[1])
 
+    @property
+    def fingerprint(self) -> str:
+        """Return the fingerprint of the key; "" for a port without one."""
+        return self._credentials[0].fingerprint if self._credentials else ""
+
     def start(self) -> PerforceLab:
         """Start serving; return at once.
 
         Raises: OSError when the port is taken.
         """
         initialise(self.config)
+        if self.config.is_encrypted:
+            self._credentials = _credentials(self.config)
         family = socket.AF_INET6 if ":" in self.config.host else socket.AF_INET
         listener = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -98,15 +115,54 @@ class PerforceLab:
             ).start()
 
     def _serve(self, sock: socket.socket, address: str, peer: str) -> None:
+        try:
+            with self._listed(sock):
+                encrypted = self._encrypted(sock)
+            with self._listed(encrypted):
+                _serve_socket(
+                    encrypted,
+                    config=self.config,
+                    server_address=address,
+                    peer_address=peer,
+                    certificate_expires=(
+                        self._credentials[0].expires if self._credentials else ""
+                    ),
+                )
+        except OSError as reason:
+            log.debug("connection refused: %s", reason)
+            sock.close()
+
+    @contextlib.contextmanager
+    def _listed(self, sock: socket.socket) -> Iterator[None]:
+        """Have `stop` end a connection."""
         with self._lock:
             self._sockets.add(sock)
         try:
-            _serve_socket(
-                sock, config=self.config, server_address=address, peer_address=peer
-            )
+            yield
         finally:
             with self._lock:
                 self._sockets.discard(sock)
+
+    def _encrypted(self, sock: socket.socket) -> socket.socket:
+        """Return a socket to speak over: the same, or one that encrypts.
+
+        Raises: OSError when the peer does not speak TLS or does not trust us.
+        """
+        if self._credentials is None:
+            return sock
+        is_changed = faults.has_changed_fingerprint(self.config.root)
+        sock.settimeout(_HANDSHAKE_SECONDS)
+        return self._credentials[is_changed].context.wrap_socket(sock, server_side=True)
+
+
+def _credentials(config: PerforceConfig) -> tuple[Credentials, Credentials]:
+    # Here, because a server that does not encrypt runs without these packages.
+    from provisioner.lab.perforce.tls import Credentials
+
+    return (
+        Credentials(config.root, name="server", host=config.host),
+        Credentials(config.root, name="changed", host=config.host),
+    )
 
 
 def serve_descriptor(config: PerforceConfig, *, descriptor: int) -> None:
@@ -127,6 +183,7 @@ def _serve_socket(
     config: PerforceConfig,
     server_address: str,
     peer_address: str,
+    certificate_expires: str = "",
 ) -> None:
     connection = Connection(sock, timeout_seconds=config.peer_timeout_seconds)
     state = open_state(config)
@@ -136,6 +193,7 @@ def _serve_socket(
             state=state,
             server_address=server_address,
             peer_address=peer_address,
+            certificate_expires=certificate_expires,
         ).serve()
     except Exception:
         # A bug of ours: what the client would read next could be the wrong reply.

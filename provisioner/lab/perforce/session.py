@@ -49,11 +49,13 @@ class Session:
         state: ServerState,
         server_address: str,
         peer_address: str,
+        certificate_expires: str = "",
     ) -> None:
         self._connection = connection
         self._state = state
         self._server_address = server_address
         self._peer_address = peer_address
+        self._certificate_expires = certificate_expires
         self._greeted = False
         self._is_tracking = False
         # The user who proved who they are, and the secret they proved it with.
@@ -91,6 +93,7 @@ class Session:
             state=self._state,
             server_address=self._server_address,
             peer_address=self._peer_address,
+            certificate_expires=self._certificate_expires,
             authenticate=lambda: self._authenticate(request),
             locks=TableLocks(self._state.config.root),
         )

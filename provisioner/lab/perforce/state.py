@@ -44,6 +44,8 @@ class PerforceConfig:
     # Both are announced to clients; names are compared as they are all the same.
     ignores_case: bool = False
     is_unicode: bool = False
+    # TLS, for `ssl:` ports, with a certificate made for the root.
+    is_encrypted: bool = False
     # The name a client's ServerID is held against; a server starts without one.
     server_id: str = ""
     ticket_lifetime_seconds: float = 43_200.0

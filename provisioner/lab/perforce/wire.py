@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import select
 import socket
+import ssl
 import struct
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -24,6 +25,7 @@ _LARGEST_BACKLOG = 256 * 1024 * 1024
 _WRITE_BUFFER = 128 * 1024
 _READ_SIZE = 256 * 1024
 _COMPACT_AT = 1024 * 1024
+_WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class WireError(Exception):
@@ -197,7 +199,7 @@ class Connection:
         while pending:
             try:
                 pending = pending[self._socket.send(pending) :]
-            except BlockingIOError:
+            except _WOULD_BLOCK:
                 if self._wait(select.POLLOUT | select.POLLIN) & select.POLLIN:
                     self._read_some()
             except OSError as error:
@@ -251,17 +253,21 @@ class Connection:
         return decode(body)
 
     def _read_some(self) -> None:
-        try:
-            data = self._socket.recv(_READ_SIZE)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            raise ConnectionClosed(str(error)) from error
-        if not data:
-            raise ConnectionClosed("the client closed the connection")
-        self._incoming += data
-        if len(self._incoming) > _LARGEST_BACKLOG:
-            raise WireError("the client sends more than it was asked for")
+        while True:
+            try:
+                data = self._socket.recv(_READ_SIZE)
+            except _WOULD_BLOCK:
+                return
+            except OSError as error:
+                raise ConnectionClosed(str(error)) from error
+            if not data:
+                raise ConnectionClosed("the client closed the connection")
+            self._incoming += data
+            if len(self._incoming) > _LARGEST_BACKLOG:
+                raise WireError("the client sends more than it was asked for")
+            # What was decrypted already is not waited for: no descriptor tells of it.
+            if not (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()):
+                return
 
     def _wait(self, events: int, *, forever: bool = False) -> int:
         try:

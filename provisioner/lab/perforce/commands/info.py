@@ -24,6 +24,8 @@ _LABELS = {
     "serverUptime": "Server uptime",
     "serverVersion": "Server version",
     "ServerID": "ServerID",
+    "serverEncryption": "Server encryption",
+    "serverCertExpires": "Server cert expires",
     "serverServices": "Server services",
     "serverLicense": "Server license",
     "caseHandling": "Case Handling",
@@ -52,6 +54,14 @@ def info(request: Request) -> None:
         "serverUptime": (f"{uptime // 3600}:{uptime // 60 % 60:02}:{uptime % 60:02}"),
         "serverVersion": SERVER_VERSION,
         **({"ServerID": state.config.server_id} if state.config.server_id else {}),
+        **(
+            {
+                "serverEncryption": "encrypted",
+                "serverCertExpires": request.certificate_expires,
+            }
+            if request.certificate_expires
+            else {}
+        ),
         "serverServices": "standard",
         "serverLicense": "none",
         "caseHandling": "insensitive" if state.config.ignores_case else "sensitive",
