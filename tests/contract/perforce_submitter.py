@@ -1,0 +1,60 @@
+"""One of many people who submit at once; run as a program of its own.
+
+Arguments: port, password, client, root, depot directory, number of own changes. It adds
+and edits a file of its own, and adds one to the shared counter, trying again for as
+long as others are faster. Prints how often that was.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from P4 import P4, P4Exception
+
+
+def main() -> None:
+    """Do one person's work."""
+    port, password, name, root, depot, changes = sys.argv[1:]
+    p4 = P4()
+    p4.port, p4.client, p4.user, p4.password = port, name, "cloneyard", password
+    p4.charset, p4.exception_level, p4.cwd = "none", 1, root
+    p4.connect()
+    form = p4.fetch_client()
+    form["Root"], form["Host"] = root, ""
+    form["View"] = [f"{depot}/... //{name}/..."]
+    p4.save_client(form)
+    own = Path(root, f"{name}.txt")
+    own.write_text("0\n")
+    p4.run("add", str(own))
+    p4.run("submit", "-d", f"{name} 0")
+    for number in range(1, int(changes)):
+        p4.run("edit", str(own))
+        own.write_text(f"{number}\n")
+        p4.run("submit", "-d", f"{name} {number}")
+    print(add_one(p4, Path(root, "counter")))
+    p4.disconnect()
+
+
+def add_one(p4: P4, counter: Path) -> int:
+    """Add one to the shared counter; return how many tries it took."""
+    tries = 0
+    while True:
+        tries += 1
+        p4.run("sync", str(counter))
+        p4.run("edit", str(counter))
+        counter.write_text(f"{int(counter.read_text()) + 1}\n")
+        try:
+            p4.run("submit", "-d", "one more", str(counter))
+        except P4Exception as error:
+            if "fix problems above" not in str(error):
+                raise
+            change = p4.run("opened", str(counter))[0]["change"]
+            p4.run("revert", str(counter))
+            p4.run("change", "-d", change)
+        else:
+            return tries
+
+
+if __name__ == "__main__":
+    main()

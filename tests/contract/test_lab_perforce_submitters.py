@@ -1,0 +1,56 @@
+"""Fifty people, each a process with the official client, submit to one lab at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.contract.lab_perforce import lab_server, workspace
+
+pytestmark = pytest.mark.timeout(300, method="thread")
+
+PEOPLE = 50
+OWN_CHANGES = 3
+
+
+def test_no_submit_of_fifty_people_is_lost(tmp_path: Path) -> None:
+    with lab_server(tmp_path) as server:
+        ws = workspace(server, tmp_path, name="main", depot="//depot/main")
+        ws.add({"counter": "0\n"})
+        roots = [tmp_path / f"person-{number}" for number in range(PEOPLE)]
+        for root in roots:
+            root.mkdir()
+        people = [
+            subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "tests.contract.perforce_submitter"),
+                    *(f"127.0.0.1:{server.port}", server.password, root.name),
+                    *(str(root), ws.depot, str(OWN_CHANGES)),
+                ],
+                cwd=Path(__file__).parents[2],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for root in roots
+        ]
+        for person in people:
+            tries, complaint = person.communicate(timeout=240)
+            assert person.returncode == 0, complaint
+            assert int(tries) >= 1
+
+        ws.p4.run("sync")
+        assert ws.tree()["counter"] == f"{PEOPLE}\n".encode()
+        for root in roots:
+            assert ws.tree()[f"{root.name}.txt"] == f"{OWN_CHANGES - 1}\n".encode()
+        submitted = ws.p4.run("changes", "-s", "submitted", f"{ws.depot}/...")
+        numbers = [int(change["change"]) for change in submitted]
+        assert len(set(numbers)) == 1 + PEOPLE * (OWN_CHANGES + 1)
+        assert numbers == sorted(numbers, reverse=True)
+        (log,) = ws.p4.run_filelog(f"{ws.depot}/counter")
+        assert [r.rev for r in log.revisions] == list(range(PEOPLE + 1, 0, -1))
+        assert ws.p4.run("opened", "-a") == []
+        assert ws.p4.run("changes", "-s", "pending") == []
