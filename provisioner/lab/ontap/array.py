@@ -134,7 +134,7 @@ class Array:
     # --- start and end
 
     def start(self) -> None:
-        """Bring files and state to agree and go on with unfinished jobs."""
+        """Bring files and state to agree; no job runs yet."""
         self.namespace.part_all(self.root / "svm")
         for name in (self.config.svm, *self.config.more_svms):
             self._seed_svm(name)
@@ -144,6 +144,9 @@ class Array:
         for svm in self.store.select(Svm):
             self._open_namespace(svm)
         self.trash.start()
+
+    def resume(self) -> None:
+        """Go on with unfinished jobs; they may work on the peer, which must be up."""
         self.jobs.resume()
         self.housekeeping.start()
 
@@ -262,12 +265,13 @@ def _lock(path: Path) -> IO[str]:
 
 
 def forget(root: Path) -> None:
-    """Remove a stopped lab with all its volumes.
+    """Remove a stopped lab with all its volumes, and the peer that is kept inside it.
 
     Raises: BlockingIOError when a lab uses the root.
     """
     if not root.exists():
         return
+    forget(root / "peer")
     handle = _lock(root / "lock")
     try:
         choose_namespace(root).part_all(root / "svm")

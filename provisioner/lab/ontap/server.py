@@ -117,8 +117,11 @@ class OntapLab:
                 self.peer = OntapLab(self.config.peer)
                 self.peer._open()
                 self.array.peer, self.peer.array.peer = self.peer.array, self.array
-                self.peer._serve()
-            self._serve()
+            labs = [self] if self.peer is None else [self.peer, self]
+            # No job of one may find the other half-open, nor a client either.
+            for step in (OntapLab._prepare, OntapLab._resume, OntapLab._serve):
+                for lab in labs:
+                    step(lab)
         except BaseException:
             self.stop()
             raise
@@ -135,7 +138,8 @@ class OntapLab:
         self.ca_file = self._certificates.authority
         self._array = Array(self.config)
 
-    def _serve(self) -> None:
+    def _prepare(self) -> None:
+        """Take the port, and bring files and state to agree."""
         assert self._array is not None
         application = Application(
             self._array, user=self.config.user, password=self.password
@@ -153,19 +157,27 @@ class OntapLab:
         server.ssl_adapter = _LazyTls(self._certificates, self._array.faults)
         server.prepare()
         self.port = server.bind_addr[1]
-        self._array.start()
         self._server = server
+        self._array.start()
+
+    def _resume(self) -> None:
+        self.array.resume()
+
+    def _serve(self) -> None:
+        assert self._server is not None
         self._thread = threading.Thread(
-            target=server.serve, name="ontap-lab", daemon=True
+            target=self._server.serve, name="ontap-lab", daemon=True
         )
         self._thread.start()
 
     def stop(self) -> None:
         """Stop serving, let jobs end and unmount; safe to repeat."""
-        if self._server is not None and self._thread is not None:
+        if self._server is not None:
             self._server.stop()
-            self._thread.join(_START_SECONDS)
             self._server = None
+        if self._thread is not None:
+            self._thread.join(_START_SECONDS)
+            self._thread = None
         if self.peer is not None:
             # A job of one cluster may work with the other's state and files.
             for lab in (self, self.peer):
@@ -231,6 +243,11 @@ class OntapLab:
             "copy_method": self.copy_method,
             "junction_method": self.junction_method,
         }
+        if self.config.more_svms:
+            description["more_svms"] = [
+                {"svm": svm, "mount_root": str(self.mount_root_of(svm))}
+                for svm in self.config.more_svms
+            ]
         if self.peer is not None:
             description["peer"] = self.peer.describe()
         return description

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
 from provisioner.demo.processes import Child, ProcessFailed, manage
 from tests.unit.gateways.hosts.processes import wait_until_ended
@@ -117,3 +118,33 @@ def test_where_a_server_cannot_start_the_reason_is_told(root: Path) -> None:
 
     with pytest.raises(ProcessFailed, match="File exists"):
         lab.read_json_line(timeout_seconds=60)
+
+
+def test_further_svms_and_a_second_cluster_are_asked_for(root: Path) -> None:
+    arguments = ("--more-svm", "svm_qa", "--peer", "--peer-svm=svm_far")
+    lab = start(root, *arguments, "--peer-port=0")
+    try:
+        said = lab.read_json_line(timeout_seconds=60)
+
+        assert set(said) == {"ontap", "perforce", "peer"}
+        ontap, peer = said["ontap"], said["peer"]
+        assert [row["svm"] for row in ontap["more_svms"]] == ["svm_qa"]
+        assert Path(ontap["more_svms"][0]["mount_root"]).is_dir()
+        assert peer["svm"] == "svm_far"
+        assert peer["port"] != ontap["port"]
+        assert peer["ca_file"] != ontap["ca_file"]
+        session = requests.Session()
+        session.trust_env = False
+        session.auth = (ontap["user"], ontap["password"])
+        peers = session.get(
+            f"https://{ontap['host']}:{ontap['port']}/api/svm/peers",
+            params={"peer.svm.name": "svm_far", "fields": "svm,state"},
+            verify=ontap["ca_file"],
+            timeout=10,
+        ).json()["records"]
+        assert {row["svm"]["name"] for row in peers} == {"svm_dev", "svm_qa"}
+        assert {row["state"] for row in peers} == {"peered"}
+        session.close()
+    finally:
+        lab.stop()
+    assert mounts_below(root) == []

@@ -181,6 +181,8 @@ def make(array: Array, arguments: Fields) -> None:
     row = array.store.find(Relationship, arguments["relationship_uuid"])
     if row is None:
         return
+    # The lab may have been killed before the source got to know.
+    _tell_source(array, row, array.store.get(SnapmirrorPolicy, row.policy_uuid))
     volumes.make(array, {"volume_uuid": row.destination_uuid, "state": "online"})
     if arguments["initialize"] and row.state == "uninitialized":
         transfers.begin(array, row, kind="initialize")

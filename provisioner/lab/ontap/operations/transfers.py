@@ -226,9 +226,9 @@ def _carry_all(array: Array, row: Relationship, transfer: Transfer) -> None:
         if transfer.source_snapshot is None:
             _prune(array, row, policy, wanted)
         last = _show_latest(array, row, volume, wanted)
+        if wanted:
+            _release_base(source, row, keep=wanted[-1])
         _finish(array, row, transfer, carried=carried, last=last)
-    if wanted:
-        _release_base(source, row, keep=wanted[-1])
 
 
 def _take_base(source: Array, row: Relationship, volume: Volume) -> None:

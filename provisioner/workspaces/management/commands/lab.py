@@ -1,6 +1,8 @@
 """Start the lab alone: `python manage.py lab [--root DIR] [--btrfs SIZE]`.
 
 Prints one JSON line when both servers answer, then serves until SIGINT or SIGTERM.
+`--more-svm NAME` adds an SVM ("more_svms" of "ontap" in that line), `--peer` a second
+cluster to mirror to ("peer", which has what "ontap" has).
 """
 
 from __future__ import annotations
@@ -38,6 +40,21 @@ class Command(BaseCommand):
             "(as root, with btrfs-progs).",
         )
 
+        parser.add_argument(
+            "--more-svm",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="Have a further SVM on the cluster; may be given again.",
+        )
+        parser.add_argument(
+            "--peer",
+            action="store_true",
+            help="Have a second ONTAP cluster, peered with the first one.",
+        )
+        parser.add_argument("--peer-svm", default="svm_dr", metavar="NAME")
+        parser.add_argument("--peer-port", type=int, default=8444)
+
     def handle(self, *args: Any, **options: Any) -> None:
         root: Path = options["root"].resolve()
         root.mkdir(parents=True, exist_ok=True)
@@ -66,13 +83,8 @@ class Command(BaseCommand):
         self, children: list[Child], *, root: Path, options: dict[str, Any]
     ) -> dict[str, dict[str, Any]]:
         """Start both servers side by side; return what they said when ready."""
-        btrfs = ["--btrfs", options["btrfs"]] if options["btrfs"] else []
         commands = {
-            "ontap": [
-                *("--root", str(root / "ontap")),
-                *("--port", str(self._port("ONTAP", options["ontap_port"]))),
-                *btrfs,
-            ],
+            "ontap": self._ontap(root / "ontap", options),
             "perforce": [
                 *("-r", str(root / "perforce")),
                 "-p",
@@ -92,9 +104,30 @@ class Command(BaseCommand):
             child.read_json_line(timeout_seconds=READY_WITHIN_SECONDS)
             for child in children
         )
+        said = {"ontap": ontap, "perforce": perforce}
+        if "peer" in ontap:
+            said["peer"] = ontap.pop("peer")
         # P4PORT is what every Perforce program calls "port".
         perforce["port"] = f"{perforce.pop('host')}:{perforce['port']}"
-        return {"ontap": ontap, "perforce": perforce}
+        return said
+
+    def _ontap(self, root: Path, options: dict[str, Any]) -> list[str]:
+        """Return the arguments of the lab's ONTAP: one cluster, or two."""
+        port = self._port("ONTAP", options["ontap_port"])
+        arguments = ["--root", str(root), "--port", str(port)]
+        if options["btrfs"]:
+            arguments += ["--btrfs", options["btrfs"]]
+        for svm in options["more_svm"]:
+            arguments += ["--more-svm", svm]
+        if options["peer"]:
+            # Nobody listens at the first one's port yet.
+            wanted = options["peer_port"] and max(options["peer_port"], port + 1)
+            arguments += [
+                *("--peer-root", str(root / "peer")),
+                *("--peer-port", str(self._port("The second ONTAP", wanted))),
+                *("--peer-svm", options["peer_svm"]),
+            ]
+        return arguments
 
     def _port(self, name: str, wanted: int) -> int:
         """Return the wanted port or the next free one; 0 lets the system choose."""

@@ -34,9 +34,10 @@ def root(tmp_path: Path) -> Iterator[Path]:
 class Process:
     """The lab in a process of its own, which can be killed."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *arguments: str) -> None:
+        command = [sys.executable, "-m", "provisioner.lab.ontap", "--root", str(root)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "provisioner.lab.ontap", "--root", str(root)],
+            [*command, *arguments],
             cwd=CHECKOUT,
             env={**os.environ, "LAB_ONTAP_PASSWORD": "secret"},
             stdout=subprocess.PIPE,
@@ -44,20 +45,25 @@ class Process:
         )
         assert self.process.stdout is not None
         self.ready: dict[str, Any] = json.loads(self.process.stdout.readline())
-        lab = OntapLab(OntapConfig(root))
-        lab.port, lab.ca_file = self.ready["port"], Path(self.ready["ca_file"])
-        self.rest = rest_to(lab)
+        self.rest = self._client(self.ready)
+        self.far = self._client(self.ready.get("peer", self.ready))
+
+    def _client(self, ready: dict[str, Any]) -> Rest:
+        lab = OntapLab(OntapConfig(Path(ready["mount_root"])))
+        lab.port, lab.ca_file = ready["port"], Path(ready["ca_file"])
+        return rest_to(lab)
 
     def end(self, number: int) -> int:
         """Send the signal and return how the process ended; safe to repeat."""
-        self.rest.session.close()
+        for rest in (self.rest, self.far):
+            rest.session.close()
         self.process.send_signal(number)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return self.process.wait(20)
 
 
-Starter = Callable[[], Process]
+Starter = Callable[..., Process]
 
 
 @pytest.fixture
@@ -65,8 +71,8 @@ def start_process(root: Path) -> Iterator[Starter]:
     """Start labs in processes; none outlives its test."""
     started: list[Process] = []
 
-    def start() -> Process:
-        started.append(Process(root))
+    def start(*arguments: str) -> Process:
+        started.append(Process(root, *arguments))
         return started[-1]
 
     yield start
@@ -216,6 +222,15 @@ def test_hanging_jobs_do_not_hold_up_the_end(root: Path) -> None:
         rest("GET", "/api/cluster")
 
 
+def test_forget_removes_a_peer_inside(root: Path, start_process: Starter) -> None:
+    process = start_process("--peer-root", str(root / "peer"))
+    process.far.volume("v", svm={"name": "svm_dr"}, nas={"path": "/v"})
+    process.end(signal.SIGKILL)
+    forget(root)
+    assert not root.exists()
+    assert mounts_below(root) == []
+
+
 @pytest.mark.parametrize("delay_seconds", [0.0, 0.03, 0.1])
 def test_kill_9_during_a_transfer_loses_nothing(
     root: Path, start_process: Starter, delay_seconds: float
@@ -251,3 +266,64 @@ def test_kill_9_during_a_transfer_loses_nothing(
         assert trees == {snapshot["uuid"] for snapshot in everything}
         check_agreement(lab, rest)
         rest.session.close()
+
+
+@pytest.mark.parametrize("delay_seconds", [0.0, 0.05, 0.2])
+def test_kill_9_of_two_clusters_during_a_transfer(
+    root: Path, start_process: Starter, delay_seconds: float
+) -> None:
+    """Each has its own state; the relationship goes on between them."""
+    process = start_process("--peer-root", str(root / "peer"))
+    template = process.rest.volume("t", nas={"path": "/t"})
+    inside = Path(process.ready["mount_root"]) / "t"
+    for number in range(500):
+        (inside / f"f{number}").write_text(str(number))
+    process.rest.snapshot(template, "s1")
+    path = "/api/snapmirror/relationships"
+    body = {
+        "source": {"path": "svm_dev:t", "cluster": {"name": "lab"}},
+        "destination": {"path": "svm_dr:t_dst"},
+        "create_destination": {"enabled": True},
+        "policy": {"name": "MirrorAllSnapshots"},
+        "state": "snapmirrored",
+    }
+    job = process.far.done("POST", path, body)
+    assert job["state"] == "success", job
+    key = process.far.get(path)["records"][0]["uuid"]
+    time.sleep(delay_seconds)
+    process.end(signal.SIGKILL)
+
+    again = start_process("--peer-root", str(root / "peer"))
+    here, far = again.rest, again.far
+    deadline = time.monotonic() + 60
+    while (row := far.get(f"{path}/{key}"))["state"] != "snapmirrored":
+        assert time.monotonic() < deadline, row
+        time.sleep(0.05)
+    copy = far.get(VOLUMES, name="t_dst")["records"][0]["uuid"]
+    found = far.get(f"{VOLUMES}/{copy}/snapshots")["records"]
+    assert "s1" in [snapshot["name"] for snapshot in found]
+    files = root / "peer" / "data" / "volumes" / copy
+    assert {path.name for path in files.iterdir()} == {
+        f"f{number}" for number in range(500)
+    }
+    for rest, where in ((here, root), (far, root / "peer")):
+        everything = rest.get(f"{VOLUMES}/*/snapshots")["records"]
+        trees = {path.name for path in (where / "data" / "snapshots").iterdir()}
+        assert trees == {snapshot["uuid"] for snapshot in everything}
+        assert rest.get("/api/cluster/jobs", state="!success")["num_records"] == 0
+    known = here.get(path, list_destinations_only="true")["records"]
+    assert [row["uuid"] for row in known] == [key]
+    own = here.get(f"{VOLUMES}/{template}/snapshots", fields="owners")["records"]
+    assert [row.get("owners") for row in own if row["name"] != "s1"] == [["snapmirror"]]
+    # What was replicated can be cloned there, and the next transfer goes on.
+    clone = {
+        "is_flexclone": True,
+        "parent_volume": {"name": "t_dst"},
+        "parent_snapshot": {"name": "s1"},
+    }
+    svm = {"name": "svm_dr"}
+    far.clone("c", "t_dst", svm=svm, clone=clone, nas={"path": "/c"})
+    mounted = Path(again.ready["peer"]["mount_root"]) / "c"
+    assert len(list(mounted.iterdir())) == 500
+    assert far("POST", f"{path}/{key}/transfers", {}).status_code == 201
+    again.end(signal.SIGTERM)
