@@ -419,20 +419,23 @@ def test_an_export_policy_keeps_its_rules(ontap: OntapScene) -> None:
     assert ontap.gateway.find_export_policy(made.name) == made
 
 
-def test_an_export_policy_gets_another_rule(ontap: OntapScene) -> None:
-    policy = ontap.make_policy()
-    assert policy.rules == ()
-    rule = ExportRule(clients=("10.0.0.0/24",))
-    ontap.gateway.add_export_rule(policy.id, rule=rule)
-    found = ontap.gateway.find_export_policy(policy.name)
-    assert found is not None
-    assert found.rules == (rule,)
+def test_an_export_policy_gets_exactly_other_rules(ontap: OntapScene) -> None:
+    policy = ontap.make_policy("policy", ExportRule(clients=("10.9.0.0/16",)))
+    rules = (
+        ExportRule(clients=("10.0.0.5",), superuser=("sys",)),
+        ExportRule(clients=("10.0.0.0/24",), superuser=("none",)),
+    )
+    for _ in range(2):
+        ontap.gateway.set_export_rules(policy.id, rules=rules)
+        found = ontap.gateway.find_export_policy(policy.name)
+        assert found is not None
+        assert found.rules == rules
 
 
 def test_an_export_policy_that_is_not_there(ontap: OntapScene) -> None:
     assert ontap.gateway.find_export_policy(ontap.name("nothing")) is None
     with pytest.raises(NotFound):
-        ontap.gateway.add_export_rule(1, rule=ExportRule(clients=("10.0.0.0/24",)))
+        ontap.gateway.set_export_rules(1, rules=())
 
 
 def test_a_taken_export_policy_name(ontap: OntapScene) -> None:
@@ -444,6 +447,6 @@ def test_a_taken_export_policy_name(ontap: OntapScene) -> None:
 def test_a_client_that_cannot_be(ontap: OntapScene) -> None:
     policy = ontap.make_policy()
     with pytest.raises(Refused):
-        ontap.gateway.add_export_rule(
-            policy.id, rule=ExportRule(clients=("10.0.0.0/99",))
+        ontap.gateway.set_export_rules(
+            policy.id, rules=(ExportRule(clients=("10.0.0.0/99",)),)
         )

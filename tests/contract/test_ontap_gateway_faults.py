@@ -19,6 +19,7 @@ from provisioner.gateways.errors import (
 )
 from provisioner.gateways.ontap.polling import look_until
 from provisioner.gateways.ontap.rest import RestOntapGateway
+from provisioner.gateways.ontap.types import ExportRule
 from tests.contract.ontap_fixtures import LabControl, OntapScene
 
 Act = Callable[[], object]
@@ -178,6 +179,23 @@ def create_export_policy(scene: OntapScene) -> Verb:
     return Verb("POST", "*/export-policies*", act, is_done, AlreadyExists)
 
 
+def set_export_rules(scene: OntapScene) -> Verb:
+    policy = scene.make_policy()
+    rules = (ExportRule(clients=("10.0.0.0/24",)),)
+
+    def is_done() -> bool:
+        found = scene.gateway.find_export_policy(policy.name)
+        return found is not None and found.rules == rules
+
+    return Verb(
+        "PATCH",
+        "*/export-policies/*",
+        lambda: scene.gateway.set_export_rules(policy.id, rules=rules),
+        is_done,
+        None,
+    )
+
+
 @pytest.fixture(params=JOB_VERBS, ids=lambda verb: verb.__name__)
 def job_verb(request: pytest.FixtureRequest, lab_ontap: OntapScene) -> Verb:
     """Each write that ONTAP makes in a job."""
@@ -186,7 +204,8 @@ def job_verb(request: pytest.FixtureRequest, lab_ontap: OntapScene) -> Verb:
 
 
 @pytest.fixture(
-    params=(*JOB_VERBS, create_export_policy), ids=lambda verb: verb.__name__
+    params=(*JOB_VERBS, create_export_policy, set_export_rules),
+    ids=lambda verb: verb.__name__,
 )
 def verb(request: pytest.FixtureRequest, lab_ontap: OntapScene) -> Verb:
     """Each write."""

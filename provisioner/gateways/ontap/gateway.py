@@ -199,9 +199,13 @@ class OntapGateway(Protocol):
         Source: POST /api/protocols/nfs/export-policies.
         """
 
-    def add_export_rule(self, policy_id: int, *, rule: ExportRule) -> None:
-        """Append a rule.
+    def set_export_rules(
+        self, policy_id: int, *, rules: tuple[ExportRule, ...]
+    ) -> None:
+        """Replace all rules of a policy, in this order. Safe to repeat.
+
+        The first rule that matches a host decides; without rules nobody gets in.
 
         Raises: NotFound (policy), Refused (client match, duplicate).
-        Source: POST /api/protocols/nfs/export-policies/{id}/rules.
+        Source: PATCH /api/protocols/nfs/export-policies/{id}.
         """

@@ -340,12 +340,14 @@ class RestOntapGateway(OntapGateway):
             lambda: self.find_export_policy(name), operation=operation
         )
 
-    def add_export_rule(self, policy_id: int, *, rule: ExportRule) -> None:
+    def set_export_rules(
+        self, policy_id: int, *, rules: tuple[ExportRule, ...]
+    ) -> None:
         self._ontap.write_at_once(
-            "POST",
-            f"{_EXPORT_POLICIES}/{policy_id}/rules",
-            operation="export rule add",
-            body=bodies.export_rule(rule),
+            "PATCH",
+            f"{_EXPORT_POLICIES}/{policy_id}",
+            operation="export rules set",
+            body={"rules": [bodies.export_rule(rule) for rule in rules]},
         )
 
     # --- what the verbs share

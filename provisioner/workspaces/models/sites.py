@@ -152,6 +152,11 @@ class Site(models.Model):
         """The queue that workers on this site's hosts serve."""
         return f"host.{self.name}"
 
+    @property
+    def frozen_policy(self) -> str:
+        """The export policy of what is being retired: for workers alone."""
+        return f"{self.export_policy}-frozen"
+
     def path_of(self, junction_path: str) -> Path:
         """Return where its hosts see a junction path."""
         return Path(self.mount_root) / junction_path.lstrip("/")

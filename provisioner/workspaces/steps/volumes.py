@@ -5,29 +5,75 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from provisioner.gateways.errors import AlreadyExists, Busy
+from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import ExportRule, Volume
 from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Site
 from provisioner.workspaces.steps.run import StepRun
 
 
 def ensure_export_policy(run: StepRun) -> str:
-    """Have the site's export policy with a rule for its hosts; return its name.
+    """Have the site's export policy with exactly its rules; return its name.
 
-    Superuser access is for the hosts' own chown; Source:
-    POST /api/protocols/nfs/export-policies.
+    Whoever may mount it does so as themselves; superuser access is for the chown of
+    the workers' hosts alone.
     """
     site = run.site
-    rule = ExportRule(clients=tuple(site.export_clients))
-    policy = run.ontap.find_export_policy(site.export_policy)
+    ensure_policy_rules(run.ontap, site.export_policy, rules=export_rules_of(site))
+    return site.export_policy
+
+
+def ensure_frozen_policy(run: StepRun) -> str:
+    """Have the policy of what is being retired, for workers alone; return its name.
+
+    A site that names no worker_clients cannot tell its workers from other hosts: there
+    it lets in whoever the site's own policy does.
+    """
+    name = run.site.frozen_policy
+    ensure_policy_rules(run.ontap, name, rules=export_rules_of(run.site)[:1])
+    return name
+
+
+def export_rules_of(site: Site) -> tuple[ExportRule, ...]:
+    """Return who may mount, workers first: the first rule that matches decides."""
+    if not site.worker_clients:
+        return (ExportRule(clients=tuple(site.export_clients), superuser=("sys",)),)
+    workers = ExportRule(clients=tuple(site.worker_clients), superuser=("sys",))
+    # ONTAP refuses one client match in two rules.
+    others = tuple(c for c in site.export_clients if c not in site.worker_clients)
+    if not others:
+        return (workers,)
+    return (workers, ExportRule(clients=others, superuser=("none",)))
+
+
+def ensure_policy_rules(
+    ontap: OntapGateway, name: str, *, rules: tuple[ExportRule, ...]
+) -> None:
+    """Have an export policy with exactly these rules: it is ours, others are dropped.
+
+    Looks once, and writes only where something differs.
+    """
+    policy = ontap.find_export_policy(name)
     if policy is None:
         try:
-            policy = run.ontap.create_export_policy(site.export_policy, rules=(rule,))
+            policy = ontap.create_export_policy(name, rules=rules)
         except AlreadyExists:
-            policy = run.ontap.find_export_policy(site.export_policy)
-    if policy is not None and not policy.rules:
-        # A policy without rules lets nobody in.
-        run.ontap.add_export_rule(policy.id, rule=rule)
-    return site.export_policy
+            policy = ontap.find_export_policy(name)
+            if policy is None:
+                raise
+    if [_meaning(rule) for rule in policy.rules] != [_meaning(rule) for rule in rules]:
+        ontap.set_export_rules(policy.id, rules=rules)
+
+
+def _meaning(rule: ExportRule) -> tuple[frozenset[str], ...]:
+    """Return a rule without the order in which ONTAP lists its parts."""
+    return (
+        frozenset(rule.clients),
+        frozenset(rule.ro_rule),
+        frozenset(rule.rw_rule),
+        frozenset(rule.superuser),
+        frozenset(rule.protocols),
+    )
 
 
 def ensure_ours(

@@ -1,0 +1,110 @@
+"""Who may mount what: the site's policy, and the one of what is being retired."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import ExportRule
+from provisioner.workspaces.actions import template_build
+from provisioner.workspaces.models import Site, Step, Template
+from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.volumes import (
+    ensure_export_policy,
+    ensure_frozen_policy,
+)
+from tests.lab import Lab
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORKERS = ExportRule(clients=("10.0.0.5",), superuser=("sys",))
+OTHERS = ExportRule(clients=("10.0.0.0/24",), superuser=("none",))
+
+
+@pytest.fixture
+def site(lab_site: Site) -> Site:
+    lab_site.export_policy = f"exports_{uuid.uuid4().hex[:8]}"
+    lab_site.export_clients = ["10.0.0.0/24"]
+    lab_site.worker_clients = ["10.0.0.5"]
+    lab_site.save()
+    return lab_site
+
+
+@pytest.fixture
+def run(site: Site, lab_template: Template, jobs_emptied: None) -> StepRun:
+    build = template_build(by=lab_template.created_by, template=lab_template)
+    return StepRun(Step.objects.filter(operation=build)[0])
+
+
+def changed(run: StepRun, **fields: list[str]) -> StepRun:
+    """Return a later attempt at the step, at the site with these values."""
+    Site.objects.filter(pk=run.site.pk).update(**fields)
+    return StepRun(Step.objects.get(pk=run.step.pk))
+
+
+def rules_of(site: Site, name: str) -> tuple[ExportRule, ...]:
+    policy = registry.ontap(site).find_export_policy(name)
+    assert policy is not None
+    return policy.rules
+
+
+def test_only_workers_have_superuser_access(run: StepRun) -> None:
+    name = ensure_export_policy(run)
+
+    assert rules_of(run.site, name) == (WORKERS, OTHERS)
+
+
+def test_a_frozen_volume_is_for_workers_alone(run: StepRun) -> None:
+    assert ensure_frozen_policy(run) == f"{run.site.export_policy}-frozen"
+
+    assert rules_of(run.site, run.site.frozen_policy) == (WORKERS,)
+
+
+def test_a_site_without_worker_clients_has_one_rule_for_all(run: StepRun) -> None:
+    run = changed(run, worker_clients=[])
+    all_of_them = ExportRule(clients=("10.0.0.0/24",), superuser=("sys",))
+
+    assert rules_of(run.site, ensure_export_policy(run)) == (all_of_them,)
+    assert rules_of(run.site, ensure_frozen_policy(run)) == (all_of_them,)
+
+
+def test_a_host_that_is_named_as_both_is_a_worker(run: StepRun) -> None:
+    run = changed(run, export_clients=["10.0.0.5"])
+
+    assert rules_of(run.site, ensure_export_policy(run)) == (WORKERS,)
+
+
+def test_changed_hosts_are_let_in_and_others_out(run: StepRun) -> None:
+    ensure_export_policy(run)
+    ensure_frozen_policy(run)
+    run = changed(run, export_clients=["10.7.0.0/16"], worker_clients=["10.7.0.1"])
+
+    workers = ExportRule(clients=("10.7.0.1",), superuser=("sys",))
+    others = ExportRule(clients=("10.7.0.0/16",), superuser=("none",))
+    assert rules_of(run.site, ensure_export_policy(run)) == (workers, others)
+    assert rules_of(run.site, ensure_frozen_policy(run)) == (workers,)
+
+
+def test_a_rule_that_somebody_added_by_hand_is_dropped(run: StepRun) -> None:
+    ontap = registry.ontap(run.site)
+    name = ensure_export_policy(run)
+    policy = ontap.find_export_policy(name)
+    assert policy is not None
+    ontap.set_export_rules(
+        policy.id, rules=(*policy.rules, ExportRule(clients=("0.0.0.0/0",)))
+    )
+
+    ensure_export_policy(run)
+
+    assert rules_of(run.site, name) == (WORKERS, OTHERS)
+
+
+def test_rules_that_are_right_are_not_written_again(run: StepRun, lab: Lab) -> None:
+    name = ensure_export_policy(run)
+    lab.break_ontap(
+        {"method": "PATCH", "path": "*/export-policies/*", "drop": True},
+    )
+
+    assert ensure_export_policy(run) == name
