@@ -15,6 +15,7 @@ from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
 from provisioner.lab.ontap.conventions.body import BODY_LIMIT_BYTES
+from provisioner.lab.ontap.description import openapi
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.faults import Fault
 from provisioner.lab.ontap.http import Call, Handler, Reply, Route
@@ -40,6 +41,12 @@ from provisioner.lab.ontap.routes import (
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
+
+def describe(call: Call) -> Reply:
+    """Describe every route as OpenAPI does."""
+    return Reply(openapi(ROUTES))
+
+
 ROUTES: tuple[Route, ...] = (
     *cluster.ROUTES,
     *svms.ROUTES,
@@ -57,6 +64,7 @@ ROUTES: tuple[Route, ...] = (
     *private_cli.ROUTES,
     *recovery_queue.ROUTES,
     *lab.ROUTES,
+    Route("GET", "/lab/openapi", describe),
 )
 
 _DRAIN_LIMIT_BYTES = 64 << 20

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from werkzeug.datastructures import MultiDict
 
 from provisioner.lab.ontap.conventions.body import flatten, parse_json, read_fields
+from provisioner.lab.ontap.conventions.fields import FieldSet
 from provisioner.lab.ontap.conventions.values import Kind, boolean, integer
 from provisioner.lab.ontap.errors import ERRORS, OntapError
 from provisioner.lab.ontap.faults import Fault
@@ -146,11 +147,18 @@ Handler = Callable[..., Reply]
 
 @dataclass(frozen=True)
 class Route:
-    """A method, a path with ``<name>`` parts, and who answers."""
+    """A method, a path with ``<name>`` parts, and who answers.
+
+    For the description of the lab: the fields that records have, what a body may hold,
+    and query parameters beside those that every route of its method has.
+    """
 
     method: str
     path: str
     handler: Handler
+    fields: FieldSet | None = None
+    body: Mapping[str, Kind] | None = None
+    query: Mapping[str, Kind] = field(default_factory=dict)
 
 
 def job_link(job: Job) -> dict[str, object]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 Kind = Callable[[object], object]
 
@@ -83,15 +84,22 @@ def boolean(value: object) -> bool:
     raise ValueError(value)
 
 
-def choice(*allowed: str) -> Kind:
+@dataclass(frozen=True)
+class Choice:
     """Accept one of the words."""
 
-    def kind(value: object) -> object:
-        if value not in allowed:
+    allowed: tuple[str, ...]
+
+    def __call__(self, value: object) -> object:
+        """Return the word."""
+        if value not in self.allowed:
             raise ValueError(value)
         return value
 
-    return kind
+
+def choice(*allowed: str) -> Choice:
+    """Accept one of the words."""
+    return Choice(allowed)
 
 
 def anything(value: object) -> object:
@@ -99,25 +107,39 @@ def anything(value: object) -> object:
     return value
 
 
-def list_of(element: Kind) -> Kind:
+@dataclass(frozen=True)
+class ListOf:
     """Accept a list of one kind; a bare value counts as a list of one."""
 
-    def kind(value: object) -> object:
+    element: Kind
+
+    def __call__(self, value: object) -> object:
+        """Return the list."""
         items = value if isinstance(value, list) else [value]
-        return [element(item) for item in items]
-
-    return kind
+        return [self.element(item) for item in items]
 
 
-def record(fields: Mapping[str, Kind]) -> Kind:
+def list_of(element: Kind) -> ListOf:
+    """Accept a list of one kind; a bare value counts as a list of one."""
+    return ListOf(element)
+
+
+@dataclass(frozen=True)
+class Record:
     """Accept an object of the named fields, inside a list."""
 
-    def kind(value: object) -> object:
+    fields: Mapping[str, Kind]
+
+    def __call__(self, value: object) -> object:
+        """Return the object with its values."""
         if not isinstance(value, dict):
             raise ValueError(value)
-        unknown = set(value) - set(fields)
+        unknown = set(value) - set(self.fields)
         if unknown:
             raise ValueError(f"unknown field {min(unknown)}")
-        return {name: fields[name](item) for name, item in value.items()}
+        return {name: self.fields[name](item) for name, item in value.items()}
 
-    return kind
+
+def record(fields: Mapping[str, Kind]) -> Record:
+    """Accept an object of the named fields, inside a list."""
+    return Record(fields)

@@ -104,6 +104,8 @@ def get_aggregate(call: Call, uuid: str) -> Reply:
 
 
 ROUTES = (
-    Route("GET", "/api/storage/aggregates", list_aggregates),
-    Route("GET", "/api/storage/aggregates/<uuid>", get_aggregate),
+    Route("GET", "/api/storage/aggregates", list_aggregates, fields=AGGREGATES.fields),
+    Route(
+        "GET", "/api/storage/aggregates/<uuid>", get_aggregate, fields=AGGREGATES.fields
+    ),
 )

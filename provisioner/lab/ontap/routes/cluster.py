@@ -72,4 +72,4 @@ def get_cluster(call: Call) -> Reply:
     return instance(call, CLUSTER, None)
 
 
-ROUTES = (Route("GET", "/api/cluster", get_cluster),)
+ROUTES = (Route("GET", "/api/cluster", get_cluster, fields=CLUSTER.fields),)

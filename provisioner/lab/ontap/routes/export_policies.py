@@ -258,14 +258,20 @@ def delete_rule(call: Call, id: str, index: str) -> Reply:
 
 
 ROUTES = (
-    Route("GET", _BASE, list_policies),
-    Route("POST", _BASE, create_policy),
-    Route("GET", f"{_BASE}/<id>", get_policy),
-    Route("PATCH", f"{_BASE}/<id>", change_policy),
+    Route("GET", _BASE, list_policies, fields=POLICIES.fields),
+    Route("POST", _BASE, create_policy, body=_CREATE),
+    Route("GET", f"{_BASE}/<id>", get_policy, fields=POLICIES.fields),
+    Route("PATCH", f"{_BASE}/<id>", change_policy, body=_CHANGE),
     Route("DELETE", f"{_BASE}/<id>", delete_policy),
-    Route("GET", f"{_BASE}/<id>/rules", list_rules),
-    Route("POST", f"{_BASE}/<id>/rules", create_rule),
-    Route("GET", f"{_BASE}/<id>/rules/<index>", get_rule),
-    Route("PATCH", f"{_BASE}/<id>/rules/<index>", change_rule),
+    Route("GET", f"{_BASE}/<id>/rules", list_rules, fields=RULES.fields),
+    Route("POST", f"{_BASE}/<id>/rules", create_rule, body=_RULE),
+    Route("GET", f"{_BASE}/<id>/rules/<index>", get_rule, fields=RULES.fields),
+    Route(
+        "PATCH",
+        f"{_BASE}/<id>/rules/<index>",
+        change_rule,
+        body=_RULE,
+        query={"new_index": integer},
+    ),
     Route("DELETE", f"{_BASE}/<id>/rules/<index>", delete_rule),
 )

@@ -92,6 +92,13 @@ def get_interface(call: Call, uuid: str) -> Reply:
 
 
 ROUTES = (
-    Route("GET", "/api/network/ip/interfaces", list_interfaces),
-    Route("GET", "/api/network/ip/interfaces/<uuid>", get_interface),
+    Route(
+        "GET", "/api/network/ip/interfaces", list_interfaces, fields=INTERFACES.fields
+    ),
+    Route(
+        "GET",
+        "/api/network/ip/interfaces/<uuid>",
+        get_interface,
+        fields=INTERFACES.fields,
+    ),
 )

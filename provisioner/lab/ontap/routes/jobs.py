@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
+from provisioner.lab.ontap.conventions.values import choice
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route
 from provisioner.lab.ontap.records import Job, Svm
@@ -82,7 +83,12 @@ def change_job(call: Call, uuid: str) -> Reply:
 
 
 ROUTES = (
-    Route("GET", "/api/cluster/jobs", list_jobs),
-    Route("GET", "/api/cluster/jobs/<uuid>", get_job),
-    Route("PATCH", "/api/cluster/jobs/<uuid>", change_job),
+    Route("GET", "/api/cluster/jobs", list_jobs, fields=JOBS.fields),
+    Route("GET", "/api/cluster/jobs/<uuid>", get_job, fields=JOBS.fields),
+    Route(
+        "PATCH",
+        "/api/cluster/jobs/<uuid>",
+        change_job,
+        query={"action": choice("cancel", "pause", "resume")},
+    ),
 )

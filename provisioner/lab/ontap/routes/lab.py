@@ -8,6 +8,7 @@ from typing import Any
 
 from provisioner.lab.ontap.config import Settings
 from provisioner.lab.ontap.conventions.body import parse_json
+from provisioner.lab.ontap.conventions.values import Kind, text
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.faults import Fault
 from provisioner.lab.ontap.http import Call, Reply, Route
@@ -112,6 +113,8 @@ def get_status(call: Call) -> Reply:
     )
 
 
+_MOUNT: dict[str, Kind] = {"client": text, "path": text, "svm": text}
+
 ROUTES = (
     Route("GET", "/lab/faults", get_faults),
     Route("PUT", "/lab/faults", put_faults),
@@ -119,6 +122,6 @@ ROUTES = (
     Route("GET", "/lab/settings", get_settings),
     Route("PATCH", "/lab/settings", change_settings),
     Route("PUT", "/lab/settings", change_settings),
-    Route("GET", "/lab/mounts", check_mount),
+    Route("GET", "/lab/mounts", check_mount, query=_MOUNT),
     Route("GET", "/lab/status", get_status),
 )

@@ -87,8 +87,13 @@ def get_schedule(call: Call, uuid: str) -> Reply:
 
 
 ROUTES = (
-    Route("GET", "/api/cluster/peers", list_cluster_peers),
-    Route("GET", "/api/cluster/peers/<uuid>", get_cluster_peer),
-    Route("GET", "/api/cluster/schedules", list_schedules),
-    Route("GET", "/api/cluster/schedules/<uuid>", get_schedule),
+    Route("GET", "/api/cluster/peers", list_cluster_peers, fields=CLUSTER_PEERS.fields),
+    Route(
+        "GET",
+        "/api/cluster/peers/<uuid>",
+        get_cluster_peer,
+        fields=CLUSTER_PEERS.fields,
+    ),
+    Route("GET", "/api/cluster/schedules", list_schedules, fields=SCHEDULE.fields),
+    Route("GET", "/api/cluster/schedules/<uuid>", get_schedule, fields=SCHEDULE.fields),
 )

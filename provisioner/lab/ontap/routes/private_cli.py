@@ -19,6 +19,7 @@ _SNAPMIRROR_CHANGE: dict[str, Kind] = {
     "schedule": text,
     "throttle": integer,
 }
+_NAMED: dict[str, Kind] = {"vserver": text, "volume": text}
 _CLI_SECONDS = 30
 
 
@@ -54,6 +55,18 @@ def change_snapmirror(call: Call) -> Reply:
 
 
 ROUTES = (
-    Route("PATCH", "/api/private/cli/snapmirror", change_snapmirror),
-    Route("PATCH", "/api/private/cli/volume", change_volume),
+    Route(
+        "PATCH",
+        "/api/private/cli/snapmirror",
+        change_snapmirror,
+        body=_SNAPMIRROR_CHANGE,
+        query={"destination_path": text},
+    ),
+    Route(
+        "PATCH",
+        "/api/private/cli/volume",
+        change_volume,
+        body=_VOLUME_CHANGE,
+        query=_NAMED,
+    ),
 )

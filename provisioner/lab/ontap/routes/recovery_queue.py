@@ -67,7 +67,7 @@ def _find(call: Call, *, vserver: str | None, volume: str | None) -> Volume:
 
 def change_queue(call: Call) -> Reply:
     """Keep a queued volume for other than the usual time."""
-    fields = call.body({"retention_hours": _hours})
+    fields = call.body(_KEEP)
     call.refuse_query(allowed=("vserver", "volume", "privilege_level"))
     volume = _find(
         call, vserver=call.parameter("vserver"), volume=call.parameter("volume")
@@ -82,6 +82,9 @@ def _hours(value: object) -> int:
     if not 0 <= hours <= _HOURS_LIMIT:
         raise ValueError(value)
     return hours
+
+
+_KEEP: dict[str, Kind] = {"retention_hours": _hours}
 
 
 def recover(call: Call) -> Reply:
@@ -99,8 +102,8 @@ def purge(call: Call) -> Reply:
 
 
 ROUTES = (
-    Route("GET", _BASE, list_queue),
-    Route("PATCH", _BASE, change_queue),
-    Route("POST", f"{_BASE}/recover", recover),
-    Route("POST", f"{_BASE}/purge", purge),
+    Route("GET", _BASE, list_queue, fields=QUEUE.fields),
+    Route("PATCH", _BASE, change_queue, body=_KEEP, query=_NAMED),
+    Route("POST", f"{_BASE}/recover", recover, body=_NAMED),
+    Route("POST", f"{_BASE}/purge", purge, body=_NAMED),
 )

@@ -227,6 +227,7 @@ _CHANGE: dict[str, Kind] = {
     "recover_after_break": boolean,
 }
 _READ_ONLY = ("uuid", "source", "destination", "healthy", "transfer", "lag_time")
+_SIDE: dict[str, Kind] = {"list_destinations_only": boolean}
 _SCOPES = ("destination_only", "source_only", "source_info_only")
 
 
@@ -361,6 +362,9 @@ _TRANSFER: dict[str, Kind] = {
 }
 
 
+_ABORT: dict[str, Kind] = {"state": choice("aborted", "hard_aborted")}
+
+
 def list_transfers(call: Call, uuid: str) -> Reply:
     """List the transfers of a relationship."""
     row = find_relationship(call, uuid)
@@ -399,9 +403,7 @@ def change_transfer(call: Call, uuid: str, transfer_uuid: str) -> Reply:
     """Abort a transfer."""
     transfer = _find_transfer(call, uuid, transfer_uuid)
     call.refuse_query(allowed=())
-    fields = call.body(
-        {"state": choice("aborted", "hard_aborted")}, read_only=("uuid",)
-    )
+    fields = call.body(_ABORT, read_only=("uuid",))
     if "state" not in fields:
         raise OntapError("262194", target="state", field="state")
     transfers.abort(call.array, transfer, state=fields["state"])
@@ -409,13 +411,34 @@ def change_transfer(call: Call, uuid: str, transfer_uuid: str) -> Reply:
 
 
 ROUTES = (
-    Route("GET", _BASE, list_relationships),
-    Route("POST", _BASE, create_relationship),
-    Route("GET", f"{_BASE}/<uuid>", get_relationship),
-    Route("PATCH", f"{_BASE}/<uuid>", change_relationship),
-    Route("DELETE", f"{_BASE}/<uuid>", delete_relationship),
-    Route("GET", f"{_BASE}/<uuid>/transfers", list_transfers),
-    Route("POST", f"{_BASE}/<uuid>/transfers", create_transfer),
-    Route("GET", f"{_BASE}/<uuid>/transfers/<transfer_uuid>", get_transfer),
-    Route("PATCH", f"{_BASE}/<uuid>/transfers/<transfer_uuid>", change_transfer),
+    Route("GET", _BASE, list_relationships, fields=RELATIONSHIPS.fields, query=_SIDE),
+    Route("POST", _BASE, create_relationship, body=_CREATE),
+    Route(
+        "GET",
+        f"{_BASE}/<uuid>",
+        get_relationship,
+        fields=RELATIONSHIPS.fields,
+        query=_SIDE,
+    ),
+    Route("PATCH", f"{_BASE}/<uuid>", change_relationship, body=_CHANGE),
+    Route(
+        "DELETE",
+        f"{_BASE}/<uuid>",
+        delete_relationship,
+        query=dict.fromkeys(_SCOPES, boolean),
+    ),
+    Route("GET", f"{_BASE}/<uuid>/transfers", list_transfers, fields=TRANSFERS.fields),
+    Route("POST", f"{_BASE}/<uuid>/transfers", create_transfer, body=_TRANSFER),
+    Route(
+        "GET",
+        f"{_BASE}/<uuid>/transfers/<transfer_uuid>",
+        get_transfer,
+        fields=TRANSFERS.fields,
+    ),
+    Route(
+        "PATCH",
+        f"{_BASE}/<uuid>/transfers/<transfer_uuid>",
+        change_transfer,
+        body=_ABORT,
+    ),
 )

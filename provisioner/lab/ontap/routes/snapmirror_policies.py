@@ -181,9 +181,9 @@ def _done(call: Call, description: str) -> Job:
 
 
 ROUTES = (
-    Route("GET", _BASE, list_policies),
-    Route("POST", _BASE, create_policy),
-    Route("GET", f"{_BASE}/<uuid>", get_policy),
-    Route("PATCH", f"{_BASE}/<uuid>", change_policy),
+    Route("GET", _BASE, list_policies, fields=POLICIES.fields),
+    Route("POST", _BASE, create_policy, body=_CREATE),
+    Route("GET", f"{_BASE}/<uuid>", get_policy, fields=POLICIES.fields),
+    Route("PATCH", f"{_BASE}/<uuid>", change_policy, body=_CHANGE),
     Route("DELETE", f"{_BASE}/<uuid>", delete_policy),
 )

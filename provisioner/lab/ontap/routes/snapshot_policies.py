@@ -218,14 +218,24 @@ def delete_schedule(call: Call, uuid: str, schedule_uuid: str) -> Reply:
 
 
 ROUTES = (
-    Route("GET", _BASE, list_policies),
-    Route("POST", _BASE, create_policy),
-    Route("GET", f"{_BASE}/<uuid>", get_policy),
-    Route("PATCH", f"{_BASE}/<uuid>", change_policy),
+    Route("GET", _BASE, list_policies, fields=POLICIES.fields),
+    Route("POST", _BASE, create_policy, body=_CREATE),
+    Route("GET", f"{_BASE}/<uuid>", get_policy, fields=POLICIES.fields),
+    Route("PATCH", f"{_BASE}/<uuid>", change_policy, body=_CHANGE),
     Route("DELETE", f"{_BASE}/<uuid>", delete_policy),
-    Route("GET", f"{_BASE}/<uuid>/schedules", list_schedules),
-    Route("POST", f"{_BASE}/<uuid>/schedules", create_schedule),
-    Route("GET", f"{_BASE}/<uuid>/schedules/<schedule_uuid>", get_schedule),
-    Route("PATCH", f"{_BASE}/<uuid>/schedules/<schedule_uuid>", change_schedule),
+    Route("GET", f"{_BASE}/<uuid>/schedules", list_schedules, fields=SCHEDULES.fields),
+    Route("POST", f"{_BASE}/<uuid>/schedules", create_schedule, body=_NEW_COPY),
+    Route(
+        "GET",
+        f"{_BASE}/<uuid>/schedules/<schedule_uuid>",
+        get_schedule,
+        fields=SCHEDULES.fields,
+    ),
+    Route(
+        "PATCH",
+        f"{_BASE}/<uuid>/schedules/<schedule_uuid>",
+        change_schedule,
+        body=_COPY,
+    ),
     Route("DELETE", f"{_BASE}/<uuid>/schedules/<schedule_uuid>", delete_schedule),
 )

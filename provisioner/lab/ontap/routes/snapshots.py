@@ -163,11 +163,29 @@ def delete_snapshot(call: Call, volume_uuid: str, uuid: str) -> Reply:
 
 
 ROUTES = (
-    Route("GET", "/api/storage/volumes/<volume_uuid>/snapshots", list_snapshots),
-    Route("POST", "/api/storage/volumes/<volume_uuid>/snapshots", create_snapshot),
-    Route("GET", "/api/storage/volumes/<volume_uuid>/snapshots/<uuid>", get_snapshot),
     Route(
-        "PATCH", "/api/storage/volumes/<volume_uuid>/snapshots/<uuid>", change_snapshot
+        "GET",
+        "/api/storage/volumes/<volume_uuid>/snapshots",
+        list_snapshots,
+        fields=SNAPSHOTS.fields,
+    ),
+    Route(
+        "POST",
+        "/api/storage/volumes/<volume_uuid>/snapshots",
+        create_snapshot,
+        body=_CREATE,
+    ),
+    Route(
+        "GET",
+        "/api/storage/volumes/<volume_uuid>/snapshots/<uuid>",
+        get_snapshot,
+        fields=SNAPSHOTS.fields,
+    ),
+    Route(
+        "PATCH",
+        "/api/storage/volumes/<volume_uuid>/snapshots/<uuid>",
+        change_snapshot,
+        body=_CHANGE,
     ),
     Route(
         "DELETE", "/api/storage/volumes/<volume_uuid>/snapshots/<uuid>", delete_snapshot

@@ -138,9 +138,9 @@ def _done(call: Call, description: str, peer: Peer) -> Job:
 
 
 ROUTES = (
-    Route("GET", _BASE, list_peers),
-    Route("POST", _BASE, create_peer),
-    Route("GET", f"{_BASE}/<uuid>", get_peer),
-    Route("PATCH", f"{_BASE}/<uuid>", change_peer),
+    Route("GET", _BASE, list_peers, fields=SVM_PEERS.fields),
+    Route("POST", _BASE, create_peer, body=_CREATE),
+    Route("GET", f"{_BASE}/<uuid>", get_peer, fields=SVM_PEERS.fields),
+    Route("PATCH", f"{_BASE}/<uuid>", change_peer, body=_CHANGE),
     Route("DELETE", f"{_BASE}/<uuid>", delete_peer),
 )

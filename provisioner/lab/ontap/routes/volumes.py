@@ -102,6 +102,14 @@ _CHANGE_READ_ONLY = (
 )
 _CREATE_READ_ONLY = ("uuid", "create_time", "clone.split_initiated", "restore_to")
 
+_CHANGE_QUERY: dict[str, Kind] = {
+    "restore_to.snapshot.name": text,
+    "restore_to.snapshot.uuid": text,
+    "sizing_method": text,
+    "validate_only": boolean,
+}
+_DELETE_QUERY: dict[str, Kind] = {"force": boolean}
+
 _RESTORE = ("restore_to.snapshot.name", "restore_to.snapshot.uuid")
 
 
@@ -248,11 +256,29 @@ def _answer_jobs(call: Call, jobs: list[Job]) -> Reply:
 
 
 ROUTES = (
-    Route("GET", "/api/storage/volumes", list_volumes),
-    Route("POST", "/api/storage/volumes", create_volume),
-    Route("PATCH", "/api/storage/volumes", change_volumes),
-    Route("DELETE", "/api/storage/volumes", delete_volumes),
-    Route("GET", "/api/storage/volumes/<uuid>", get_volume),
-    Route("PATCH", "/api/storage/volumes/<uuid>", change_volume),
-    Route("DELETE", "/api/storage/volumes/<uuid>", delete_volume),
+    Route("GET", "/api/storage/volumes", list_volumes, fields=VOLUMES.fields),
+    Route("POST", "/api/storage/volumes", create_volume, body=_CREATE),
+    Route(
+        "PATCH",
+        "/api/storage/volumes",
+        change_volumes,
+        fields=VOLUMES.fields,
+        body=_CHANGE,
+    ),
+    Route(
+        "DELETE",
+        "/api/storage/volumes",
+        delete_volumes,
+        fields=VOLUMES.fields,
+        query=_DELETE_QUERY,
+    ),
+    Route("GET", "/api/storage/volumes/<uuid>", get_volume, fields=VOLUMES.fields),
+    Route(
+        "PATCH",
+        "/api/storage/volumes/<uuid>",
+        change_volume,
+        body=_CHANGE,
+        query=_CHANGE_QUERY,
+    ),
+    Route("DELETE", "/api/storage/volumes/<uuid>", delete_volume, query=_DELETE_QUERY),
 )

@@ -140,7 +140,8 @@ ABOUT_ONE += [route for route in ROUTES if "<" in route.path and route.method ==
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Rest, Any]]:
     """A lab in which every path of `ABOUT_ONE` leads to something."""
     root = tmp_path_factory.mktemp("there")
-    config = OntapConfig(root, password="secret", more_svms=("svm_dr",))
+    peer = OntapConfig(root / "peer", password="secret", cluster="far", svm="svm_far")
+    config = OntapConfig(root, password="secret", more_svms=("svm_dr",), peer=peer)
     with OntapLab(config) as running:
         rest = rest_to(running)
         volume = rest.volume("v")
@@ -175,7 +176,8 @@ def place(rest: Rest, route: Any, first: dict[str, str]) -> str:
         elif path.endswith("/snapshots"):
             path += f"/{first['snapshot']}"
         else:
-            path += f"/{rest.get(path)['records'][0]['uuid']}"
+            (record, *_) = rest.get(path, max_records=1)["records"]
+            path = record["_links"]["self"]["href"]
     return path
 
 
