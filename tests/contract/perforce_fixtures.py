@@ -96,6 +96,19 @@ class PerforceScene:
         """Return a connection for what a person does in a workspace."""
         return connected(self.account, holder=self.holder, client=client)
 
+    def at_the_shell_as(
+        self, account: PerforceAccount, client: str
+    ) -> AbstractContextManager[Connection]:
+        """Return a connection for what somebody else does there."""
+        return connected(account, holder=TicketHolder(), client=client)
+
+    def person(self, user: str) -> P4PerforceGateway:
+        """Make a user without rights of administration on the lab; act as them."""
+        form = f"User:\t{user}\n\nEmail:\t{user}@x\n\nFullName:\t{user}\n"
+        with self.at_the_shell("none") as shell:
+            shell.run("user", "-i", "-f", text=f"{form}\nPassword:\tpassword\n")
+        return P4PerforceGateway(replace(self.account, user=user, password="password"))
+
     def submit(self, files: Mapping[str, bytes | Path | None]) -> int:
         """Submit contents by name below the folder; a Path is a symlink's target.
 

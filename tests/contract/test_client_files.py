@@ -163,3 +163,53 @@ def test_an_interrupted_sync_goes_on_where_it_stopped(
 
     assert perforce.gateway.have_list(spec.name).count == 900
     assert perforce.gateway.reconcile_preview(spec.name, untracked=True) == []
+
+
+def test_the_owner_of_the_files_shelves_and_reopens_them(
+    perforce: PerforceScene,
+) -> None:
+    change = perforce.submit(FILES)
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    with perforce.at_the_shell(spec.name) as shell:
+        shell.run("edit", f"{perforce.folder}/readme.txt")
+        shell.run("edit", f"{perforce.folder}/bin/tool.sh")
+    path = Path(spec.root, "readme.txt")
+    path.write_text("mine\n")
+    path.chmod(0o600)
+    Path(spec.root, "bin/tool.sh").unlink()
+    opened = perforce.gateway.list_opened(spec.name)
+
+    report = client_files.shelve_as(
+        perforce.account, client=spec.name, workspace="main-1", uid=UID, gid=GID
+    )
+
+    [shelf] = report.shelves
+    assert shelf.files == (f"{perforce.folder}/readme.txt",)
+    assert [item.depot_file for item in report.not_shelved] == [
+        f"{perforce.folder}/bin/tool.sh"
+    ]
+    perforce.gateway.revert_server_side(spec.name)
+    back = client_files.reopen_as(
+        perforce.account,
+        client=spec.name,
+        files=opened,
+        descriptions={},
+        shelves=report.shelves,
+        uid=UID,
+        gid=GID,
+    )
+    assert back.not_opened == ()
+    assert perforce.gateway.list_opened(spec.name) == opened
+    assert path.read_text() == "mine\n"
+    perforce.gateway.revert_server_side(spec.name)
+    unshelved = client_files.unshelve_as(
+        perforce.account,
+        client=spec.name,
+        change=shelf.change,
+        into="default",
+        uid=UID,
+        gid=GID,
+    )
+    assert unshelved.opened == shelf.files
+    assert path.read_text() == "mine\n"

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from provisioner.gateways.hosts.run_as import run_module_as
 from provisioner.gateways.perforce.types import (
+    NotDone,
+    OpenedFile,
     PerforceAccount,
     ReconcileFinding,
+    ReopenReport,
+    Shelf,
+    ShelveReport,
     SyncProgress,
     SyncReport,
 )
@@ -17,6 +22,7 @@ from provisioner.gateways.perforce.types import (
 # The end of a wait, not an estimate: a first sync of a large product takes an hour.
 SYNC_WITHIN_SECONDS = 12 * 3600.0
 RECONCILE_WITHIN_SECONDS = 4 * 3600.0
+SHELVE_WITHIN_SECONDS = 4 * 3600.0
 _LOCAL = "provisioner.gateways.perforce.local"
 
 
@@ -86,6 +92,106 @@ def reconcile_as(
         timeout_seconds=RECONCILE_WITHIN_SECONDS,
     )
     return [ReconcileFinding(**finding) for finding in answer["findings"]]
+
+
+def shelve_as(
+    account: PerforceAccount, *, client: str, workspace: str, uid: int, gid: int
+) -> ShelveReport:
+    """Shelve what the account's user has opened on the client, reading as uid and gid.
+
+    `account` is the user's, with a ticket of theirs; see PerforceGateway.user_ticket.
+
+    Raises: what PerforceGateway.shelve_opened raises; ChildFailed.
+    Source: p4 shelve.
+    """
+    answer = run_module_as(
+        _LOCAL,
+        request=_request(
+            account, verb="shelve_opened", client=client, workspace=workspace
+        ),
+        uid=uid,
+        gid=gid,
+        timeout_seconds=SHELVE_WITHIN_SECONDS,
+    )
+    return ShelveReport(
+        shelves=tuple(
+            Shelf(**{**shelf, "files": tuple(shelf["files"])})
+            for shelf in answer["shelves"]
+        ),
+        not_shelved=tuple(NotDone(**item) for item in answer["not_shelved"]),
+    )
+
+
+def reopen_as(
+    account: PerforceAccount,
+    *,
+    client: str,
+    files: Sequence[OpenedFile],
+    descriptions: Mapping[str, str],
+    shelves: Sequence[Shelf],
+    uid: int,
+    gid: int,
+) -> ReopenReport:
+    """Open files again as the account's user had them, working as uid and gid.
+
+    Raises: what PerforceGateway.reopen raises; ChildFailed.
+    Source: p4 edit -k, p4 add, p4 delete -k, p4 move -k, p4 unshelve.
+    """
+    answer = run_module_as(
+        _LOCAL,
+        request=_request(
+            account,
+            verb="reopen",
+            client=client,
+            files=[dataclasses.asdict(file) for file in files],
+            descriptions=dict(descriptions),
+            shelves=[dataclasses.asdict(shelf) for shelf in shelves],
+        ),
+        uid=uid,
+        gid=gid,
+        timeout_seconds=SHELVE_WITHIN_SECONDS,
+    )
+    return _reopened(answer)
+
+
+def unshelve_as(
+    account: PerforceAccount,
+    *,
+    client: str,
+    change: int,
+    into: str,
+    files: Sequence[str] = (),
+    uid: int,
+    gid: int,
+) -> ReopenReport:
+    """Open the files of a shelf in the change `into`, working as uid and gid.
+
+    Raises: what PerforceGateway.unshelve raises; ChildFailed.
+    Source: p4 unshelve -s.
+    """
+    answer = run_module_as(
+        _LOCAL,
+        request=_request(
+            account,
+            verb="unshelve",
+            client=client,
+            change=change,
+            into=into,
+            files=list(files),
+        ),
+        uid=uid,
+        gid=gid,
+        timeout_seconds=SHELVE_WITHIN_SECONDS,
+    )
+    return _reopened(answer)
+
+
+def _reopened(answer: dict[str, Any]) -> ReopenReport:
+    return ReopenReport(
+        opened=tuple(answer["opened"]),
+        not_opened=tuple(NotDone(**item) for item in answer["not_opened"]),
+        changes=answer["changes"],
+    )
 
 
 def _request(account: PerforceAccount, **what: Any) -> dict[str, Any]:

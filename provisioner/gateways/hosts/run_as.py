@@ -212,6 +212,15 @@ def _answers() -> Callable[[Json], None]:
     return say
 
 
+def _general_class(error: errors.GatewayError) -> str:
+    """Return the class that the parent knows; a system's own ones are kinds of it."""
+    return next(
+        kind.__name__
+        for kind in type(error).__mro__
+        if kind.__module__ == errors.__name__
+    )
+
+
 def _main() -> None:
     order = json.load(sys.stdin)
     say = _answers()
@@ -223,7 +232,7 @@ def _main() -> None:
         say(
             {
                 "error": {
-                    "class": type(error).__name__,
+                    "class": _general_class(error),
                     "sentence": error.sentence,
                     "system": error.system,
                     "operation": error.operation,

@@ -29,6 +29,8 @@ from provisioner.gateways.errors import (
 from provisioner.gateways.perforce import trust
 from provisioner.gateways.perforce.errors import (
     NEEDS_LOGIN,
+    NO_PERMISSION,
+    NO_SUCH_USER,
     SERVER_KEY_CHANGED,
     SERVER_KEY_UNKNOWN,
     ServerMessage,
@@ -249,6 +251,24 @@ class Connection:
         if isinstance(error, Unreachable):
             return self._lost(operation, reason=error.sentence)
         return error
+
+
+def ticket_of(
+    connection: Connection, *, user: str, account: PerforceAccount
+) -> str | None:
+    """Return a ticket to act as the user, "" where they need none, None if we may not.
+
+    Source: p4 login -p user.
+    """
+    if user == account.user and _TICKET.fullmatch(account.password):
+        return account.password
+    refused = {NO_PERMISSION, NO_SUCH_USER}
+    password = account.password if user == account.user else ""
+    reply = connection.run("login", "-p", user, text=password, accepted=refused)
+    if any(message.id in refused for message in reply.messages):
+        return None
+    tickets = [text.strip() for text in reply.texts if _TICKET.fullmatch(text.strip())]
+    return tickets[-1] if tickets else ""
 
 
 def _library(account: PerforceAccount, *, client: str) -> Any:

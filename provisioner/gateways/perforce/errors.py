@@ -28,6 +28,10 @@ NO_SUCH_CLIENT = 6178
 PASSWORD_INVALID = 7206
 CHANGE_NOT_SHELVED = 6931
 NO_SHELF_TO_DELETE = 7579
+CLIENT_HAS_OPENED_FILES = 6215
+CLIENT_HAS_PENDING_CHANGES = 6591
+NO_PERMISSION = 6185
+NO_SUCH_USER = 7205
 SERVER_KEY_UNKNOWN = 3120
 SERVER_KEY_CHANGED = 3121
 
@@ -55,6 +59,31 @@ LEFT_BEHIND_BY_SYNC = frozenset(
         6748,  # can't update modified file
     }
 )
+
+
+class ClientHasOpenedFiles(InUse):
+    """Somebody has files opened on the client: rescue or revert them first."""
+
+
+class ClientHasPendingChanges(InUse):
+    """The client has pending changes, perhaps empty ones: delete them first."""
+
+
+class ClientHasShelves(InUse):
+    """Changes of the client have shelves: once recorded, they can be kept."""
+
+
+class ClientIsLocked(Refused):
+    """Its owner locked the client; an administrator may pass over that."""
+
+
+class ClientOfOtherServer(Refused):
+    """The client is bound to an edge server, which must be named or asked."""
+
+
+class NotPermitted(Refused):
+    """Our account lacks the right for this operation."""
+
 
 _SEVERITY_FAILED = 3
 _GENERIC_COMMUNICATION = 38
@@ -88,13 +117,13 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     6245: (NotFound, ""),  # change, client, label of a revision specifier
     6502: (NotFound, ""),  # user
     # -- somebody has work there
-    6215: (InUse, ""),  # client has files opened
+    6215: (ClientHasOpenedFiles, ""),
     6346: (InUse, ""),
     6347: (InUse, ""),
     6348: (InUse, ""),
-    6591: (InUse, ""),  # client has pending changes
+    6591: (ClientHasPendingChanges, ""),
     6661: (InUse, ""),  # change has shelved files
-    6668: (InUse, ""),  # client has files shelved
+    6668: (ClientHasShelves, ""),
     6887: (InUse, ""),  # client has files opened from a task stream
     7102: (InUse, ""),  # client type cannot change when files are open
     # -- come back later
@@ -108,7 +137,12 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     # -- a rule, a limit, a missing right
     4128: (Refused, "{text} Ask for a higher MaxResults of {user}'s group."),
     4157: (Refused, "{text} Ask for a higher MaxScanRows of {user}'s group."),
-    6185: (Refused, "{user} has no permission for this operation."),
+    6185: (NotPermitted, "{user} has no permission for this operation."),
+    6212: (ClientIsLocked, ""),  # spec cannot be changed
+    6214: (ClientIsLocked, ""),  # spec cannot be deleted
+    6238: (ClientIsLocked, ""),  # cannot be used
+    6816: (ClientOfOtherServer, ""),
+    6905: (ClientOfOtherServer, ""),
     6513: (Refused, ""),
     6514: (Refused, ""),
 }

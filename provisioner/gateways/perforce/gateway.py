@@ -11,7 +11,7 @@ All others touch the server only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from provisioner.gateways.perforce.types import (
@@ -20,7 +20,11 @@ from provisioner.gateways.perforce.types import (
     OpenedFile,
     PendingChange,
     ReconcileFinding,
+    ReopenReport,
     ServerInfo,
+    Shelf,
+    ShelvedFile,
+    ShelveReport,
     SyncProgress,
     SyncReport,
 )
@@ -42,6 +46,16 @@ class PerforceGateway(Protocol):
         Source: p4 login -s.
         """
 
+    def user_ticket(self, user: str) -> str | None:
+        """Return a ticket to act as this user; None where our account may not.
+
+        None too for a user the server does not know; "" where it wants no ticket of
+        this user. It is good on the host that asked for it, and is a secret: keep it
+        in memory, for as long as it is used.
+
+        Source: p4 login -p user, which needs super.
+        """
+
     def user_exists(self, user: str) -> bool:
         """Say whether the server knows this user (exactly this name).
 
@@ -54,13 +68,15 @@ class PerforceGateway(Protocol):
         Asks `p4 clients -e` first: `client -o` of an unknown name answers a default.
         Neither bumps the client's Access date for a client that is not there.
 
-        Source: p4 clients -e, p4 client -o.
+        Source: p4 clients -a -e, p4 client -o.
         """
 
     def list_clients(self, *, name_filter: str) -> list[ClientSpec]:
         """Return clients by name pattern, without view, root host or submit options.
 
-        Source: p4 clients -e.
+        Those that are bound to other servers are among them.
+
+        Source: p4 clients -a -e.
         """
 
     def save_client(self, spec: ClientSpec) -> None:
@@ -70,11 +86,17 @@ class PerforceGateway(Protocol):
         Source: p4 client -i.
         """
 
-    def delete_client(self, name: str) -> None:
-        """Delete a client spec. Gone already is success. Never forces.
+    def delete_client(self, name: str, *, keep_shelves: bool = False) -> None:
+        """Delete a client spec. Gone already is success. Never deletes a shelf.
 
-        Raises: InUse (opened files, pending or shelved changes), Refused (locked).
-        Source: p4 client -d.
+        Without `keep_shelves` nothing is forced. With it, for clients whose work is
+        rescued and recorded, shelved changes stay, a lock is passed over, and a client
+        of another server is deleted there; opened files and pending changes without a
+        shelf are refused all the same, since force would drop them.
+
+        Raises: ClientHasOpenedFiles, ClientHasPendingChanges, ClientHasShelves (all
+        InUse), ClientIsLocked, ClientOfOtherServer, NotPermitted (all Refused).
+        Source: p4 client -d; p4 client -d -f -Fs [--serverid=X].
         """
 
     def latest_change(self, paths: tuple[str, ...]) -> int:
@@ -123,7 +145,14 @@ class PerforceGateway(Protocol):
     def list_pending_changes(self, client: str) -> list[PendingChange]:
         """Return the client's numbered pending changes, with shelves marked.
 
-        Source: p4 changes -c client -s pending, -s shelved.
+        Source: p4 changes -l -c client -s pending, -s shelved.
+        """
+
+    def list_shelved_files(self, change: int) -> list[ShelvedFile]:
+        """Return what is shelved in a change; nothing where there is no shelf.
+
+        Raises: NotFound (change).
+        Source: p4 describe -S -s.
         """
 
     def revert_server_side(self, client: str) -> None:
@@ -139,7 +168,79 @@ class PerforceGateway(Protocol):
         Source: p4 shelve -d -f -c, p4 change -d -f.
         """
 
+    def have_revisions(self, client: str, each: Callable[[str, int], None]) -> int:
+        """Call `each` with depot path and revision of all that the client has.
+
+        Keeps none of them; returns how many there were.
+
+        Raises: NotFound (client).
+        Source: p4 have.
+        """
+
+    def flush_to(self, client: str, revisions: Iterable[tuple[str, int]]) -> None:
+        """Make the server believe the client has these revisions of these files.
+
+        For the few that differ from a change the client was flushed to; revision 0
+        is none. No file moves. Safe to repeat. Paths are as have_revisions gives them.
+
+        Raises: NotFound (client), Refused (as flush).
+        Source: p4 sync -k -q path#revision.
+        """
+
     # local files
+
+    def shelve_opened(self, client: str, *, workspace: str) -> ShelveReport:
+        """Put what our user has opened on the client into shelved changes. Local files.
+
+        To be called as each user who has files opened there. A numbered change gets
+        its files as its shelf, unless it has one already that says something else.
+        Files of such a change, and of the default change, are reopened into a new
+        change "Rescued by Cloneyard from <workspace> (change <was>): <description>"
+        and shelved there. All stay opened. Nothing that was shelved before is
+        overwritten. On an edge server the shelves are promoted.
+
+        Halves of a move go together. What cannot be shelved is named with the reason:
+        gone from disk, unreadable, another kind of file than it was opened as, not
+        resolved, or whatever the server says.
+
+        Safe to repeat: a second call goes on, and makes no second shelf of the same.
+
+        Raises: NotFound (client), Refused (host, locked by another owner).
+        Source: p4 change -i, p4 reopen -c, p4 shelve -c, p4 describe -S.
+        """
+
+    def reopen(
+        self,
+        client: str,
+        files: Sequence[OpenedFile],
+        *,
+        descriptions: Mapping[str, str],
+        shelves: Sequence[Shelf] = (),
+    ) -> ReopenReport:
+        """Open these files again as our user had them opened. Local files.
+
+        `files` are what list_opened said then; those of other users are passed over.
+        The client must have the revisions it had. Pending changes that are gone are
+        made anew, with the `descriptions` by their old numbers. What cannot be opened
+        by name, like a branch, comes out of the shelf that holds it. No file on disk
+        changes. Safe to repeat.
+
+        Raises: NotFound (client), Refused (host, locked by another owner).
+        Source: p4 edit -k, p4 add, p4 delete -k, p4 move -k, p4 reopen, p4 unshelve.
+        """
+
+    def unshelve(
+        self, client: str, *, change: int, into: str, files: Sequence[str] = ()
+    ) -> ReopenReport:
+        """Open the files of a shelf in the change `into`. Local files.
+
+        `into` is "default" or a pending change of ours. Where a file lies on disk
+        already, it stays as it is, and is put aside while the server's copy arrives;
+        a repeat after a kill puts it back first. Files that are opened are left alone.
+
+        Raises: NotFound (client, change), Refused (host, locked by another owner).
+        Source: p4 unshelve -s -c, p4 where.
+        """
 
     def sync(
         self,

@@ -11,7 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
-from provisioner.gateways.perforce.types import PerforceAccount, SyncProgress
+from provisioner.gateways.perforce.types import (
+    OpenedFile,
+    PerforceAccount,
+    Shelf,
+    SyncProgress,
+)
 
 Json = dict[str, Any]
 
@@ -51,4 +56,41 @@ def _reconcile(
     return {"findings": [dataclasses.asdict(finding) for finding in findings]}
 
 
-_VERBS = {"sync": _sync, "reconcile_preview": _reconcile}
+def _shelve(
+    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+) -> Json:
+    report = gateway.shelve_opened(request["client"], workspace=request["workspace"])
+    return dataclasses.asdict(report)
+
+
+def _reopen(
+    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+) -> Json:
+    report = gateway.reopen(
+        request["client"],
+        [OpenedFile(**file) for file in request["files"]],
+        descriptions=request["descriptions"],
+        shelves=[Shelf(**shelf) for shelf in request["shelves"]],
+    )
+    return dataclasses.asdict(report)
+
+
+def _unshelve(
+    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+) -> Json:
+    report = gateway.unshelve(
+        request["client"],
+        change=request["change"],
+        into=request["into"],
+        files=request["files"],
+    )
+    return dataclasses.asdict(report)
+
+
+_VERBS = {
+    "sync": _sync,
+    "reconcile_preview": _reconcile,
+    "shelve_opened": _shelve,
+    "reopen": _reopen,
+    "unshelve": _unshelve,
+}

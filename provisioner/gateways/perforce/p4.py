@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from provisioner.gateways.errors import NotFound, Refused
+from provisioner.gateways.perforce import pending
 from provisioner.gateways.perforce.connection import (
     NEUTRAL_CLIENT,
     Connection,
@@ -17,14 +18,19 @@ from provisioner.gateways.perforce.connection import (
     Reply,
     TicketHolder,
     connected,
+    ticket_of,
 )
 from provisioner.gateways.perforce.errors import (
     CANT_CLOBBER,
     CHANGE_NOT_SHELVED,
+    CLIENT_HAS_OPENED_FILES,
+    CLIENT_HAS_PENDING_CHANGES,
     LEFT_BEHIND_BY_SYNC,
     NO_SHELF_TO_DELETE,
     NO_SUCH_CHANGE,
     NO_SUCH_CLIENT,
+    ClientHasOpenedFiles,
+    ClientHasPendingChanges,
 )
 from provisioner.gateways.perforce.have import HaveDigest
 from provisioner.gateways.perforce.paths import (
@@ -32,7 +38,15 @@ from provisioner.gateways.perforce.paths import (
     escape_path,
     ignore_file_text,
 )
+from provisioner.gateways.perforce.pending import form_of
 from provisioner.gateways.perforce.progress import SyncCounter
+from provisioner.gateways.perforce.restoring import (
+    flush_to,
+    have_revisions,
+    reopen,
+    unshelve,
+)
+from provisioner.gateways.perforce.shelving import shelve_opened
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import (
     ClientSpec,
@@ -41,7 +55,11 @@ from provisioner.gateways.perforce.types import (
     PendingChange,
     PerforceAccount,
     ReconcileFinding,
+    ReopenReport,
     ServerInfo,
+    Shelf,
+    ShelvedFile,
+    ShelveReport,
     SyncProgress,
     SyncReport,
 )
@@ -79,9 +97,13 @@ class P4PerforceGateway:
             records = connection.run("users", user).records
         return any(record["User"] == user for record in records)
 
+    def user_ticket(self, user: str) -> str | None:
+        with self._connected() as connection:
+            return ticket_of(connection, user=user, account=self._account)
+
     def find_client(self, name: str) -> ClientSpec | None:
         with self._connected() as connection:
-            listed = connection.run("clients", "-e", name).records
+            listed = connection.run("clients", "-a", "-e", name).records
             listed = [record for record in listed if record["client"] == name]
             if not listed:
                 return None
@@ -92,7 +114,9 @@ class P4PerforceGateway:
 
     def list_clients(self, *, name_filter: str) -> list[ClientSpec]:
         with self._connected() as connection:
-            records = connection.run("clients", "-e", name_filter, is_bulk=True).records
+            records = connection.run(
+                "clients", "-a", "-e", name_filter, is_bulk=True
+            ).records
         return [
             _spec({**record, "Client": record["client"]}, times=record)
             for record in records
@@ -102,10 +126,13 @@ class P4PerforceGateway:
         with self._connected() as connection:
             connection.run("client", "-i", text=render_client_spec(spec))
 
-    def delete_client(self, name: str) -> None:
+    def delete_client(self, name: str, *, keep_shelves: bool = False) -> None:
         with self._connected() as connection:
+            flags = _force_flags(connection, name) if keep_shelves else ()
             connection.run(
-                "client", "-d", name, accepted={NO_SUCH_CLIENT}, is_bulk=True
+                *("client", "-d", *flags, name),
+                accepted={NO_SUCH_CLIENT},
+                is_bulk=True,
             )
 
     def latest_change(self, paths: tuple[str, ...]) -> int:
@@ -154,36 +181,15 @@ class P4PerforceGateway:
 
     def list_opened(self, client: str) -> list[OpenedFile]:
         with self._connected() as connection:
-            records = connection.run("opened", "-a", "-C", client, is_bulk=True).records
-        return [
-            OpenedFile(
-                depot_file=record["depotFile"],
-                client_file=record.get("clientFile", ""),
-                action=record["action"],
-                change=record.get("change", "default"),
-                user=record.get("user", ""),
-                client=record.get("client", client),
-            )
-            for record in records
-        ]
+            return pending.list_opened(connection, client=client)
 
     def list_pending_changes(self, client: str) -> list[PendingChange]:
-        def of_status(status: str) -> list[Record]:
-            return connection.run("changes", "-L", "-c", client, "-s", status).records
-
         with self._connected() as connection:
-            pending, shelved = of_status("pending"), of_status("shelved")
-        with_shelf = {record["change"] for record in shelved}
-        return [
-            PendingChange(
-                change=int(record["change"]),
-                user=record["user"],
-                client=record["client"],
-                description=record.get("desc", "").rstrip("\n"),
-                is_shelved=record["change"] in with_shelf,
-            )
-            for record in pending
-        ]
+            return pending.list_pending_changes(connection, client=client)
+
+    def list_shelved_files(self, change: int) -> list[ShelvedFile]:
+        with self._connected() as connection:
+            return pending.list_shelved_files(connection, change=change)
 
     def revert_server_side(self, client: str) -> None:
         with self._connected(client) as connection:
@@ -252,7 +258,7 @@ class P4PerforceGateway:
         findings: list[ReconcileFinding] = []
         flags = ["-n", "-e", "-d", *(["-a", "-f"] if untracked else [])]
         with self._connected(client) as connection:
-            root = _root_of(connection, client)
+            root = str(form_of(connection, client)["Root"])
             with _ignore_file(ignore, root=root) as path:
                 connection.use_ignore_file(path)
                 connection.run(
@@ -266,10 +272,82 @@ class P4PerforceGateway:
                 )
         return findings
 
+    def shelve_opened(self, client: str, *, workspace: str) -> ShelveReport:
+        with self._connected(client) as connection:
+            return shelve_opened(
+                connection,
+                client=client,
+                user=self._account.user,
+                workspace=workspace,
+            )
+
+    def have_revisions(self, client: str, each: Callable[[str, int], None]) -> int:
+        with self._connected(client) as connection:
+            return have_revisions(connection, each)
+
+    def flush_to(self, client: str, revisions: Iterable[tuple[str, int]]) -> None:
+        with self._connected(client) as connection:
+            flush_to(connection, revisions)
+
+    def reopen(
+        self,
+        client: str,
+        files: Sequence[OpenedFile],
+        *,
+        descriptions: Mapping[str, str],
+        shelves: Sequence[Shelf] = (),
+    ) -> ReopenReport:
+        with self._connected(client) as connection:
+            return reopen(
+                connection,
+                client=client,
+                user=self._account.user,
+                files=files,
+                descriptions=descriptions,
+                shelves=shelves,
+            )
+
+    def unshelve(
+        self, client: str, *, change: int, into: str, files: Sequence[str] = ()
+    ) -> ReopenReport:
+        with self._connected(client) as connection:
+            return unshelve(
+                connection, client=client, change=change, into=into, files=files
+            )
+
     def _connected(
         self, client: str = NEUTRAL_CLIENT
     ) -> AbstractContextManager[Connection]:
         return connected(self._account, holder=self._holder, client=client)
+
+
+def _force_flags(connection: Connection, name: str) -> tuple[str, ...]:
+    """Return how to delete a client past its shelves and its lock, not past work.
+
+    Raises: ClientHasOpenedFiles, ClientHasPendingChanges.
+    """
+    if pending.list_opened(connection, client=name):
+        raise ClientHasOpenedFiles(
+            f"Client {name} has files opened.",
+            system="perforce",
+            operation="client -d",
+            remote_code=str(CLIENT_HAS_OPENED_FILES),
+        )
+    changes = pending.list_pending_changes(connection, client=name)
+    if not all(change.is_shelved for change in changes):
+        raise ClientHasPendingChanges(
+            f"Client {name} has pending changes without a shelf.",
+            system="perforce",
+            operation="client -d",
+            remote_code=str(CLIENT_HAS_PENDING_CHANGES),
+        )
+    listed = connection.run("clients", "-a", "-e", name).records
+    bound = {
+        record.get("ServerID", "") for record in listed if record["client"] == name
+    }
+    [info] = connection.run("info").records
+    other = bound - {"", info.get("ServerID", "")}
+    return ("-f", "-Fs", *(f"--serverid={server}" for server in other))
 
 
 def _all_of(client: str, change: int) -> str:
@@ -325,18 +403,6 @@ def _replace_leftovers(connection: Connection, reply: Reply, *, change: int) -> 
         connection.run("sync", "-f", *wanted, is_bulk=True)
 
 
-def _root_of(connection: Connection, client: str) -> str:
-    [form] = connection.run("client", "-o", client).records
-    if "Update" not in form:
-        raise NotFound(
-            f"There is no client {client}.",
-            system="perforce",
-            operation="client -o",
-            remote_code=str(NO_SUCH_CLIENT),
-        )
-    return str(form["Root"])
-
-
 @contextmanager
 def _ignore_file(patterns: tuple[str, ...], *, root: str) -> Iterator[str]:
     """Write the patterns to a file outside the tree; no patterns make an empty one."""
@@ -368,6 +434,7 @@ def _spec(fields: Record, *, times: Record) -> ClientSpec:
         line_end=fields.get("LineEnd", ""),
         stream=fields.get("Stream", ""),
         type=fields.get("Type", ""),
+        server_id=fields.get("ServerID", ""),
         view=tuple(fields.get("View", ())),
         updated_at=_moment(times.get("Update")),
         accessed_at=_moment(times.get("Access")),

@@ -42,7 +42,8 @@ class ClientSpec:
     """A client spec. `view` lines are "//depot/path/... //client/..." as in the form.
 
     `host` "" lets any host use it. `options` is the six or seven words of the form.
-    `updated_at` and `accessed_at` are None for a spec that is being made.
+    `updated_at` and `accessed_at` are None for a spec that is being made. `server_id`
+    is the edge server that alone may use it, and is the server's to set.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ClientSpec:
     stream: str = ""
     type: str = ""
     view: tuple[str, ...] = ()
+    server_id: str = ""
     updated_at: dt.datetime | None = None
     accessed_at: dt.datetime | None = None
 
@@ -91,7 +93,12 @@ class SyncReport:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedFile:
-    """`change` is a number or "default". `client_file` is //client/... or ""."""
+    """`change` is a number or "default". `client_file` is //client/... or "".
+
+    `revision` is the one it was opened at, 0 for files that are new. `moved_file` is
+    the other half of a move, "" for all other files. Paths have special characters
+    written as %xx, as the server gives and takes them.
+    """
 
     depot_file: str
     client_file: str
@@ -99,15 +106,74 @@ class OpenedFile:
     change: str
     user: str
     client: str
+    type: str = ""
+    revision: int = 0
+    moved_file: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PendingChange:
+    """`files` counts what is opened in it; what is shelved in it is another matter."""
+
     change: int
     user: str
     client: str
     description: str
     is_shelved: bool
+    files: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShelvedFile:
+    """`digest` is an MD5 in hex, of the content as the server keeps it; "" for none."""
+
+    depot_file: str
+    action: str
+    type: str
+    revision: int
+    size_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotDone:
+    """A file for which a verb could not do its work, with a sentence that says why."""
+
+    depot_file: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelf:
+    """A shelved change that holds files which are opened on a client.
+
+    `was` is the pending change they were opened in, "default" or a number;
+    `made_by_us` says that the change exists for the shelf alone. `files` are depot
+    paths.
+    """
+
+    change: int
+    was: str
+    files: tuple[str, ...]
+    made_by_us: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShelveReport:
+    shelves: tuple[Shelf, ...]
+    not_shelved: tuple[NotDone, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReopenReport:
+    """`changes` gives the new number for each pending change that had to be made anew.
+
+    `opened` are depot paths.
+    """
+
+    opened: tuple[str, ...]
+    not_opened: tuple[NotDone, ...]
+    changes: dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)

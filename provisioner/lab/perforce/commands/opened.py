@@ -7,6 +7,7 @@ from provisioner.lab.perforce import filetypes
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import file_sets
 from provisioner.lab.perforce.holdings import OPENED_COLUMNS, Opened, find_have
+from provisioner.lab.perforce.integrations import resolves_of
 from provisioner.lab.perforce.messages import NotInLab
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.wire import Value
@@ -108,6 +109,8 @@ def _list_opened(request: Request, item: Opened) -> None:
     if not is_short:
         record["type"] = item.type
     record |= {"user": item.user, "client": item.client}
+    if not is_short and item.action.startswith("move/"):
+        record["movedFile"] = _other_half(request, item)
     is_foreign = any(request.has(option) for option in "aCuc")
     request.report(
         record,
@@ -120,6 +123,14 @@ def _list_opened(request: Request, item: Opened) -> None:
         user=item.user,
         client=item.client,
     )
+
+
+def _other_half(request: Request, item: Opened) -> str:
+    """Return the path that a file was moved from or to."""
+    for origin in resolves_of(request.state.database, client=item.client):
+        if origin.how == "moved from" and item.path in (origin.path, origin.other):
+            return origin.other if item.path == origin.path else origin.path
+    return ""
 
 
 # (short, of any client, exclusive) -> message of the untagged line.

@@ -13,6 +13,11 @@ from provisioner.gateways.errors import (
 )
 from provisioner.gateways.perforce.errors import (
     LEFT_BEHIND_BY_SYNC,
+    ClientHasOpenedFiles,
+    ClientHasPendingChanges,
+    ClientHasShelves,
+    ClientIsLocked,
+    NotPermitted,
     ServerMessage,
     failures,
     translate,
@@ -42,16 +47,16 @@ def error_of(*messages: ServerMessage) -> GatewayError:
         (6178, NotFound),
         (6179, NotFound),
         (6243, NotFound),
-        (6215, InUse),
-        (6591, InUse),
-        (6668, InUse),
+        (6215, ClientHasOpenedFiles),
+        (6591, ClientHasPendingChanges),
+        (6668, ClientHasShelves),
         (6346, InUse),
         (7805, Busy),
         (6597, Busy),
         (4129, Busy),
         (4128, Refused),
-        (6185, Refused),
-        (6238, Refused),
+        (6185, NotPermitted),
+        (6238, ClientIsLocked),
         (6239, Refused),
         (7038, Refused),
     ],
@@ -107,7 +112,7 @@ def test_a_socket_that_broke_is_unreachable() -> None:
 def test_a_listed_number_speaks_for_the_others() -> None:
     error = error_of(message(9999, "Details."), message(6215, "Files opened."))
 
-    assert type(error) is InUse
+    assert type(error) is ClientHasOpenedFiles
     assert error.remote_code == "6215"
 
 

@@ -1,0 +1,365 @@
+"""A client as it was: what it had, and what was opened on it.
+
+No file's content changes by any of this: what lies on disk is what people left there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+
+from provisioner.gateways.errors import PermanentGatewayError
+from provisioner.gateways.perforce.connection import Connection, Reply
+from provisioner.gateways.perforce.paths import client_path_to_local
+from provisioner.gateways.perforce.pending import (
+    DEFAULT_CHANGE,
+    create_change,
+    form_of,
+    list_opened,
+    list_pending_changes,
+    list_shelved_files,
+)
+from provisioner.gateways.perforce.shelving import FILES_PER_COMMAND, batches
+from provisioner.gateways.perforce.types import (
+    NotDone,
+    OpenedFile,
+    ReopenReport,
+    Shelf,
+)
+
+KEPT_ASIDE = ".{name}.cloneyard-kept"
+_REOPENED = ("edit", "add", "delete", "move/add", "move/delete")
+
+
+def have_revisions(connection: Connection, each: Callable[[str, int], None]) -> int:
+    """Call `each` with depot path and revision of every file that the client has.
+
+    Returns how many there were; none is kept.
+
+    Source: p4 have.
+    """
+    count = 0
+
+    def take(record: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        each(record["depotFile"], int(record["haveRev"]))
+
+    connection.run("have", each=take, is_bulk=True)
+    return count
+
+
+def flush_to(connection: Connection, revisions: Iterable[tuple[str, int]]) -> None:
+    """Make the server believe the client has these revisions; 0 is none.
+
+    Source: p4 sync -k -q path#revision.
+    """
+    rows = iter(revisions)
+    while some := list(islice(rows, FILES_PER_COMMAND)):
+        connection.run(
+            *("sync", "-k", "-q", *(f"{path}#{number}" for path, number in some)),
+            is_bulk=True,
+        )
+
+
+def reopen(
+    connection: Connection,
+    *,
+    client: str,
+    user: str,
+    files: Sequence[OpenedFile],
+    descriptions: Mapping[str, str],
+    shelves: Sequence[Shelf],
+) -> ReopenReport:
+    """Open the user's files as they were opened; touch none of them.
+
+    What cannot be opened again by name, like a branch, comes from its shelf.
+    """
+    return _Reopening(
+        connection, client=client, user=user, descriptions=descriptions
+    ).run([file for file in files if file.user == user], shelves)
+
+
+class _Reopening:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        client: str,
+        user: str,
+        descriptions: Mapping[str, str],
+    ) -> None:
+        self._connection = connection
+        self._client = client
+        self._user = user
+        self._descriptions = descriptions
+        self._root = str(form_of(connection, client)["Root"])
+        self._pending = [
+            change
+            for change in list_pending_changes(connection, client=client)
+            if change.user == user
+        ]
+        self._changes: dict[str, str] = {}
+        self._remarks: dict[str, str] = {}
+
+    def run(
+        self, files: Sequence[OpenedFile], shelves: Sequence[Shelf]
+    ) -> ReopenReport:
+        opened = self._opened()
+        missing = [file for file in files if file.depot_file not in opened]
+        self._open(missing)
+        opened = self._opened()
+        self._unshelve(
+            [file for file in files if file.depot_file not in opened], shelves
+        )
+        opened = self._opened()
+        self._correct(files, opened)
+        opened = self._opened()
+        return self._report(files, opened)
+
+    def _opened(self) -> dict[str, OpenedFile]:
+        files = list_opened(self._connection, client=self._client)
+        return {file.depot_file: file for file in files}
+
+    def _change(self, was: str) -> str:
+        """Return the change that stands for the one it was; make it if it is gone."""
+        if was == DEFAULT_CHANGE or any(str(c.change) == was for c in self._pending):
+            return was
+        if was not in self._changes:
+            description = self._descriptions.get(was) or f"Change {was}, restored."
+            again = [
+                str(change.change)
+                for change in self._pending
+                if change.change > int(was) and change.description == description
+            ]
+            self._changes[was] = (
+                again[0]
+                if again
+                else str(
+                    create_change(
+                        self._connection, client=self._client, description=description
+                    )
+                )
+            )
+        return self._changes[was]
+
+    # -- by name
+
+    def _open(self, files: list[OpenedFile]) -> None:
+        groups: dict[tuple[str, str, str], list[OpenedFile]] = defaultdict(list)
+        present = {file.depot_file: file for file in files}
+        for file in files:
+            if file.action in ("edit", "delete", "add"):
+                key = (file.action, self._change(file.change), file.type)
+                groups[key].append(file)
+            elif file.action == "move/add" and file.moved_file in present:
+                self._move(present[file.moved_file], file)
+        for (action, change, kind), some in groups.items():
+            self._open_alike(action, change, kind, some)
+
+    def _open_alike(
+        self, action: str, change: str, kind: str, files: list[OpenedFile]
+    ) -> None:
+        flags = {
+            "edit": ("edit", "-k", "-c", change, "-t", kind),
+            "delete": ("delete", "-k", "-c", change),
+            "add": ("add", "-f", "-I", "-c", change, "-t", kind),
+        }[action]
+        for some in batches(files):
+            paths = [
+                self._local(file) if action == "add" else file.depot_file
+                for file in some
+            ]
+            self._run(*flags, *paths)
+
+    def _local(self, file: OpenedFile) -> str:
+        return client_path_to_local(
+            file.client_file, client=self._client, root=self._root
+        )
+
+    def _move(self, source: OpenedFile, target: OpenedFile) -> None:
+        change = self._change(target.change)
+        self._run("edit", "-k", "-c", change, source.depot_file)
+        self._run(
+            *("move", "-k", "-c", change, "-t", target.type),
+            source.depot_file,
+            target.depot_file,
+        )
+
+    def _run(self, *command: str) -> None:
+        """Run a command whose outcome is looked at afterwards; keep what it said."""
+        try:
+            reply = self._connection.run(*command, is_bulk=True)
+        except PermanentGatewayError as error:
+            self._remarks |= {path: error.sentence for path in command if "/" in path}
+        else:
+            self._remarks |= _remarks(reply)
+
+    # -- from shelves
+
+    def _unshelve(self, files: list[OpenedFile], shelves: Sequence[Shelf]) -> None:
+        wanted = {file.depot_file: file for file in files}
+        for shelf in shelves:
+            names: dict[str, list[str]] = defaultdict(list)
+            for path in shelf.files:
+                if path in wanted:
+                    names[self._change(wanted[path].change)].append(path)
+            for into, paths in names.items():
+                told = unshelve(
+                    self._connection,
+                    client=self._client,
+                    change=shelf.change,
+                    into=into,
+                    files=paths,
+                )
+                self._remarks |= {n.depot_file: n.reason for n in told.not_opened}
+
+    # -- the end
+
+    def _correct(
+        self, files: Sequence[OpenedFile], opened: Mapping[str, OpenedFile]
+    ) -> None:
+        """Give files that are open the change and type they had."""
+        groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for file in files:
+            now = opened.get(file.depot_file)
+            if now is None or now.user != self._user or now.action != file.action:
+                continue
+            change = self._change(file.change)
+            if (now.change, now.type) != (change, file.type):
+                groups[change, file.type].append(file.depot_file)
+        for (change, kind), paths in groups.items():
+            for some in batches(paths):
+                self._run("reopen", "-c", change, "-t", kind, *some)
+
+    def _report(
+        self, files: Sequence[OpenedFile], opened: Mapping[str, OpenedFile]
+    ) -> ReopenReport:
+        done, not_done = [], []
+        for file in files:
+            reason = self._why_not(file, opened.get(file.depot_file))
+            if reason:
+                not_done.append(NotDone(depot_file=file.depot_file, reason=reason))
+            else:
+                done.append(file.depot_file)
+        return ReopenReport(
+            opened=tuple(done), not_opened=tuple(not_done), changes=self._changes
+        )
+
+    def _why_not(self, file: OpenedFile, now: OpenedFile | None) -> str:
+        said = self._remarks.get(file.depot_file, "")
+        if now is None:
+            return said or f"It could not be opened for {file.action} again."
+        if now.action != file.action:
+            return f"It is opened for {now.action} now, and was for {file.action}."
+        if now.type != file.type:
+            return f"It is opened as {now.type} now, and was as {file.type}."
+        if now.change != self._change(file.change):
+            return f"It is opened in change {now.change} now, and was in {file.change}."
+        return ""
+
+
+def unshelve(
+    connection: Connection,
+    *,
+    client: str,
+    change: int,
+    into: str,
+    files: Sequence[str] = (),
+) -> ReopenReport:
+    """Open the files of a shelf in the change `into`; what lies on disk stays there.
+
+    Files on disk are put aside, under a name of their own, while the server's content
+    arrives, and then take their place again. A repeat after a kill puts them back
+    first.
+    Without `files` the whole shelf is meant.
+
+    Source: p4 unshelve -s.
+    """
+    wanted = list(files) or [
+        file.depot_file for file in list_shelved_files(connection, change=change)
+    ]
+    places = _places(connection, wanted)
+    _put_back(places.values())
+    before = {file.depot_file for file in list_opened(connection, client=client)}
+    remarks: dict[str, str] = {}
+    for some in batches([path for path in wanted if path not in before]):
+        if not (named := [path for path in some if path in places]):
+            continue
+        with _kept_aside([places[path] for path in named]):
+            command = ("unshelve", "-s", str(change), "-c", into)
+            try:
+                reply = connection.run(*command, *named, is_bulk=True)
+            except PermanentGatewayError as error:
+                remarks |= dict.fromkeys(named, error.sentence)
+            else:
+                remarks |= _remarks(reply)
+    opened = {file.depot_file for file in list_opened(connection, client=client)}
+    return ReopenReport(
+        opened=tuple(path for path in wanted if path in opened - before),
+        not_opened=tuple(
+            NotDone(
+                depot_file=path,
+                reason=remarks.get(path, "")
+                or (
+                    "It is opened already."
+                    if path in before
+                    else "It could not be unshelved."
+                ),
+            )
+            for path in wanted
+            if path not in opened - before
+        ),
+        changes={},
+    )
+
+
+def _places(connection: Connection, paths: Sequence[str]) -> dict[str, str]:
+    """Return where the client has these depot files, local syntax.
+
+    Source: p4 where.
+    """
+    places = {}
+    for some in batches(list(paths)):
+        for record in connection.run("where", *some, is_bulk=True).records:
+            if "unmap" not in record:
+                places[record["depotFile"]] = record["path"]
+    return places
+
+
+@contextmanager
+def _kept_aside(paths: Sequence[str]) -> Iterator[None]:
+    """Have nothing at these paths for a while; then what was there before."""
+    for path in paths:
+        if os.path.lexists(path):
+            os.rename(path, _aside(path))
+    try:
+        yield
+    finally:
+        _put_back(paths)
+
+
+def _put_back(paths: Iterable[str]) -> None:
+    for path in paths:
+        if os.path.lexists(_aside(path)):
+            os.replace(_aside(path), path)
+
+
+def _aside(path: str) -> str:
+    directory, name = os.path.split(path)
+    return os.path.join(directory, KEPT_ASIDE.format(name=name))
+
+
+def _remarks(reply: Reply) -> dict[str, str]:
+    """Return what was said about single files, by depot path."""
+    texts = [*reply.texts, *(message.text for message in reply.messages)]
+    return {
+        path: text
+        for text in texts
+        if text.startswith("//")
+        for path, dash, _ in [text.partition(" - ")]
+        if dash
+    }

@@ -1,0 +1,355 @@
+"""Everything that is opened on a client into shelved changes, as its owner.
+
+Nothing that is shelved already is ever overwritten, and a repeat after a kill goes on
+where the first try stopped: the changes it made say so in their descriptions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from provisioner.gateways.errors import PermanentGatewayError
+from provisioner.gateways.perforce.connection import Connection
+from provisioner.gateways.perforce.paths import client_path_to_local
+from provisioner.gateways.perforce.pending import (
+    create_change,
+    form_of,
+    list_opened,
+    list_pending_changes,
+    list_shelved_files,
+)
+from provisioner.gateways.perforce.types import (
+    NotDone,
+    OpenedFile,
+    PendingChange,
+    Shelf,
+    ShelvedFile,
+    ShelveReport,
+)
+
+T = TypeVar("T")
+
+FILES_PER_COMMAND = 500
+_GONE = ("delete", "move/delete")
+# The digests of others are not those of the bytes on disk.
+_PLAIN_TYPES = ("text", "binary", "symlink")
+_RESCUED = "Rescued by Cloneyard from {workspace} (change {was}): "
+_WAS = re.compile(r"\(change (default|[0-9]+)\): ")
+
+
+def shelve_opened(
+    connection: Connection, *, client: str, user: str, workspace: str
+) -> ShelveReport:
+    """Shelve what the user has opened on the client; its files are read.
+
+    Files of a numbered change are shelved in it, unless it has a shelf that holds
+    something else. Those, and what is in the default change, are reopened into a new
+    change of ours first.
+    """
+    shelving = _Shelving(connection, client=client, user=user, workspace=workspace)
+    return shelving.run()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Target:
+    """The change a file is to be shelved in, and the one it was opened in."""
+
+    change: int
+    was: str
+    made_by_us: bool
+
+
+class _Shelving:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        client: str,
+        user: str,
+        workspace: str,
+    ) -> None:
+        self._connection = connection
+        self._client = client
+        form = form_of(connection, client)
+        self._root = str(form["Root"])
+        self._has_other_line_ends = form.get("LineEnd") not in ("local", "unix")
+        self._user = user
+        self._workspace = workspace
+        self._not_done: dict[str, str] = {}
+        self._pending = {
+            str(change.change): change
+            for change in list_pending_changes(connection, client=client)
+            if change.user == user
+        }
+        self._shelves: dict[str, dict[str, ShelvedFile]] = {}
+        self._digests: dict[str, str] = {}
+        self._local: dict[str, str] = {}
+
+    def run(self) -> ShelveReport:
+        opened = self._opened()
+        readable = [file for file in opened if self._can_be_shelved(file)]
+        self._leave_halves_together(opened)
+        readable = [file for file in readable if file.depot_file not in self._not_done]
+        targets = self._targets(readable)
+        self._reopen(readable, targets)
+        by_change: dict[int, list[OpenedFile]] = defaultdict(list)
+        for file in self._opened():
+            target = targets.get(file.depot_file)
+            if target is None:
+                continue
+            if file.change == str(target.change):
+                by_change[target.change].append(file)
+            else:
+                self._not_done[file.depot_file] = (
+                    f"It could not be moved to change {target.change}."
+                )
+        flags = ("-p",) if self._is_on_an_edge() else ()
+        for change, files in by_change.items():
+            self._shelve(change, files, flags=flags)
+        return ShelveReport(
+            shelves=tuple(self._report(by_change, targets)),
+            not_shelved=tuple(
+                NotDone(depot_file=path, reason=reason)
+                for path, reason in self._not_done.items()
+            ),
+        )
+
+    def _opened(self) -> list[OpenedFile]:
+        return [
+            file
+            for file in list_opened(self._connection, client=self._client)
+            if file.user == self._user
+        ]
+
+    # -- what can be shelved
+
+    def _can_be_shelved(self, file: OpenedFile) -> bool:
+        """Say whether the server would get the content; if not, keep the reason."""
+        if file.action in _GONE:
+            return True
+        path = client_path_to_local(
+            file.client_file, client=self._client, root=self._root
+        )
+        self._local[file.depot_file] = path
+        reason = _why_not_readable(path, file_type=file.type)
+        if reason:
+            self._not_done[file.depot_file] = reason
+        return not reason
+
+    def _leave_halves_together(self, opened: list[OpenedFile]) -> None:
+        for file in opened:
+            other = file.moved_file
+            if other in self._not_done and file.depot_file not in self._not_done:
+                self._not_done[file.depot_file] = (
+                    f"The other half of its move cannot be shelved: "
+                    f"{self._not_done[other]}"
+                )
+
+    # -- where to
+
+    def _targets(self, files: list[OpenedFile]) -> dict[str, _Target]:
+        """Return where each file is to be shelved; make the changes that needs."""
+        by_change: dict[str, list[OpenedFile]] = defaultdict(list)
+        for file in files:
+            by_change[file.change].append(file)
+        targets: dict[str, _Target] = {}
+        for was, together in by_change.items():
+            target = self._target(was, together)
+            targets |= {file.depot_file: target for file in together}
+        for file in files:
+            if file.action == "move/add" and file.moved_file in targets:
+                targets[file.moved_file] = targets[file.depot_file]
+        return targets
+
+    def _target(self, current: str, files: list[OpenedFile]) -> _Target:
+        change = self._pending.get(current)
+        marked = _WAS.search(change.description) if change else None
+        is_ours = change is not None and self._is_ours(change)
+        was = marked[1] if is_ours and marked else current
+        if change is not None and self._takes(change, files):
+            return _Target(change=change.change, was=was, made_by_us=is_ours)
+        mark = _RESCUED.format(workspace=self._workspace, was=was)
+        for other in self._pending.values():
+            if other.description.startswith(mark) and self._takes(other, files):
+                return _Target(change=other.change, was=was, made_by_us=True)
+        text = change.description.removeprefix(mark) if change else "opened files"
+        number = create_change(
+            self._connection, client=self._client, description=mark + text
+        )
+        return _Target(change=number, was=was, made_by_us=True)
+
+    def _is_ours(self, change: PendingChange) -> bool:
+        mark = _RESCUED.format(workspace=self._workspace, was="").removesuffix("): ")
+        return change.description.startswith(mark)
+
+    def _takes(self, change: PendingChange, files: Iterable[OpenedFile]) -> bool:
+        """Say whether shelving these files there would lose nothing that is there.
+
+        In a change of ours, files that cannot be compared are shelved once more.
+        """
+        if not change.is_shelved:
+            return True
+        is_ours = self._is_ours(change)
+        opened = {file.depot_file: file for file in files}
+        return all(
+            path in opened and self._is_same(opened[path], shelved, is_ours=is_ours)
+            for path, shelved in self._shelf_of(str(change.change)).items()
+        )
+
+    def _is_same(
+        self, file: OpenedFile, shelved: ShelvedFile, *, is_ours: bool
+    ) -> bool:
+        if (file.action, file.type) != (shelved.action, shelved.type):
+            return False
+        if file.action in _GONE:
+            return True
+        if not self._is_comparable(file):
+            return is_ours
+        return self._digest(file) == shelved.digest.lower()
+
+    def _is_comparable(self, file: OpenedFile) -> bool:
+        base, _, modifiers = file.type.partition("+")
+        if base == "text" and self._has_other_line_ends:
+            return False
+        return base in _PLAIN_TYPES and "k" not in modifiers
+
+    def _digest(self, file: OpenedFile) -> str:
+        path = file.depot_file
+        if path not in self._digests:
+            self._digests[path] = _md5(self._local[path])
+        return self._digests[path]
+
+    def _shelf_of(self, change: str, *, anew: bool = False) -> dict[str, ShelvedFile]:
+        if anew or change not in self._shelves:
+            files = list_shelved_files(self._connection, change=int(change))
+            self._shelves[change] = {file.depot_file: file for file in files}
+        return self._shelves[change]
+
+    # -- doing it
+
+    def _reopen(self, files: list[OpenedFile], targets: dict[str, _Target]) -> None:
+        moves: dict[int, list[str]] = defaultdict(list)
+        for file in files:
+            change = targets[file.depot_file].change
+            if file.change != str(change):
+                moves[change].append(file.depot_file)
+        for change, paths in moves.items():
+            for some in batches(paths):
+                self._connection.run("reopen", "-c", str(change), *some, is_bulk=True)
+
+    def _is_on_an_edge(self) -> bool:
+        [info] = self._connection.run("info").records
+        return "edge" in info.get("serverServices", "")
+
+    def _shelve(
+        self, change: int, files: list[OpenedFile], *, flags: tuple[str, ...]
+    ) -> None:
+        """Shelve what is not in the shelf yet; name what the server did not take."""
+        known = self._shelf_of(str(change))
+        missing = [file for file in files if file.depot_file not in known]
+        again = [
+            file
+            for file in files
+            if file.depot_file in known
+            and file.action not in _GONE
+            and not self._is_comparable(file)
+        ]
+        command = ("shelve", *flags, "-c", str(change))
+        self._send(command, missing)
+        self._send((*command, "-f"), again)
+        shelved = self._shelf_of(str(change), anew=True)
+        for file in files:
+            if file.depot_file not in shelved:
+                self._not_done.setdefault(
+                    file.depot_file, "The server did not shelve it."
+                )
+
+    def _send(self, command: tuple[str, ...], files: list[OpenedFile]) -> None:
+        for units in batches(_units(files)):
+            paths = [path for unit in units for path in unit]
+            try:
+                self._connection.run(*command, *paths, is_bulk=True)
+            except PermanentGatewayError:
+                self._shelve_one_by_one(command, units)
+
+    def _shelve_one_by_one(
+        self, command: tuple[str, ...], units: list[tuple[str, ...]]
+    ) -> None:
+        for unit in units:
+            try:
+                self._connection.run(*command, *unit, is_bulk=True)
+            except PermanentGatewayError as error:
+                self._not_done |= dict.fromkeys(unit, error.sentence)
+
+    def _report(
+        self,
+        by_change: dict[int, list[OpenedFile]],
+        targets: dict[str, _Target],
+    ) -> Iterator[Shelf]:
+        for change, files in by_change.items():
+            parts: dict[_Target, list[str]] = defaultdict(list)
+            for file in files:
+                if file.depot_file not in self._not_done:
+                    parts[targets[file.depot_file]].append(file.depot_file)
+            for target, paths in parts.items():
+                yield Shelf(
+                    change=change,
+                    was=target.was,
+                    files=tuple(paths),
+                    made_by_us=target.made_by_us,
+                )
+
+
+def _units(files: list[OpenedFile]) -> list[tuple[str, ...]]:
+    """Return the paths; the halves of a move in one piece."""
+    present = {file.depot_file for file in files}
+    units: list[tuple[str, ...]] = []
+    for file in files:
+        has_other = file.moved_file in present
+        if has_other and file.action == "move/add":
+            continue
+        units.append(
+            (file.depot_file, file.moved_file) if has_other else (file.depot_file,)
+        )
+    return units
+
+
+def batches(items: list[T]) -> Iterator[list[T]]:
+    """Yield the items, as many at a time as one command gets."""
+    for start in range(0, len(items), FILES_PER_COMMAND):
+        yield items[start : start + FILES_PER_COMMAND]
+
+
+def _why_not_readable(path: str, *, file_type: str) -> str:
+    """Return why the file's content cannot be sent as what it was opened as; or ""."""
+    try:
+        found = os.lstat(path)
+        if stat.S_ISLNK(found.st_mode) != file_type.startswith("symlink"):
+            return "Perforce has it opened as another kind of file than it is on disk."
+        if stat.S_ISLNK(found.st_mode):
+            return ""
+        if not stat.S_ISREG(found.st_mode):
+            return "On disk it is not a file."
+        os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
+    except OSError as error:
+        return f"It cannot be read: {os.strerror(error.errno or 0)}."
+    return ""
+
+
+def _md5(path: str) -> str:
+    """Return the digest that Perforce keeps of a file: of a link, its target's name."""
+    digest = hashlib.md5(usedforsecurity=False)
+    if os.path.islink(path):
+        digest.update(os.fsencode(os.readlink(path)) + b"\n")
+        return digest.hexdigest()
+    with open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
