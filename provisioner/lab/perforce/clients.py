@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -47,13 +48,16 @@ class Client:
         return f"//{self.name}/..."
 
     @cached_property
-    def _local_prefix(self) -> str:
-        return "" if self.root == "null" else self.root.rstrip("/") + "/"
+    def local_path(self) -> Callable[[str], str]:
+        """Return what tells where a file lies on the client's machine."""
+        prefix = "" if self.root == "null" else self.root.rstrip("/") + "/"
+        size = len(self.name) + 3
 
-    def local_path(self, client_path: str) -> str:
-        """Return where a file lies on the client's machine."""
-        relative = client_path[len(self.name) + 3 :]
-        return self._local_prefix + paths.unescape(relative)
+        def local_path(client_path: str) -> str:
+            relative = client_path[size:]
+            return prefix + (paths.unescape(relative) if "%" in relative else relative)
+
+        return local_path
 
     def local_pattern(self, client_pattern: str) -> str:
         """Return a client pattern over local names, escapes removed."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from provisioner.lab.perforce import paths
@@ -41,6 +42,9 @@ class Opened(NamedTuple):
         return self.action in ("add", "move/add", "branch", "import")
 
 
+# `Have._make` without its check: this runs once for each file of a client.
+_MAKE_HAVE = partial(tuple.__new__, Have)
+
 OPENED_COLUMNS = "client, path, client_path, revision, action, type, user, change"
 
 
@@ -51,7 +55,7 @@ def have_list(database: Database, *, client: str) -> Iterator[Have]:
         " ORDER BY path",
         client,
     )
-    return map(Have._make, rows)
+    return map(_MAKE_HAVE, rows)
 
 
 def have_in(database: Database, files: FileSet, *, client: str) -> Iterator[Have]:
@@ -68,7 +72,7 @@ def have_in(database: Database, files: FileSet, *, client: str) -> Iterator[Have
         prefix,
         prefix + paths.AFTER_ALL,
     )
-    for have in map(Have._make, rows):
+    for have in map(_MAKE_HAVE, rows):
         if files.has_file(path=have.path, client_path=have.client_path):
             yield have
 

@@ -28,28 +28,48 @@ class Revision(NamedTuple):
 
     @property
     def is_deleted(self) -> bool:
-        return self.action in ("delete", "move/delete", "purge", "archive")
+        return self.action in DELETED
+
+
+# Actions that leave no content.
+DELETED = frozenset({"delete", "move/delete", "purge", "archive"})
 
 
 # `Revision._make` without its check: this runs once for each file of a sync.
 _MAKE_REVISION = partial(tuple.__new__, Revision)
 
 REVISION_COLUMNS = "path, revision, change, action, type, time, modified, digest, size"
+# Of revisions whose content is not asked for: half the memory, for many files.
+_BARE_COLUMNS = (
+    "path, revision, change, CASE WHEN action IN ('delete', 'move/delete', 'purge',"
+    " 'archive') THEN 'delete' ELSE '' END, '', time, 0, '', size"
+)
 
 
 def revisions_at(
-    database: Database, files: FileSet, *, maps_itself: bool = False
+    database: Database,
+    files: FileSet,
+    *,
+    maps_itself: bool = False,
+    without_content: bool = False,
 ) -> list[Revision]:
     """Return, by path, the one revision of each file at the set's upper point.
 
     Deleted revisions are there too. With a range, files whose latest revision up to
     the upper end lies before its lower end are left out. Who `maps_itself` puts each
     path through the view anyway; of a whole client it gets all that may be mapped.
+    Revisions `without_content` have no type, no digest and no action but deletion.
     """
     found: list[Revision] = []
     for prefix in files.prefixes:
         revisions: Iterable[Revision] = map(
-            _MAKE_REVISION, _rows_at(database, files, prefix)
+            _MAKE_REVISION,
+            _rows_at(
+                database,
+                files,
+                prefix,
+                columns=_BARE_COLUMNS if without_content else REVISION_COLUMNS,
+            ),
         )
         is_all = files.pattern == prefix + "..." and not files.in_client_syntax
         if not (is_all or (maps_itself and files.is_whole_client)):
@@ -64,7 +84,7 @@ def revisions_at(
 
 
 def _rows_at(
-    database: Database, files: FileSet, prefix: str
+    database: Database, files: FileSet, prefix: str, *, columns: str
 ) -> Iterable[tuple[Any, ...]]:
     point = files.upper
     span = (prefix, prefix + paths.AFTER_ALL)
@@ -101,7 +121,7 @@ def _rows_at(
         condition, limit = f" AND {column}<=?", [point.number]
     # With max(), SQLite takes the other columns from the row that has it.
     return database.execute(
-        f"SELECT {REVISION_COLUMNS.replace('revision', 'max(revision)')}"
+        f"SELECT {columns.replace('revision', 'max(revision)')}"
         f" FROM revisions WHERE path>=? AND path<?{condition} GROUP BY path",
         *span,
         *limit,

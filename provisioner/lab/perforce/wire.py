@@ -178,6 +178,15 @@ class Connection:
             log.debug("server to client: %s %s", func, _shown(variables))
         self._queue(encode(func, variables))
 
+    @property
+    def is_logged(self) -> bool:
+        """Tell if every message goes to the log; then none may be sent raw."""
+        return log.isEnabledFor(logging.DEBUG)
+
+    def send_raw(self, data: bytes) -> None:
+        """Queue messages that are encoded already."""
+        self._queue(data)
+
     def _queue(self, data: bytes) -> None:
         self._outgoing.append(data)
         self._outgoing_size += len(data)

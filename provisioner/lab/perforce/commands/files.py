@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from provisioner.lab.perforce import filetypes, paths
+from provisioner.lab.perforce import filetypes, hotmessages, paths
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.forms import day
 from provisioner.lab.perforce.commands.registry import Command
@@ -56,22 +56,29 @@ def files(request: Request) -> None:
 def have(request: Request) -> None:
     """Answer `p4 have`."""
     client = request.get_client()
+    send = request.connection.send_raw
+    is_fast = request.is_tagged and not request.connection.is_logged
     for wanted in file_sets(request, default=""):
         found = False
-        for item in have_in(request.state.database, wanted, client=client.name):
+        for path, place, number, synced in have_in(
+            request.state.database, wanted, client=client.name
+        ):
             found = True
-            local = client.local_path(item.client_path)
+            local = client.local_path(place)
+            if is_fast:
+                send(hotmessages.had(path, place, local, number, synced))
+                continue
             request.report(
                 {
-                    "depotFile": item.path,
-                    "clientFile": item.client_path,
+                    "depotFile": path,
+                    "clientFile": place,
                     "path": local,
-                    "haveRev": item.revision,
-                    "syncTime": item.synced,
+                    "haveRev": number,
+                    "syncTime": synced,
                 },
                 6391,
-                depotFile=item.path,
-                haveRev=f"#{item.revision}",
+                depotFile=path,
+                haveRev=f"#{number}",
                 lp=local,
             )
         if not found:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from provisioner.lab.perforce import filetypes, replies
+from collections.abc import Iterable
+from functools import lru_cache
+
+from provisioner.lab.perforce import filetypes, hotmessages, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision
-from provisioner.lab.perforce.wire import Value
+from provisioner.lab.perforce.wire import Value, encode
 
 
 def send_file(
@@ -15,28 +18,68 @@ def send_file(
     revision: Revision,
     *,
     local: str,
-    confirm: dict[str, Value],
+    confirm: dict[str, int],
     clobber: bool = False,
     writable: bool = False,
 ) -> None:
     """Send one file's content; the client answers `done` or `declined`."""
-    variables: dict[str, Value] = {
-        "path": local,
-        "type": filetypes.wire_code(revision.type, line_end=client.line_end),
-        "handle": "sync",
-        "perms": "rw" if writable else client.perms(revision.type),
-    }
-    if "modtime" in client.options or "m" in filetypes.modifiers_of(revision.type):
-        variables["time"] = revision.modified
-    if client.keeps_writable(revision.type) and not clobber:
-        variables["noclobber"] = ""
+    kind = revision.type
+    settings = _settings(
+        kind,
+        client.line_end,
+        "rw" if writable else client.perms(kind),
+        client.keeps_writable(kind) and not clobber,
+    )
+    if "modtime" in client.options or "m" in filetypes.modifiers_of(kind):
+        settings = (*settings, "time", str(revision.modified))
+    chunks = request.state.content.chunks(revision.digest)
+    if request.connection.is_logged or len(confirm) != 1 or kind == "symlink":
+        _send_slowly(request, revision, local, settings, chunks, confirm)
+        return
+    request.is_unsettled = True
+    send = request.connection.send_raw
+    send(hotmessages.opening(local, revision.digest, revision.size, more=settings))
+    for data in chunks:
+        send(encode("client-WriteFile", {"handle": "sync", "data": data}))
+    send(hotmessages.CLOSING)
+    [(name, number)] = confirm.items()
+    send(hotmessages.acknowledging(name, number, more=_ACK))
+
+
+_ACK = ("handle", "sync", "confirm", replies.DONE, "decline", replies.DECLINED)
+
+
+@lru_cache(maxsize=1024)
+def _settings(
+    file_type: str, line_end: str, perms: str, keeps_writable: bool
+) -> tuple[str, ...]:
+    """Return the variables that files of one kind have in common."""
+    code = filetypes.wire_code(file_type, line_end=line_end)
+    common = ("type", code, "handle", "sync", "perms", perms)
+    return (*common, "noclobber", "") if keeps_writable else common
+
+
+def _send_slowly(
+    request: Request,
+    revision: Revision,
+    local: str,
+    settings: tuple[str, ...],
+    chunks: Iterable[bytes],
+    confirm: dict[str, int],
+) -> None:
+    """Send one file message by message, as the log shows it."""
+    variables: dict[str, Value] = {"path": local}
     if filetypes.base_of(revision.type) != "symlink":
-        variables["digest"] = revision.digest
-        variables["fileSize"] = revision.size
-    request.send("client-OpenFile", variables)
-    for data in request.state.content.chunks(revision.digest):
+        variables |= {"digest": revision.digest, "fileSize": revision.size}
+    rest = zip(settings[::2], settings[1::2], strict=True)
+    request.send("client-OpenFile", {**variables, **dict(rest)})
+    for data in chunks:
         request.send("client-WriteFile", {"handle": "sync", "data": data})
     request.send("client-CloseFile", {"handle": "sync", "commit": ""})
+    _ask_if_done(request, confirm)
+
+
+def _ask_if_done(request: Request, confirm: dict[str, int]) -> None:
     request.send(
         "client-Ack",
         {
@@ -54,7 +97,7 @@ def remove_file(
     *,
     local: str,
     file_type: str,
-    confirm: dict[str, Value],
+    confirm: dict[str, int],
     clobber: bool = True,
 ) -> None:
     """Remove one file on the client; it answers as to `send_file`.
@@ -72,12 +115,4 @@ def remove_file(
     if "rmdir" in client.options:
         variables["rmdir"] = "preserveCWD"
     request.send("client-DeleteFile", variables)
-    request.send(
-        "client-Ack",
-        {
-            "handle": "sync",
-            "confirm": replies.DONE,
-            "decline": replies.DECLINED,
-            **confirm,
-        },
-    )
+    _ask_if_done(request, confirm)

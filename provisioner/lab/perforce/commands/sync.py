@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from provisioner.lab.perforce import filetypes, replies
+from provisioner.lab.perforce import filetypes, hotmessages, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.sending import remove_file, send_file
@@ -76,7 +76,12 @@ def _sync_set(
         raise NotInLab("sync @=change")
     read = {} if peeks else {"db.rev": 0, client.have_table: 0}
     with request.locks.reading(read), request.state.database.reading():
-        plan = Plan(request, client, wanted)
+        plan = Plan(
+            request,
+            client,
+            wanted,
+            moves_no_content=keeps_files or request.has("n"),
+        )
     _check_limits(request, plan, limit=limit)
     steps = plan.steps[:limit] if limit else plan.steps
     for opened in plan.opened:
@@ -155,16 +160,48 @@ def _say_why_nothing(request: Request, plan: Plan, wanted: FileSet) -> None:
         request.say(wanted.nothing_found, argc=wanted.typed)
 
 
-def _record(client: Client, step: Step) -> dict[str, Value]:
-    record: dict[str, Value] = {
-        "depotFile": step.path,
-        "clientFile": client.local_path(step.client_path),
-        "rev": step.number,
-        "action": step.action,
-    }
-    if step.revision is not None:
-        record["fileSize"] = step.revision.size
-    return record
+class Reports:
+    """Tells the client of steps, the first time with what is to be said of all."""
+
+    def __init__(self, request: Request, client: Client, steps: list[Step]) -> None:
+        self._request = request
+        self._client = client
+        self._totals = _totals(steps)
+        self.is_quiet = request.has("q")
+        # Many records are sent without the help that the log needs.
+        self._is_fast = request.is_tagged and not request.connection.is_logged
+        self._is_first = True
+        if self.is_quiet and request.is_tagged:
+            request.record(self._totals)
+
+    def tell(self, step: Step) -> None:
+        """Tell of one step, unless nothing is to be said."""
+        if self.is_quiet:
+            return
+        action, path, place, number, revision = step
+        local = self._client.local_path(place)
+        if self._is_fast and revision is not None and not self._is_first:
+            self._request.connection.send_raw(
+                hotmessages.synced(path, local, number, action, revision.size)
+            )
+            return
+        record: dict[str, Value] = {
+            "depotFile": path,
+            "clientFile": local,
+            "rev": number,
+            "action": action,
+            **({} if revision is None else {"fileSize": revision.size}),
+            **(self._totals if self._is_first else {}),
+        }
+        self._is_first = False
+        self._request.report(
+            record,
+            _LINES[action],
+            depotFile=path,
+            depotRev=f"#{number}",
+            haveRev=f"#{number}",
+            localPath=local,
+        )
 
 
 def _totals(steps: list[Step]) -> dict[str, Value]:
@@ -177,44 +214,12 @@ def _totals(steps: list[Step]) -> dict[str, Value]:
     }
 
 
-def _reports(
-    request: Request, client: Client, steps: list[Step]
-) -> Iterator[tuple[Step, dict[str, Value] | None]]:
-    """Yield each step with its record; None for one that is not reported."""
-    totals = _totals(steps)
-    if request.has("q"):
-        if request.is_tagged:
-            request.record(totals)
-        for step in steps:
-            yield step, None
-        return
-    first = True
-    for step in steps:
-        record = _record(client, step)
-        if first:
-            record |= totals
-            first = False
-        yield step, record
-
-
 def _announce(request: Request, client: Client, steps: list[Step]) -> None:
     """Report steps without doing anything on the client."""
-    for step, record in _reports(request, client, steps):
-        if record is not None:
-            _report(request, step, record)
-
-
-def _report(request: Request, step: Step, record: dict[str, Value]) -> None:
-    if request.is_tagged:
-        request.send("client-FstatInfo", record)
-        return
-    request.say(
-        _LINES[step.action],
-        depotFile=step.path,
-        depotRev=f"#{step.number}",
-        haveRev=f"#{step.number}",
-        localPath=record["clientFile"],
-    )
+    reports = Reports(request, client, steps)
+    if not reports.is_quiet:
+        for step in steps:
+            reports.tell(step)
 
 
 def _write_have(request: Request, client: Client, steps: Iterable[Step]) -> None:
@@ -245,9 +250,9 @@ def _transfer(request: Request, client: Client, steps: list[Step]) -> None:
     if request.has("s") or (client.syncs_safely and not request.has("f")):
         steps = _unmodified(request, client, steps)
     progress = Progress(request, total=len(steps))
-    for index, (step, record) in enumerate(_reports(request, client, steps)):
-        if record is not None:
-            _report(request, step, record)
+    reports = Reports(request, client, steps)
+    for index, step in enumerate(steps):
+        reports.tell(step)
         if step.revision is None:
             _delete_file(request, client, step, index)
         else:

@@ -16,7 +16,7 @@ from provisioner.lab.perforce.holdings import (
 )
 from provisioner.lab.perforce.integrations import Resolve
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import Revision, revisions_at
+from provisioner.lab.perforce.revisions import DELETED, Revision, revisions_at
 
 
 class Step(NamedTuple):
@@ -32,7 +32,14 @@ class Step(NamedTuple):
 class Plan:
     """What a sync of one file argument has to do; nothing is done yet."""
 
-    def __init__(self, request: Request, client: Client, wanted: FileSet) -> None:
+    def __init__(
+        self,
+        request: Request,
+        client: Client,
+        wanted: FileSet,
+        *,
+        moves_no_content: bool,
+    ) -> None:
         self._client = client
         self._wanted = wanted
         database = request.state.database
@@ -40,7 +47,9 @@ class Plan:
         # Opened files that somebody else changed: a person has to resolve them.
         self.merges: list[Resolve] = []
         self.outside_view = False
-        revisions = revisions_at(database, wanted, maps_itself=True)
+        revisions = revisions_at(
+            database, wanted, maps_itself=True, without_content=moves_no_content
+        )
         # There is something to be up to date with, were it only a deletion.
         self.found = wanted.upper.kind == "none"
         targets = self._targets(revisions)
@@ -124,13 +133,14 @@ class Plan:
         targets: dict[str, tuple[Revision, str]] = {}
         to_client = self._client.view.to_client
         for revision in revisions:
-            place = to_client(revision.path)
+            path = revision[0]
+            place = to_client(path)
             if place is None:
                 self.outside_view = True
                 continue
             self.found = True
-            if not revision.is_deleted:
-                targets[revision.path] = (revision, place)
+            if revision[3] not in DELETED:
+                targets[path] = (revision, place)
         if self._client.view.has_overlays:
             targets = self._without_overlaid(targets)
         return targets
