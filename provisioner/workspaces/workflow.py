@@ -13,6 +13,7 @@ from typing import Any
 from provisioner.workspaces.models import Operation, Site, Step
 from provisioner.workspaces.states import settled_names
 from provisioner.workspaces.steps import provision, retire, template
+from provisioner.workspaces.steps.access import ensure_access
 from provisioner.workspaces.steps.run import StepRun
 
 STORAGE = "storage"
@@ -52,7 +53,10 @@ def _wants_reconcile(operation: Operation) -> bool:
 
 
 PROVISION = (
-    StepSpec("clone", "Clone the snapshot", provision.ensure_clone, STORAGE),
+    StepSpec("access", "Check read access", access.ensure_access, PERFORCE),
+    StepSpec(
+        "clone", "Clone the snapshot", provision.ensure_clone, STORAGE, ("access",)
+    ),
     StepSpec("export", "Export it", provision.ensure_exported, STORAGE, ("clone",)),
     StepSpec("mount", "Mount it", provision.ensure_mounted, STORAGE, ("export",)),
     StepSpec("owner", "Make it yours", provision.ensure_owner, HOST, ("mount",)),
@@ -61,6 +65,7 @@ PROVISION = (
         "Define the client",
         provision.ensure_client,
         PERFORCE,
+        ("access",),
         applies=_has_client,
     ),
     StepSpec(

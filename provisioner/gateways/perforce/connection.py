@@ -177,6 +177,11 @@ class Connection:
             raise self._translate(failed, operation=_name_of(command))
         return reply
 
+    @property
+    def is_case_sensitive(self) -> bool:
+        """Say how the server compares names; it has told with its first answer."""
+        return not self._library.server_case_insensitive
+
     def use_ignore_file(self, path: str) -> None:
         """Let reconcile obey this P4IGNORE file and no other."""
         self._library.ignore_file = path

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from provisioner.gateways.perforce.protections import Protections
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
@@ -60,6 +61,17 @@ class PerforceGateway(Protocol):
         """Say whether the server knows this user (exactly this name).
 
         Source: p4 users.
+        """
+
+    def protections_of(self, user: str, *, host: str = "") -> Protections:
+        """Return what the protections say about a user, directly and by groups.
+
+        With `host`, an address, as they are for who comes from there. One round trip;
+        no path is given, so that what concerns parts of a path cannot be missed.
+
+        Raises: Refused (our account may not ask for others).
+        Source: p4 protects -u, which needs super; or admin, where
+        dm.protects.allow.admin is 1.
         """
 
     def find_client(self, name: str) -> ClientSpec | None:

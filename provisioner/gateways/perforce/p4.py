@@ -29,6 +29,7 @@ from provisioner.gateways.perforce.errors import (
     NO_SHELF_TO_DELETE,
     NO_SUCH_CHANGE,
     NO_SUCH_CLIENT,
+    PROTECTIONS_EMPTY,
     ClientHasOpenedFiles,
     ClientHasPendingChanges,
 )
@@ -40,6 +41,7 @@ from provisioner.gateways.perforce.paths import (
 )
 from provisioner.gateways.perforce.pending import form_of
 from provisioner.gateways.perforce.progress import SyncCounter
+from provisioner.gateways.perforce.protections import Protection, Protections
 from provisioner.gateways.perforce.restoring import (
     flush_to,
     have_revisions,
@@ -96,6 +98,18 @@ class P4PerforceGateway:
         with self._connected() as connection:
             records = connection.run("users", user).records
         return any(record["User"] == user for record in records)
+
+    def protections_of(self, user: str, *, host: str = "") -> Protections:
+        asked = ("protects", "-u", user, *(("-h", host) if host else ()))
+        with self._connected() as connection:
+            reply = connection.run(*asked, accepted={PROTECTIONS_EMPTY})
+            is_case_sensitive = connection.is_case_sensitive
+        return Protections(
+            lines=tuple(_protection(record) for record in reply.records),
+            is_case_sensitive=is_case_sensitive,
+            is_unprotected=any(m.id == PROTECTIONS_EMPTY for m in reply.messages),
+            is_for_one_host=bool(host),
+        )
 
     def user_ticket(self, user: str) -> str | None:
         with self._connected() as connection:
@@ -418,6 +432,15 @@ def _finding(record: Record, *, client: str, root: str) -> ReconcileFinding:
         action=record["action"].removeprefix("move/"),
         depot_file=record["depotFile"],
         path=client_path_to_local(path, client=client, root=root),
+    )
+
+
+def _protection(record: Record) -> Protection:
+    return Protection(
+        level=record["perm"],
+        host=record["host"],
+        path=record["depotFile"],
+        is_exclusion="unmap" in record,
     )
 
 

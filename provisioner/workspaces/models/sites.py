@@ -30,6 +30,17 @@ class PerforceServer(models.Model):
         validators=[MinValueValidator(1)],
         help_text="How many flushes may run on it at a time.",
     )
+    checks_read_access = models.BooleanField(
+        default=True,
+        help_text="Nobody gets a clone of files that they may not read in Perforce. "
+        "Our account has to be super, or admin with dm.protects.allow.admin=1.",
+    )
+    read_access_host = models.GenericIPAddressField(
+        null=True,
+        blank=True,
+        help_text="The address for which people's protections are looked at. Empty: "
+        "only what they may read from anywhere counts.",
+    )
 
     def __str__(self) -> str:
         return self.name

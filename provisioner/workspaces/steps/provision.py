@@ -160,12 +160,6 @@ def client_spec_of(workspace: Workspace) -> ClientSpec:
 def ensure_client(run: StepRun) -> dict[str, Any]:
     """Have the workspace's client on the Perforce server."""
     workspace = run.workspace
-    if not run.perforce.user_exists(workspace.p4_user):
-        raise StepRefused(
-            f"Perforce does not know the user {workspace.p4_user}. Have it created, or "
-            "have the Perforce name of the account corrected; then try again.",
-            code="p4_user_unknown",
-        )
     wanted = client_spec_of(workspace)
     found = run.perforce.find_client(wanted.name)
     if found is not None and str(workspace.tag) not in found.description:

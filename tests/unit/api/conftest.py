@@ -69,6 +69,7 @@ def ready(workspace: Workspace) -> Workspace:
 def failed(workspace: Workspace) -> Workspace:
     """One of alice's, whose first step failed."""
     step = Step.objects.get(operation__workspace=workspace, name="clone")
+    states.queue_step(step, job_id=None)
     states.start_step(step)
     states.fail_step(step, code="aggregate_full", message="The aggregate is full.")
     end(workspace, Operation.State.FAILED, code="aggregate_full")

@@ -112,6 +112,7 @@ def ready(workspace: Workspace) -> Workspace:
 def failed(workspace: Workspace) -> Workspace:
     """One of alice's, whose first step failed."""
     step = Step.objects.get(operation__workspace=workspace, name="clone")
+    states.queue_step(step, job_id=None)
     states.start_step(step)
     states.fail_step(step, code="full", message="The aggregate is full.")
     end(running_of(workspace), Operation.State.FAILED, code="full")

@@ -104,9 +104,18 @@ def test_both_branches_of_a_workspace_may_start_at_once() -> None:
     operation = Operation(kind=Operation.Kind.PROVISION)
     steps = [Step(operation=operation, name=spec.name) for spec in workflow.PROVISION]
 
+    assert [step.name for step in workflow.ready_to_start(operation, steps)] == [
+        "access"
+    ]
+    steps[0].state = Step.State.DONE
     ready = workflow.ready_to_start(operation, steps)
 
     assert [step.name for step in ready] == ["clone", "client"]
+
+
+def test_nothing_is_made_before_read_access_is_known() -> None:
+    for spec in workflow.PROVISION[1:]:
+        assert "access" in predecessors(workflow.PROVISION, spec.name)
 
 
 def test_storage_goes_last() -> None:

@@ -33,15 +33,15 @@ from provisioner.workspaces.models import (
 from tests.factories import SnapshotFactory, UserFactory
 
 
-def test_create_queues_both_branches_at_once(alice: User, snapshot: Snapshot) -> None:
+def test_create_queues_the_look_at_read_access(alice: User, snapshot: Snapshot) -> None:
     workspace = workspace_create(by=alice, template=snapshot.template)
 
     queued = Step.objects.filter(
         operation__workspace=workspace, state=Step.State.QUEUED
     )
-    assert {step.name for step in queued} == {"clone", "client"}
+    assert {step.name for step in queued} == {"access"}
     jobs = ProcrastinateJob.objects.filter(pk__in=queued.values("job_id"))
-    assert {job.queue_name for job in jobs} == {"storage", "perforce"}
+    assert {job.queue_name for job in jobs} == {"perforce"}
     assert workspace.state == Workspace.State.PROVISIONING
     assert workspace.events.get().actor == alice
 
@@ -246,7 +246,7 @@ def test_build_only_needs_no_client(ci: User, snapshot: Snapshot) -> None:
 
     operation = workspace.operations.get()
     names = set(operation.steps.values_list("name", flat=True))
-    assert names == {"clone", "export", "mount", "owner"}
+    assert names == {"access", "clone", "export", "mount", "owner"}
     assert workspace.client_name == ""
 
 

@@ -1,0 +1,74 @@
+"""Before anything is made: may the owner read what the clone contains?
+
+A clone brings the files past Perforce, with everything that the template's client
+could read. So its owner needs at least as much.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.gateways.errors import Refused
+from provisioner.gateways.perforce.protections import (
+    Protections,
+    TooIntricate,
+    find_unreadable,
+)
+from provisioner.gateways.perforce.specs import parse_client_spec
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.steps.run import StepRun
+
+
+def ensure_access(run: StepRun) -> dict[str, Any]:
+    """See that the owner is known to Perforce and may read all of the pinned view.
+
+    The view is the one of the snapshot's client, as the server had it for a stream.
+    Without an answer there is no clone. A build-only workspace is asked about too;
+    where a server's row says that read access is not checked, it needs no user there.
+
+    Raises: StepRefused.
+    """
+    workspace, server = run.workspace, run.site.perforce_server
+    user = workspace.p4_user
+    needs_user = bool(workspace.client_name) or server.checks_read_access
+    if needs_user and not run.perforce.user_exists(user):
+        raise StepRefused(
+            f"Perforce does not know the user {user}. Have it created, or "
+            "have the Perforce name of the account corrected; then try again.",
+            code="p4_user_unknown",
+        )
+    if not server.checks_read_access:
+        return {"checked": False}
+    protections = _protections_of(run, user)
+    view = parse_client_spec(workspace.snapshot.client_spec).view
+    try:
+        found = find_unreadable(view, protections)
+    except TooIntricate as error:
+        raise StepRefused(
+            f"Whether {user} may read all of this template cannot be told: the "
+            "protections and the view cross each other in too many ways. Ask an "
+            "administrator for a template with a simpler view.",
+            code="read_access_unknown",
+        ) from error
+    if found is not None:
+        raise StepRefused(
+            f"{user} may not read {found.path} in Perforce, which is part of this "
+            "template. Ask an administrator of Perforce for read access, then try "
+            "again; or choose a template without it.",
+            code="not_readable",
+        )
+    return {"checked": True, "lines": len(protections.lines)}
+
+
+def _protections_of(run: StepRun, user: str) -> Protections:
+    server = run.site.perforce_server
+    try:
+        return run.perforce.protections_of(user, host=server.read_access_host or "")
+    except Refused as error:
+        raise StepRefused(
+            f"Whether {user} may read this template could not be checked: {error} "
+            f"An administrator can give our account {server.p4user} super, or admin "
+            "together with dm.protects.allow.admin=1; or say on the Perforce server's "
+            "row that read access is not checked.",
+            code="read_access_unknown",
+        ) from error
