@@ -53,7 +53,7 @@ def _wants_reconcile(operation: Operation) -> bool:
 
 
 PROVISION = (
-    StepSpec("access", "Check read access", access.ensure_access, PERFORCE),
+    StepSpec("access", "Check read access", ensure_access, PERFORCE),
     StepSpec(
         "clone", "Clone the snapshot", provision.ensure_clone, STORAGE, ("access",)
     ),
