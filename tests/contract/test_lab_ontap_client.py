@@ -147,6 +147,16 @@ def test_pages() -> None:
     assert [volume.name for volume in found] == [f"p{n}" for n in range(5)]
 
 
+def test_changes_by_query() -> None:
+    for name in ("q1", "q2", "other"):
+        make_volume(name)
+    Volume.patch_collection({"comment": "marked"}, name="q*")
+    assert Volume.count_collection(comment="marked") == 2
+    Volume.delete_collection(comment="marked", force=True)
+    assert Volume.count_collection(name="q*") == 0
+    assert Volume.count_collection(name="other") == 1
+
+
 def test_clone_and_split(client_lab: OntapLab) -> None:
     template = make_volume("t", nas={"path": "/t"})
     (client_lab.mount_root / "t" / "file").write_text("x")

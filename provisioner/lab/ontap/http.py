@@ -134,11 +134,10 @@ class Call:
             if name not in allowed and name not in STEERING and name:
                 raise OntapError("262179", target=name, field=name)
 
-    @property
-    def return_timeout(self) -> int:
+    def wait_seconds(self, *, default: int = 0) -> int:
         """Return how many seconds a write waits for its job."""
         return self.number(
-            "return_timeout", default=0, low=0, high=MAXIMUM_RETURN_TIMEOUT
+            "return_timeout", default=default, low=0, high=MAXIMUM_RETURN_TIMEOUT
         )
 
 
@@ -183,8 +182,8 @@ def answer_job(
         array.faults.attach(call.job_fault, job)
     array.jobs.start(job)
     current = job
-    if call.return_timeout > 0:
-        current = array.jobs.wait(job, timeout_seconds=call.return_timeout)
+    if seconds := call.wait_seconds():
+        current = array.jobs.wait(job, timeout_seconds=seconds)
     body: dict[str, Any] = dict(job_link(job))
     if current.state == "failure" and array.settings.failed_job == "error":
         error = current.error or {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote
 
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat, Wanted, values_of
-from provisioner.lab.ontap.conventions.query import Scalar, parse_filter
+from provisioner.lab.ontap.conventions.query import Predicate, Scalar, parse_filter
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply
 
@@ -94,10 +94,40 @@ def select(
 ) -> Iterable[tuple[T, Flat]]:
     """Yield the rows that the query fields select, with their flat records."""
     tests = [(name, parse_filter(value)) for name, value in call.filters.items()]
+    search = _Search.parse(call, resource)
     for row in rows:
         flat = resource.view(call.array, row)
-        if all(matches(values_of(flat, name)) for name, matches in tests):
+        if all(matches(values_of(flat, name)) for name, matches in tests) and (
+            search is None or search.finds(flat)
+        ):
             yield row, flat
+
+
+@dataclass(frozen=True)
+class _Search:
+    """``query=VALUE&query_fields=a,b``: one filter on several fields, any of which."""
+
+    matches: Predicate
+    fields: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, call: Call, resource: Resource[Any]) -> _Search | None:
+        value, names = call.parameter("query"), call.parameter("query_fields")
+        if not value and not names:
+            return None
+        for name, given in (("query", value), ("query_fields", names)):
+            if not given:
+                raise OntapError("262194", target=name, field=name)
+        fields = [name.strip() for name in (names or "").split(",") if name.strip()]
+        for name in fields:
+            if not resource.fields.knows(name):
+                raise OntapError(
+                    "262197", target="query_fields", field="query_fields", value=name
+                )
+        return cls(parse_filter(value or ""), tuple(fields))
+
+    def finds(self, flat: Flat) -> bool:
+        return any(self.matches(values_of(flat, name)) for name in self.fields)
 
 
 def _check_filters(call: Call, fields: FieldSet) -> None:

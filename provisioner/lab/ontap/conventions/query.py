@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from provisioner.lab.ontap.conventions.values import size
@@ -16,6 +17,7 @@ from provisioner.lab.ontap.conventions.values import size
 Scalar = str | int | float | bool
 Predicate = Callable[[Sequence[Scalar]], bool]
 
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}")
 _OPERATORS = (">=", "<=", ">", "<")
 
 
@@ -99,12 +101,15 @@ def _equals(have: Scalar, operand: str) -> bool:
 
 
 def _compares(have: Scalar, operand: str, *, operator: str) -> bool:
-    left: float | str
+    left: float | str | None
     right: float | str | None
     if isinstance(have, int | float) and not isinstance(have, bool):
         left, right = have, _number(operand)
     else:
         left, right = _text(have), operand
+        times = _seconds(left), _seconds(right)
+        if None not in times:
+            left, right = times
     if right is None:
         return False
     if operator == ">":
@@ -114,6 +119,19 @@ def _compares(have: Scalar, operand: str, *, operator: str) -> bool:
     if operator == "<":
         return left < right  # type: ignore[operator]  # as above
     return left <= right  # type: ignore[operator]  # as above
+
+
+def _seconds(text: str) -> float | None:
+    """Return the point in time that a text names, wherever it is written."""
+    if not _TIME.match(text):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
 
 
 def _number(operand: str) -> float | None:

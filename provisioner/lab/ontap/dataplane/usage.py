@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
 _FRESH_SECONDS = 2.0
+# A subvolume without files is one node of metadata, of the size that mkfs.btrfs takes.
+_EMPTY_TREE_BYTES = 16 << 10
 _PATIENCE_SECONDS = 0.05
 
 
@@ -90,10 +92,16 @@ class Usage:
         return volume.inherited_bytes if volume.parent_uuid is not None else 0
 
     def inherited_bytes(self, volume: Volume) -> int:
-        """Return what a clone has of its base snapshot; any other volume: nothing."""
+        """Return what a clone has of its base snapshot; any other volume: nothing.
+
+        The metadata that every clone begins with is its own, but takes nothing away.
+        """
         if volume.parent_uuid is None:
             return 0
-        return max(0, self.used_bytes(volume) - self.own_bytes(volume))
+        own = self.own_bytes(volume)
+        if self._counted() is not None:
+            own = max(0, own - _EMPTY_TREE_BYTES)
+        return max(0, self.used_bytes(volume) - own)
 
     def _counted(self) -> dict[int, int] | None:
         """Return the bytes by subvolume, or None where nobody counts them."""

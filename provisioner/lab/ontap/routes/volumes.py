@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from provisioner.lab.ontap.conventions.collection import collection, instance, select
@@ -101,6 +102,9 @@ _CHANGE_READ_ONLY = (
     "create_time",
 )
 _CREATE_READ_ONLY = ("uuid", "create_time", "clone.split_initiated", "restore_to")
+
+# How long a change by query waits when the request does not say.
+_QUERY_SECONDS = 15
 
 _CHANGE_QUERY: dict[str, Kind] = {
     "restore_to.snapshot.name": text,
@@ -249,10 +253,18 @@ def _selected(call: Call) -> list[Volume]:
 
 
 def _answer_jobs(call: Call, jobs: list[Job]) -> Reply:
+    """Start the jobs and wait for all of them, by default for 15 seconds."""
+    array = call.array
     for job in jobs:
-        call.array.jobs.start(job)
+        array.jobs.start(job)
+    deadline = time.monotonic() + call.wait_seconds(default=_QUERY_SECONDS)
+    ended = [
+        array.jobs.wait(job, timeout_seconds=max(0.0, deadline - time.monotonic()))
+        for job in jobs
+    ]
+    done = all(job.state == "success" for job in ended)
     links = [job_link(job)["job"] for job in jobs]
-    return Reply({"num_records": len(jobs), "jobs": links}, status=202)
+    return Reply({"num_records": len(jobs), "jobs": links}, status=200 if done else 202)
 
 
 ROUTES = (

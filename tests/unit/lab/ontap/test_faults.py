@@ -142,3 +142,15 @@ def test_the_location_names_a_volume_or_has_its_uuid(rest: Rest) -> None:
         found = rest.get("/api/storage/volumes", name=f"by_{setting}")["records"][0]
         tail = f"/?name=by_{setting}" if setting == "name" else f"/{found['uuid']}"
         assert made.headers["Location"] == f"/api/storage/volumes{tail}"
+
+
+def test_the_location_of_a_snapshot_names_it_or_has_its_uuid(rest: Rest) -> None:
+    base = f"/api/storage/volumes/{rest.volume('v')}/snapshots"
+    by_name = rest("POST", base, {"name": "a"}, return_timeout=5)
+    assert by_name.headers["Location"] == f"{base}/?name=a"
+    (row,) = rest.get(by_name.headers["Location"])["records"]
+    rest.set(location="uuid")
+    by_uuid = rest("POST", base, {"name": "b"}, return_timeout=5)
+    found = rest.get(by_uuid.headers["Location"])
+    assert (found["name"], row["name"]) == ("b", "a")
+    assert by_uuid.headers["Location"] == f"{base}/{found['uuid']}"

@@ -110,6 +110,8 @@ def test_filters_select_and_come_back(rest: Rest) -> None:
     assert rest.get(VOLUMES, svm="svm_dev", name="small")["num_records"] == 1
     assert rest.get(VOLUMES, svm="svm_other")["num_records"] == 0
     assert rest.get(VOLUMES, **{"nas.path": "null"})["num_records"] == 2
+    search = {"query": "*l*", "query_fields": "name,comment", "size": ">1GB"}
+    assert rest.get(VOLUMES, **search)["records"][0]["name"] == "large"
     count = rest.get(VOLUMES, return_records="false")
     assert count["num_records"] == 3
     assert "records" not in count
@@ -130,6 +132,9 @@ def test_filters_select_and_come_back(rest: Rest) -> None:
         ("name=", "262194"),
         ("start.key=x", "262197"),
         ("start.key=W10", "262197"),
+        ("query=a", "262194"),
+        ("query_fields=name", "262194"),
+        ("query=a&query_fields=colour", "262197"),
     ],
 )
 def test_a_bad_query_is_refused(rest: Rest, query: str, code: str) -> None:

@@ -558,7 +558,22 @@ def test_volumes_are_deleted_by_query(rest: Rest) -> None:
         rest.volume(name)
     assert rest.code(rest("DELETE", VOLUMES)) == "262204"
     response = rest("DELETE", VOLUMES, name="x*")
+    assert response.status_code == 200  # without return_timeout it waits 15 s
     for job in response.json()["jobs"]:
         assert rest.job(job["uuid"])["state"] == "success"
     names = [row["name"] for row in rest.get(VOLUMES)["records"]]
     assert names == ["svm_dev_root", "y"]
+
+
+def test_volumes_change_by_query(rest: Rest) -> None:
+    for name in ("x1", "x2", "y"):
+        rest.volume(name)
+    response = rest("PATCH", VOLUMES, {"comment": "both"}, name="x*", return_timeout=0)
+    assert response.status_code in (200, 202)
+    for job in response.json()["jobs"]:
+        assert rest.job(job["uuid"])["state"] == "success"
+    assert rest.get(VOLUMES, comment="both")["num_records"] == 2
+    response = rest("DELETE", VOLUMES, name="svm_dev_root")
+    assert response.status_code == 202
+    (job,) = response.json()["jobs"]
+    assert rest.job(job["uuid"])["code"] == 917531
