@@ -294,7 +294,7 @@ def _lock(step: Step, *, spec: workflow.StepSpec) -> str | None:
     if not spec.limited_by_flush:
         return None
     server = step.operation.site.perforce_server
-    return f"flush.{server.name}.{step.pk % server.flush_limit}"
+    return f"flush.{server.name}.{step.operation_id % server.flush_limit}"
 
 
 @app.periodic(cron="* * * * * */5")

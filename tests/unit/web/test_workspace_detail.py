@@ -109,7 +109,7 @@ def test_a_screen_reader_hears_only_news(
     as_alice: Client, workspace: Workspace, flushing: Step
 ) -> None:
     address = address_of(workspace)
-    said = digest("Step 6 of 7: Flush to the change of the snapshot.")
+    said = digest("Step 7 of 8: Flush to the change of the snapshot.")
     page = as_alice.get(address).text
     assert 'aria-live="polite"' in page
     assert f"?said={said}" in page
