@@ -131,8 +131,9 @@ class OntapLab:
         """Open the root: certificates, password, state and files."""
         root = self.config.root
         root.mkdir(parents=True, exist_ok=True)
-        if self.config.btrfs_bytes is not None:
-            attach_image(root, size_bytes=self.config.btrfs_bytes)
+        size = self.config.btrfs_bytes
+        if size is not None and not attach_image(root, size_bytes=size):
+            _LOG.warning("A btrfs image takes root and mkfs.btrfs; going on without.")
         self.password = self.config.password or _kept_password(root / "password")
         self._certificates = ensure_certificates(root, host=self.config.host)
         self.ca_file = self._certificates.authority
