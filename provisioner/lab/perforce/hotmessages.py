@@ -106,6 +106,22 @@ def _variables(pairs: tuple[str, ...]) -> str:
     )
 
 
+_WRITE = encode("client-WriteFile", {"handle": "sync", "data": b""})
+# What stands before and after the size and the bytes of the content.
+_WRITE_HEAD = _WRITE[5 : _WRITE.index(b"data\0") + 5]
+_WRITE_TAIL = _WRITE[_WRITE.index(b"\0func\0") :]
+_WRITE_SIZE = len(_WRITE) - 5
+
+
+def writing(data: bytes) -> bytes:
+    """Return the message that writes a piece of a file."""
+    size = _WRITE_SIZE + len(data)
+    header = struct.pack("<I", size)
+    check = header[0] ^ header[1] ^ header[2] ^ header[3]
+    length = struct.pack("<I", len(data))
+    return b"".join((b"%c" % check, header, _WRITE_HEAD, length, data, _WRITE_TAIL))
+
+
 # The message that ends a file.
 CLOSING = encode("client-CloseFile", {"handle": "sync", "commit": ""})
 

@@ -120,6 +120,11 @@ def encode(func: str, variables: Mapping[str, Value]) -> bytes:
     return b"%c%b%b" % (check, header, body)
 
 
+@lru_cache(maxsize=_TABLE_SIZE)
+def _decoded(name: bytes) -> str:
+    return name.decode(errors="replace")
+
+
 def decode(body: bytes) -> Message:
     """Return the message in a body.
 
@@ -144,8 +149,11 @@ def decode(body: bytes) -> Message:
         if name_end == position:
             args.append(body[start:stop].decode(errors="surrogateescape"))
         else:
-            name = body[position:name_end].decode(errors="replace")
-            variables.setdefault(name, body[start:stop])
+            raw = body[position:name_end]
+            # Names are few; what is long is none of them and is not kept.
+            name = _decoded(raw) if len(raw) < 64 else _decoded.__wrapped__(raw)
+            if name not in variables:
+                variables[name] = body[start:stop]
         position = stop + 1
     func = variables.pop("func", b"").decode(errors="replace")
     if not func:

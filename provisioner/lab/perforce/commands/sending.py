@@ -9,7 +9,7 @@ from provisioner.lab.perforce import filetypes, hotmessages, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision
-from provisioner.lab.perforce.wire import Value, encode
+from provisioner.lab.perforce.wire import Value
 
 
 def send_file(
@@ -37,13 +37,18 @@ def send_file(
         _send_slowly(request, revision, local, settings, chunks, confirm)
         return
     request.is_unsettled = True
-    send = request.connection.send_raw
-    send(hotmessages.opening(local, revision.digest, revision.size, more=settings))
-    for data in chunks:
-        send(encode("client-WriteFile", {"handle": "sync", "data": data}))
-    send(hotmessages.CLOSING)
     [(name, number)] = confirm.items()
-    send(hotmessages.acknowledging(name, number, more=_ACK))
+    data = next(chunks, b"")
+    head = hotmessages.opening(local, revision.digest, revision.size, more=settings)
+    if data:
+        head += hotmessages.writing(data)
+    # A small file is one piece, so this is mostly empty.
+    for data in chunks:
+        request.connection.send_raw(head)
+        head = hotmessages.writing(data)
+    request.connection.send_raw(
+        head + hotmessages.CLOSING + hotmessages.acknowledging(name, number, more=_ACK)
+    )
 
 
 _ACK = ("handle", "sync", "confirm", replies.DONE, "decline", replies.DECLINED)

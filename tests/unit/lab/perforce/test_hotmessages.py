@@ -57,3 +57,12 @@ def test_what_asks_if_a_file_is_done_is_the_same() -> None:
     assert hotmessages.acknowledging("step", 12, more=("handle", "sync")) == encode(
         "client-Ack", {"step": 12, "handle": "sync"}
     )
+
+
+@pytest.mark.parametrize("size", [0, 1, 5000, 200_000])
+def test_what_writes_a_file_is_the_same(size: int) -> None:
+    data = b"x" * size
+
+    assert hotmessages.writing(data) == encode(
+        "client-WriteFile", {"handle": "sync", "data": data}
+    )
