@@ -2,12 +2,14 @@
 
 Prints JSON lines. Needs root and mkfs.btrfs; LAB_BENCH_FILES and LAB_BENCH_CLONES
 change the numbers. The lab runs in a process of its own, whose memory is measured.
+However it ends, by SIGTERM or SIGINT too, it leaves no process, mount or file behind.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -34,8 +36,14 @@ class Lab:
         """Start it on a btrfs image in `root`."""
         command = [sys.executable, "-m", "provisioner.lab.ontap", "--root", str(root)]
         self.process = subprocess.Popen(  # noqa: S603 - our own program
-            [*command, "--btrfs", "6GB"], stdout=subprocess.PIPE, cwd=REPOSITORY
+            [*command, "--btrfs", "6GB"],
+            stdout=subprocess.PIPE,
+            cwd=REPOSITORY,
+            process_group=0,  # Ctrl-C is for us; we end it when we are done
         )
+
+    def wait_until_ready(self) -> None:
+        """Wait for the line that says where it is."""
         assert self.process.stdout is not None
         self.ready = json.loads(self.process.stdout.readline())
         self.mount_root = Path(self.ready["mount_root"])
@@ -61,7 +69,13 @@ class Lab:
     def stop(self) -> None:
         """End the process."""
         self.process.terminate()
-        self.process.wait(60)
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 def done(
@@ -167,7 +181,9 @@ def all_at_once(lab: Lab) -> None:
         except (requests.RequestException, RuntimeError) as error:
             failures.append(str(error))
 
-    threads = [threading.Thread(target=ask, args=(n,)) for n in range(CLONES)]
+    threads = [
+        threading.Thread(target=ask, args=(n,), daemon=True) for n in range(CLONES)
+    ]
     for thread in threads:
         thread.start()
     together.wait()
@@ -188,23 +204,40 @@ def all_at_once(lab: Lab) -> None:
     )
 
 
+def run(root: Path) -> None:
+    """Run both on a lab in `root`, which is removed afterwards."""
+    lab = Lab(root)
+    try:
+        lab.wait_until_ready()
+        if lab.ready["copy_method"] != "btrfs":
+            report(case="skipped", reason="btrfs needs root and mkfs.btrfs")
+            return
+        one_by_one(lab)
+        all_at_once(lab)
+    finally:
+        lab.stop()
+        command = [sys.executable, "-m", "provisioner.lab.ontap", "--forget"]
+        subprocess.run(  # noqa: S603 - as above
+            [*command, "--root", str(root)], cwd=REPOSITORY, timeout=60, check=True
+        )
+
+
+def end(number: int, _frame: object) -> None:
+    """Leave through every ``finally``; further signals do not disturb that."""
+    for each in ENDINGS:
+        signal.signal(each, signal.SIG_IGN)
+    raise SystemExit(128 + number)
+
+
+ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
 def main() -> None:
-    """Run both on a lab that is removed afterwards."""
+    """Measure, and clean up however that ends."""
+    for number in ENDINGS:
+        signal.signal(number, end)
     with tempfile.TemporaryDirectory(prefix="lab-bench-", dir="/var/tmp") as directory:
-        root = Path(directory) / "lab"
-        lab = Lab(root)
-        try:
-            if lab.ready["copy_method"] != "btrfs":
-                report(case="skipped", reason="btrfs needs root and mkfs.btrfs")
-                return
-            one_by_one(lab)
-            all_at_once(lab)
-        finally:
-            lab.stop()
-            command = [sys.executable, "-m", "provisioner.lab.ontap", "--forget"]
-            subprocess.run(  # noqa: S603 - as above
-                [*command, "--root", str(root)], cwd=REPOSITORY, timeout=60, check=True
-            )
+        run(Path(directory) / "lab")
 
 
 if __name__ == "__main__":
