@@ -1,0 +1,336 @@
+"""Put files that would be lost into an archive in their owner's rescue area.
+
+What it can never do: follow a link, leave the workspace's filesystem, or leave a
+directory under its final name that is not complete and checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime as dt
+import json
+import os
+import re
+import selectors
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from provisioner.gateways.errors import (
+    PermanentGatewayError,
+    Refused,
+    TransientGatewayError,
+    Unreachable,
+)
+from provisioner.gateways.hosts.ownership import check_id, check_root
+from provisioner.gateways.hosts.processes import bare_command
+
+OPERATION = "rescue files"
+STALLED_AFTER_SECONDS = 600.0
+"""No byte moved for so long: a file server does not answer."""
+
+POLL_SECONDS = 0.1
+_TAG = re.compile(r"[0-9a-z]{6}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveEntry:
+    """A path from the workspace's root, and what Perforce knows about it.
+
+    `kind` is what made us look: opened, changed, missing, untracked.
+    """
+
+    path: str
+    kind: str
+    action: str = ""
+    depot_path: str = ""
+    revision: int = 0
+    change: str = ""
+    type: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveProgress:
+    """`files_total` counts the entries, also those that have no content."""
+
+    files: int
+    files_total: int
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveProblem:
+    """An entry that is not in the archive as it was: unreadable, torn or special."""
+
+    path: str
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveReport:
+    """What became of the entries.
+
+    `files` and `size_bytes` count what is in the tar file, whose checksum is `sha256`;
+    `counts` has {"count", "stored", "bytes"} by kind.
+    """
+
+    directory: Path
+    files: int
+    size_bytes: int
+    sha256: str
+    counts: dict[str, dict[str, int]]
+    problems: tuple[ArchiveProblem, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Say whether all content that there was is in it."""
+        return not self.problems
+
+
+class ArchiveDamaged(PermanentGatewayError):
+    """An archive does not read back as it was written."""
+
+
+def archive_files(
+    root: Path,
+    entries: Iterable[ArchiveEntry],
+    *,
+    rescue_root: Path,
+    owner: str,
+    workspace: str,
+    tag: str,
+    uid: int,
+    gid: int,
+    metadata: Mapping[str, Any],
+    attachments: Mapping[str, Path] | None = None,
+    progress: Callable[[ArchiveProgress], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> ArchiveReport:
+    """Write the entries below `root` to a new directory of the owner's, and check it.
+
+    The directory is `rescue_root`/`owner`/`workspace`-<UTC time>-`tag`; it is the
+    owner's (uid, gid), for nobody else to read. It has work.tar, manifest.json,
+    SHA256SUMS and README.txt, and a copy of each of the `attachments` by name.
+    `metadata` goes into the manifest; its "shelves", as in Rescue.shelves, go into the
+    README too.
+
+    `tag`, six letters or digits, is this rescue's own: a try that was killed leaves
+    a hidden directory behind, which the next one with the tag removes. A second
+    complete directory may come of a caller that was killed before it knew.
+
+    Raises: ValueError for ids of root and for names that are no names; Refused where
+    the rescue area does not take it (remote_code is rescue_disk_full,
+    rescue_over_quota, rescue_read_only, rescue_root_missing, rescue_not_permitted or
+    rescue_failed; nothing is left there); ArchiveDamaged where it does not read back;
+    Unreachable when a file server stops answering; TransientGatewayError when stopped.
+    """
+    check_id(uid, what="uid")
+    check_id(gid, what="gid")
+    check_root(root, operation=OPERATION)
+    if not _TAG.fullmatch(tag):
+        raise ValueError(f"Not a tag of six letters or digits: {tag!r}.")
+    for name in (owner, workspace, *(attachments or {})):
+        if "/" in name or name.startswith(".") or not name.strip() or "\0" in name:
+            raise ValueError(f"Not the name of a directory or file: {name!r}.")
+    rows = _merged(entries)
+    at = dt.datetime.now(tz=dt.UTC)
+    order = {
+        "act": "archive",
+        "root": str(root),
+        "rescue_root": str(rescue_root),
+        "owner": owner,
+        "name": f"{workspace}-{at:%Y%m%dT%H%M%SZ}-{tag}",
+        "leftover": rf"\.{re.escape(workspace)}-[0-9TZ]+-{tag}\.partial",
+        "uid": uid,
+        "gid": gid,
+        "metadata": {
+            "workspace": workspace,
+            "owner": owner,
+            "root": str(root),
+            "at": at.isoformat(timespec="seconds"),
+            **metadata,
+        },
+        "attachments": {name: str(path) for name, path in (attachments or {}).items()},
+    }
+
+    def relay(seen: dict[str, int]) -> None:
+        if progress is not None:
+            progress(ArchiveProgress(files_total=len(rows), **seen))
+
+    told = _run(order, rows, relay=relay, should_stop=should_stop)["archived"]
+    counts: dict[str, dict[str, int]] = told["counts"]
+    return ArchiveReport(
+        directory=Path(told["directory"]),
+        files=sum(count["stored"] for count in counts.values()),
+        size_bytes=sum(count["bytes"] for count in counts.values()),
+        sha256=told["sha256"],
+        counts=counts,
+        problems=tuple(
+            ArchiveProblem(path=path, state=state, reason=reason)
+            for path, state, reason in told["problems"]
+        ),
+    )
+
+
+def verify_archive(
+    directory: Path, *, should_stop: Callable[[], bool] | None = None
+) -> str:
+    """Read a whole archive back; return the checksum of its tar file.
+
+    Raises: ArchiveDamaged; Refused where it cannot be opened; as archive_files.
+    """
+    order = {"act": "verify", "directory": str(directory)}
+    told = _run(order, [], relay=lambda seen: None, should_stop=should_stop)
+    return str(told["verified"]["work.tar"])
+
+
+def _merged(entries: Iterable[ArchiveEntry]) -> list[ArchiveEntry]:
+    """Return the entries by path, one for each path: the first that was given."""
+    by_path: dict[str, ArchiveEntry] = {}
+    for entry in entries:
+        by_path.setdefault(entry.path, entry)
+    return [by_path[path] for path in sorted(by_path, key=lambda p: p.split("/"))]
+
+
+def _run(
+    order: dict[str, Any],
+    rows: list[ArchiveEntry],
+    *,
+    relay: Callable[[dict[str, int]], None],
+    should_stop: Callable[[], bool] | None,
+) -> dict[str, Any]:
+    """Have the process do it; return its last line."""
+    process = subprocess.Popen(  # noqa: S603 - our own module
+        bare_command("provisioner.gateways.hosts.rescues"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd="/",
+    )
+    with _ended_with_us(process):
+        feeder = threading.Thread(target=_feed, args=[process, order, rows])
+        feeder.start()
+        try:
+            return _listen(process, relay=relay, should_stop=should_stop)
+        finally:
+            _end(process)
+            feeder.join()
+
+
+def _feed(
+    process: subprocess.Popen[bytes], order: dict[str, Any], rows: list[ArchiveEntry]
+) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError, ValueError):
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+        for row in rows:
+            filled = {k: v for k, v in dataclasses.asdict(row).items() if v}
+            process.stdin.write(json.dumps(filled).encode() + b"\n")
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+
+
+def _listen(
+    process: subprocess.Popen[bytes],
+    *,
+    relay: Callable[[dict[str, int]], None],
+    should_stop: Callable[[], bool] | None,
+) -> dict[str, Any]:
+    moved_at = time.monotonic()
+    for line in _lines(process):
+        if should_stop is not None and should_stop():
+            raise TransientGatewayError(
+                "The rescue was stopped before it was complete; nothing of it is kept.",
+                system="host",
+                operation=OPERATION,
+            )
+        if line is None:
+            if time.monotonic() - moved_at > STALLED_AFTER_SECONDS:
+                raise Unreachable(
+                    "The rescue did not get on for "
+                    f"{STALLED_AFTER_SECONDS:.0f} seconds: a file server does not "
+                    "answer.",
+                    system="host",
+                    operation=OPERATION,
+                )
+            continue
+        moved_at = time.monotonic()
+        if "progress" in line:
+            relay(line["progress"])
+        else:
+            return _outcome(line)
+    raise AssertionError  # the lines end with an outcome
+
+
+def _outcome(line: dict[str, Any]) -> dict[str, Any]:
+    if "refused" in line:
+        raise Refused(
+            line["refused"],
+            system="host",
+            operation=OPERATION,
+            remote_code=line["code"],
+        )
+    if "damaged" in line:
+        raise ArchiveDamaged(
+            f"The archive does not read back as it was written. {line['damaged']}",
+            system="host",
+            operation=OPERATION,
+        )
+    if not line:
+        raise TransientGatewayError(
+            "The process that rescued the files ended early.",
+            system="host",
+            operation=OPERATION,
+        )
+    return line
+
+
+def _lines(process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any] | None]:
+    """Yield what the process says, None from time to time; {} at the end of it."""
+    assert process.stdout is not None
+    descriptor, pending = process.stdout.fileno(), b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while True:
+            if not selector.select(POLL_SECONDS):
+                yield None
+                continue
+            data = os.read(descriptor, 1 << 16)
+            if not data:
+                yield {}
+                return
+            *complete, pending = (pending + data).split(b"\n")
+            for text in complete:
+                yield json.loads(text)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Have the process end: asked first, so that it clears up behind itself."""
+    process.terminate()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+@contextlib.contextmanager
+def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        process.kill()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            # It hangs in the kernel, on a dead mount; it ends when that answers.
+            process.returncode = -9

@@ -1,0 +1,101 @@
+"""Write or check an archive: orders as JSON lines on stdin, JSON lines on stdout."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+from provisioner.gateways.hosts.processes import die_with_parent
+from provisioner.gateways.hosts.rescues.place import NoPlace, Place
+from provisioner.gateways.hosts.rescues.reading import Tree
+from provisioner.gateways.hosts.rescues.verifying import Damaged, verify
+from provisioner.gateways.hosts.rescues.writing import TAR, Archive
+
+Json = dict[str, Any]
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class _Stopped(BaseException):
+    """We were asked to stop."""
+
+
+def say(**line: Any) -> None:
+    """Write one line to the caller."""
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Do as ordered; the last line says how it ended."""
+    die_with_parent(int(sys.argv[1]))
+    order = json.loads(sys.stdin.readline())
+    try:
+        if order["act"] == "verify":
+            directory = os.open(order["directory"], _DIRECTORY)
+            say(verified=verify(directory))
+        else:
+            say(archived=_archive(order))
+    except NoPlace as refusal:
+        say(refused=str(refusal), code=refusal.code)
+    except Damaged as damage:
+        say(damaged=str(damage))
+    except OSError as error:
+        say(refused=f"{error}.", code=errno.errorcode.get(error.errno or 0, ""))
+
+
+def _archive(order: Json) -> Json:
+    """Write the archive, read it back, and give it its name."""
+    root = os.open(order["root"], _DIRECTORY)
+    tree = Tree(root, uid=order["uid"], gid=order["gid"])
+    with Place.prepared(order) as place:
+        archive = Archive(
+            place.directory,
+            tree,
+            metadata=order["metadata"],
+            tell=lambda seen: say(progress=seen),
+        )
+        with place.translated():
+            archive.write(_entries(), attachments=order["attachments"])
+        sums = verify(place.directory)
+        place.publish()
+    return {
+        "directory": place.path,
+        "counts": archive.counts,
+        "problems": archive.problems,
+        "sha256": sums[TAR],
+    }
+
+
+def _entries() -> Iterator[Json]:
+    """Yield the entries that the caller sends, a line each; the last one is empty."""
+    for line in sys.stdin:
+        if line == "\n":
+            return
+        yield json.loads(line)
+    raise _Stopped  # the caller ended before it had told all
+
+
+def _stop(signal_number: int, frame: object) -> None:
+    raise _Stopped
+
+
+if __name__ == "__main__":
+    code = 1
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        main()
+        code = 0
+    except _Stopped:
+        with contextlib.suppress(OSError):
+            say(stopped=True)
+        code = 0
+    except Exception:
+        traceback.print_exc()
+    os._exit(code)

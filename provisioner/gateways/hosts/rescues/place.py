@@ -1,0 +1,162 @@
+"""The directory that an archive is written into, and its way to its final name."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_CODES = {
+    errno.ENOSPC: ("rescue_disk_full", "there is no space left"),
+    errno.EDQUOT: ("rescue_over_quota", "its quota is used up"),
+    errno.EFBIG: ("rescue_file_too_big", "it does not take files as big as that"),
+    errno.EROFS: ("rescue_read_only", "it is read-only"),
+    errno.ENOENT: ("rescue_root_missing", "it does not exist"),
+    errno.ENOTDIR: ("rescue_root_missing", "it is not a directory"),
+    errno.ELOOP: ("rescue_root_missing", "it is a symbolic link"),
+    errno.EACCES: ("rescue_not_permitted", "this host may not write there"),
+    errno.EPERM: ("rescue_not_permitted", "this host may not write there"),
+}
+
+
+class NoPlace(Exception):
+    """The rescue area does not take the archive; `code` is stable."""
+
+    def __init__(self, sentence: str, *, code: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+class Place:
+    """A directory under a name of its own, which gets its final name when complete."""
+
+    def __init__(self, order: Json) -> None:
+        self._root: str = order["rescue_root"]
+        self._owner: str = order["owner"]
+        self._name: str = order["name"]
+        self._uid: int = order["uid"]
+        self._gid: int = order["gid"]
+        self._leftover = re.compile(order["leftover"], re.DOTALL)
+        self._partial = f".{self._name}.partial"
+        self._owner_was_made = False
+        self._owner_fd = -1
+        self.directory = -1
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self._root, self._owner, self._name)
+
+    @classmethod
+    @contextlib.contextmanager
+    def prepared(cls, order: Json) -> Iterator[Place]:
+        """Have an empty directory; whatever goes wrong, nothing stays behind.
+
+        What an earlier try left is removed first.
+
+        Raises: NoPlace.
+        """
+        place = cls(order)
+        try:
+            with place.translated():
+                place._prepare()
+            yield place
+        except BaseException:
+            place._abandon()
+            raise
+
+    @contextlib.contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn what the file system says into a refusal.
+
+        Raises: NoPlace.
+        """
+        try:
+            yield
+        except OSError as error:
+            code, reason = _CODES.get(
+                error.errno or 0,
+                ("rescue_failed", os.strerror(error.errno or 0).lower()),
+            )
+            raise NoPlace(
+                f"The work cannot be rescued to {self._root}: {reason}. Nothing was "
+                "written there and nothing was deleted.",
+                code=code,
+            ) from error
+
+    def publish(self) -> None:
+        """Give it to its owner, and then its final name.
+
+        Raises: NoPlace.
+        """
+        with self.translated():
+            for name in os.listdir(self.directory):
+                self._give(name)
+            if os.geteuid() == 0:
+                os.fchown(self.directory, self._uid, self._gid)
+            os.fsync(self.directory)
+            os.rename(
+                self._partial,
+                self._name,
+                src_dir_fd=self._owner_fd,
+                dst_dir_fd=self._owner_fd,
+            )
+            os.fsync(self._owner_fd)
+            # The directory around it is the owner's, who may have put another there.
+            found = os.stat(self._name, dir_fd=self._owner_fd, follow_symlinks=False)
+        if not os.path.samestat(found, os.fstat(self.directory)):
+            raise NoPlace(
+                f"{self.path} was replaced while it was written.",
+                code="rescue_replaced",
+            )
+
+    def _prepare(self) -> None:
+        root = os.open(self._root, _DIRECTORY)
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self._owner, 0o700, dir_fd=root)
+                self._owner_was_made = True
+            self._owner_fd = os.open(self._owner, _DIRECTORY, dir_fd=root)
+            if self._owner_was_made and os.geteuid() == 0:
+                os.fchown(self._owner_fd, self._uid, self._gid)
+        finally:
+            os.close(root)
+        for name in os.listdir(self._owner_fd):
+            if self._leftover.fullmatch(name):
+                self._remove(name)
+        os.mkdir(self._partial, 0o700, dir_fd=self._owner_fd)
+        self.directory = os.open(self._partial, _DIRECTORY, dir_fd=self._owner_fd)
+
+    def _give(self, name: str) -> None:
+        fd = os.open(
+            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.directory
+        )
+        try:
+            if os.geteuid() == 0:
+                os.fchown(fd, self._uid, self._gid)
+        finally:
+            os.close(fd)
+
+    def _remove(self, name: str) -> None:
+        """Remove a directory of plain files."""
+        fd = os.open(name, _DIRECTORY, dir_fd=self._owner_fd)
+        try:
+            for inner in os.listdir(fd):
+                os.unlink(inner, dir_fd=fd)
+        finally:
+            os.close(fd)
+        os.rmdir(name, dir_fd=self._owner_fd)
+
+    def _abandon(self) -> None:
+        with contextlib.suppress(OSError):
+            if self.directory >= 0:
+                self._remove(self._partial)
+        if self._owner_was_made:
+            # Only while it is empty.
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.join(self._root, self._owner))

@@ -1,0 +1,165 @@
+"""Opening what is in a tree, and nothing that is outside of it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+class NotThere(Exception):
+    """Nothing has this name (any more)."""
+
+
+class BehindLink(Exception):
+    """A directory on the way is a symbolic link: `link` is its path from the root."""
+
+    def __init__(self, link: str) -> None:
+        super().__init__(link)
+        self.link = link
+
+
+class CannotRead(Exception):
+    """It is there and cannot be read; the argument is a sentence that says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """One entry of the tree. `fd` is open for reading where it is a file, else -1."""
+
+    status: os.stat_result
+    fd: int = -1
+    link_target: str = ""
+
+    @property
+    def is_link(self) -> bool:
+        return stat.S_ISLNK(self.status.st_mode)
+
+    @property
+    def is_file(self) -> bool:
+        return self.fd >= 0
+
+
+@dataclass
+class Tree:
+    """A directory below which entries are opened, one component after the other.
+
+    No component is ever followed if it is a link, and none is on another filesystem.
+    Descriptors of the directories on the way are kept: entries that come in the order
+    of their paths share them. Where root may not read, as on a file server that maps
+    root to nobody, `uid` and `gid` are tried.
+    """
+
+    root_fd: int
+    uid: int
+    gid: int
+    device: int = 0
+    _way: list[tuple[str, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.device = os.fstat(self.root_fd).st_dev
+
+    @contextlib.contextmanager
+    def opened(self, path: str) -> Iterator[Found]:
+        """Open the entry at a path from the root, for the length of a with block.
+
+        Raises: NotThere, BehindLink, CannotRead.
+        """
+        parts = path.split("/")
+        if "\0" in path or {"", ".", ".."} & set(parts):
+            raise CannotRead("It lies outside the workspace.")
+        with _translated():
+            found = self._find(self._directory(parts[:-1]), parts[-1])
+        try:
+            yield found
+        finally:
+            if found.fd >= 0:
+                os.close(found.fd)
+
+    def close(self) -> None:
+        """Close the directories that are kept open."""
+        while self._way:
+            os.close(self._way.pop()[1])
+
+    def _directory(self, parts: list[str]) -> int:
+        """Return a descriptor of the directory; it stays open for a while."""
+        known = 0
+        while known < min(len(parts), len(self._way)):
+            if self._way[known][0] != parts[known]:
+                break
+            known += 1
+        while len(self._way) > known:
+            os.close(self._way.pop()[1])
+        for part in parts[known:]:
+            parent = self._way[-1][1] if self._way else self.root_fd
+            self._way.append((part, self._enter(parent, part)))
+        return self._way[-1][1] if self._way else self.root_fd
+
+    def _enter(self, parent: int, name: str) -> int:
+        try:
+            fd = self._open(name, _DIRECTORY, parent)
+        except OSError as error:
+            if error.errno in (errno.ENOTDIR, errno.ELOOP):
+                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                if stat.S_ISLNK(status.st_mode):
+                    link = "/".join([part for part, _ in self._way] + [name])
+                    raise BehindLink(link) from error
+                raise NotThere from error
+            raise
+        if os.fstat(fd).st_dev != self.device:
+            os.close(fd)
+            raise CannotRead("It lies on another file system, mounted there.")
+        return fd
+
+    def _find(self, directory: int, name: str) -> Found:
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            return Found(status=status, link_target=os.readlink(name, dir_fd=directory))
+        if not stat.S_ISREG(status.st_mode):
+            return Found(status=status)
+        fd = self._open(name, _FILE, directory)
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_dev != self.device:
+            os.close(fd)
+            raise CannotRead("It was replaced while it was opened.")
+        return Found(status=status, fd=fd)
+
+    def _open(self, name: str, flags: int, directory: int) -> int:
+        try:
+            return os.open(name, flags, dir_fd=directory)
+        except PermissionError:
+            if os.geteuid() != 0:
+                raise
+        with _acting_as(uid=self.uid, gid=self.gid):
+            return os.open(name, flags, dir_fd=directory)
+
+
+@contextlib.contextmanager
+def _acting_as(*, uid: int, gid: int) -> Iterator[None]:
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            raise NotThere from error
+        if error.errno == errno.ELOOP:
+            raise CannotRead(
+                "It was replaced by a link while it was opened."
+            ) from error
+        raise CannotRead(f"{os.strerror(error.errno or 0)}.") from error

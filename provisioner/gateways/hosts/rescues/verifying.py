@@ -1,0 +1,120 @@
+"""Reading an archive back: every checksum, and every file against the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tarfile
+from collections.abc import Iterator
+from typing import IO, Any
+
+from provisioner.gateways.hosts.rescues.writing import (
+    BLOCK_BYTES,
+    FORMAT,
+    MANIFEST,
+    STORED,
+    SUMS,
+    TAR,
+)
+
+Json = dict[str, Any]
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Damaged(Exception):
+    """The archive is not what was written; the argument says where."""
+
+
+def verify(directory: int) -> dict[str, str]:
+    """Read the whole archive; return the checksums of its files.
+
+    Raises: Damaged.
+    """
+    try:
+        sums = _check_sums(directory)
+        with _file(directory, TAR) as work, _file(directory, MANIFEST) as manifest:
+            _compare(_rows(manifest), _members(work))
+    except (OSError, tarfile.TarError, ValueError, KeyError) as error:
+        raise Damaged(f"It cannot be read: {error}.") from error
+    return sums
+
+
+def read_rows(directory: int) -> Iterator[Json]:
+    """Yield the rows of the manifest."""
+    with _file(directory, MANIFEST) as manifest:
+        yield from _rows(manifest)
+
+
+def _file(directory: int, name: str) -> IO[bytes]:
+    fd = os.open(name, _READ, dir_fd=directory)
+    # What was written a moment ago is to come from the disk.
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    return os.fdopen(fd, "rb", buffering=BLOCK_BYTES)
+
+
+def _check_sums(directory: int) -> dict[str, str]:
+    with _file(directory, SUMS) as lines:
+        told = [
+            line.rstrip("\n").partition("  ")
+            for line in lines.read().decode().splitlines()
+        ]
+    sums = {name: digest for digest, _, name in told}
+    if not {TAR, MANIFEST} <= sums.keys() or any("/" in name for name in sums):
+        raise Damaged(f"{SUMS} does not name what must be there.")
+    for name, expected in sums.items():
+        with _file(directory, name) as file:
+            if _sha256(file) != expected:
+                raise Damaged(f"{name} has another checksum than it was written with.")
+    return sums
+
+
+def _rows(manifest: IO[bytes]) -> Iterator[Json]:
+    """Yield the entries, which have a line each, between the first and the last."""
+    head = manifest.readline()
+    if json.loads(head + b"]}")["format"] != FORMAT:
+        raise Damaged(f"{MANIFEST} has a format that is not known here.")
+    for line in manifest:
+        if line == b"]}\n":
+            return
+        row: Json = json.loads(line.rstrip(b",\n"))
+        yield row
+    raise Damaged(f"{MANIFEST} is cut off.")
+
+
+def _members(work: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, str]]:
+    """Yield the members with the SHA-256 of their contents, "" for links."""
+    with tarfile.open(
+        fileobj=work, mode="r:", encoding="utf-8", errors="surrogateescape"
+    ) as tar:
+        while (member := tar.next()) is not None:
+            tar.members = []  # type: ignore[attr-defined]  # it would keep all
+            content = tar.extractfile(member) if member.isreg() else None
+            yield member, _sha256(content) if content is not None else ""
+
+
+def _compare(
+    rows: Iterator[Json], members: Iterator[tuple[tarfile.TarInfo, str]]
+) -> None:
+    for row in rows:
+        if row["state"] not in (STORED, "torn"):
+            continue
+        member, digest = next(members, (None, ""))
+        if member is None:
+            raise Damaged(f"{TAR} ends before {row['path']!r}.")
+        same_name = member.name == row["path"]
+        same_link = (member.linkname or "") == row.get("link_target", "")
+        is_torn = row["state"] == "torn"
+        if not (same_name and same_link) or not (
+            is_torn or digest == row.get("sha256", "")
+        ):
+            raise Damaged(f"{TAR} has something else than {row['path']!r}.")
+    if next(members, None) is not None:
+        raise Damaged(f"{TAR} has more than {MANIFEST} says.")
+
+
+def _sha256(file: Any) -> str:
+    digest = hashlib.sha256()
+    while block := file.read(BLOCK_BYTES):
+        digest.update(block)
+    return digest.hexdigest()

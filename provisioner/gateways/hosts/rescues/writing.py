@@ -1,0 +1,331 @@
+"""Writing an archive: a tar file, a manifest, checksums, and how to use them.
+
+The tar file is not compressed: much of what people leave is compressed or binary
+already, storage compresses by itself, reading it needs no more than `tar`, and what is
+left of a damaged one can be read from the next header on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import stat
+import tarfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from provisioner.gateways.hosts.rescues.reading import (
+    BehindLink,
+    CannotRead,
+    Found,
+    NotThere,
+    Tree,
+)
+
+Json = dict[str, Any]
+
+TAR, MANIFEST, SUMS, README = "work.tar", "manifest.json", "SHA256SUMS", "README.txt"
+FORMAT = 1
+STORED = "stored"
+"""`state` of an entry whose content is in the tar file; all others say why it is not:
+missing, unreadable, special, directory, behind_link; torn is stored, but changed while
+it was read, twice."""
+
+BLOCK_BYTES = 1 << 20
+TELL_EVERY_SECONDS = 0.2
+_NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class _Summed(io.RawIOBase):
+    """A new file in a directory, with the SHA-256 of what is written."""
+
+    def __init__(self, directory: int, name: str) -> None:
+        self.name_in_directory = name
+        self.sha256 = hashlib.sha256()
+        fd = os.open(name, os.O_RDWR | _NEW, 0o600, dir_fd=directory)
+        self._file = os.fdopen(fd, "wb", buffering=BLOCK_BYTES)
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def write(self, data: Any) -> int:
+        self.sha256.update(data)
+        return self._file.write(data)
+
+    def mark(self) -> tuple[int, Any]:
+        """Return where it is now, for `go_back`."""
+        return self.tell(), self.sha256.copy()
+
+    def go_back(self, mark: tuple[int, Any]) -> None:
+        """Forget what was written since the mark."""
+        offset, sha256 = mark
+        self._file.seek(offset)
+        self._file.truncate()
+        self.sha256 = sha256
+
+    def finish(self) -> str:
+        """Have it on disk; return its checksum."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return self.sha256.hexdigest()
+
+    def abandon(self) -> None:
+        """Close it, whatever is in it."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+class _Exactly:
+    """Reads as many bytes as a header promised; what a shorter file lacks is zeros."""
+
+    def __init__(self, fd: int, tell: Callable[[int], None]) -> None:
+        self._fd = fd
+        self._tell = tell
+        self.sha256 = hashlib.sha256()
+        self.bytes_read = 0
+
+    def read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            try:
+                some = os.read(self._fd, min(size - len(data), BLOCK_BYTES))
+            except OSError as error:
+                raise CannotRead(f"{os.strerror(error.errno or 0)}.") from error
+            if not some:
+                break
+            data += some
+        self.sha256.update(data)
+        self.bytes_read += len(data)
+        self._tell(len(data))
+        return data.ljust(size, b"\0")
+
+
+class Archive:
+    """Writes one archive into an open, empty directory."""
+
+    def __init__(
+        self,
+        directory: int,
+        tree: Tree,
+        *,
+        metadata: Json,
+        tell: Callable[[Json], None],
+    ) -> None:
+        self._tree = tree
+        self._directory = directory
+        self._metadata = metadata
+        self._tell = tell
+        self._told_at = 0.0
+        self._files = self._bytes = 0
+        self.counts: dict[str, Counter[str]] = {}
+        self.problems: list[list[str]] = []
+        self.sums: dict[str, str] = {}
+        self._open: list[_Summed] = []
+
+    def write(self, entries: Iterable[Json], *, attachments: dict[str, str]) -> None:
+        """Write everything; afterwards it is on disk."""
+        try:
+            self._write_work(entries)
+            for name, path in attachments.items():
+                self._attach(name, path)
+            self._write_text(README, readme(self._metadata))
+            lines = [f"{digest}  {name}\n" for name, digest in self.sums.items()]
+            self._write_text(SUMS, "".join(lines))
+            del self.sums[SUMS]
+            os.fsync(self._directory)
+        finally:
+            for file in self._open:
+                file.abandon()
+
+    def _new(self, name: str) -> _Summed:
+        file = _Summed(self._directory, name)
+        self._open.append(file)
+        return file
+
+    def _finish(self, file: _Summed) -> None:
+        self.sums[file.name_in_directory] = file.finish()
+
+    def _write_text(self, name: str, text: str) -> None:
+        file = self._new(name)
+        file.write(text.encode("utf-8", "surrogateescape"))
+        self._finish(file)
+
+    def _attach(self, name: str, path: str) -> None:
+        file = self._new(name)
+        with open(path, "rb") as source:
+            while block := source.read(BLOCK_BYTES):
+                file.write(block)
+        self._finish(file)
+
+    def _write_work(self, entries: Iterable[Json]) -> None:
+        work, manifest = self._new(TAR), self._new(MANIFEST)
+        head = {"format": FORMAT, "metadata": self._metadata}
+        manifest.write(f'{json.dumps(head)[:-1]}, "entries": ['.encode())
+        separator = b"\n"
+        with tarfile.TarFile(
+            fileobj=work,
+            mode="w",
+            format=tarfile.PAX_FORMAT,
+            encoding="utf-8",
+            errors="surrogateescape",
+            copybufsize=BLOCK_BYTES,
+        ) as tar:
+            for row in self._rows(entries, tar=tar, work=work):
+                manifest.write(separator + json.dumps(row).encode())
+                separator = b",\n"
+                self._count(row)
+        manifest.write(b"\n]}\n")
+        self._finish(work)
+        self._finish(manifest)
+        self._show(is_last=True)
+
+    def _rows(
+        self, entries: Iterable[Json], *, tar: tarfile.TarFile, work: _Summed
+    ) -> Iterator[Json]:
+        """Store the entries, and the links that stand in the way of one."""
+        links: set[str] = set()
+        for entry in entries:
+            row = self._store(entry, tar=tar, work=work)
+            if "link_target" in row:
+                links.add(row["path"])
+            yield row
+            link = row.get("behind", "")
+            if link and link not in links:
+                links.add(link)
+                yield self._store(
+                    {"path": link, "kind": "untracked"}, tar=tar, work=work
+                )
+
+    # -- one entry
+
+    def _store(self, entry: Json, *, tar: tarfile.TarFile, work: _Summed) -> Json:
+        """Put one entry into the tar file; return its row of the manifest."""
+        mark, offset = work.mark(), tar.offset
+
+        def go_back() -> None:
+            work.go_back(mark)
+            tar.offset = offset
+
+        for is_last in (False, True):
+            try:
+                with self._tree.opened(entry["path"]) as found:
+                    row = entry | _seen(found)
+                    if not (found.is_file or found.is_link):
+                        return row | _not_stored(found.status)
+                    row |= self._add(entry["path"], found, tar=tar)
+            except NotThere:
+                return entry | {"state": "missing"}
+            except BehindLink as way:
+                return entry | {
+                    "state": "behind_link",
+                    "behind": way.link,
+                    "reason": f"{way.link} on its way is a symbolic link.",
+                }
+            except CannotRead as failure:
+                go_back()
+                return entry | {"state": "unreadable", "reason": str(failure)}
+            if row["state"] == STORED or is_last:
+                return row
+            go_back()
+        raise AssertionError  # the loop returns
+
+    def _add(self, path: str, found: Found, *, tar: tarfile.TarFile) -> Json:
+        info = tarfile.TarInfo(path)
+        info.mode = stat.S_IMODE(found.status.st_mode)
+        info.uid, info.gid = found.status.st_uid, found.status.st_gid
+        info.mtime = found.status.st_mtime
+        tar.members = []  # type: ignore[attr-defined]  # it would keep every one
+        if found.is_link:
+            info.type, info.linkname = tarfile.SYMTYPE, found.link_target
+            tar.addfile(info)
+            return {"state": STORED}
+        info.size = found.status.st_size
+        source = _Exactly(found.fd, self._took)
+        tar.addfile(info, source)  # type: ignore[arg-type]  # it asks for read
+        has_changed = source.bytes_read != info.size or _moment(
+            os.fstat(found.fd)
+        ) != _moment(found.status)
+        return {
+            "state": "torn" if has_changed else STORED,
+            "sha256": source.sha256.hexdigest(),
+        }
+
+    # -- how far it is
+
+    def _took(self, count: int) -> None:
+        self._bytes += count
+        self._show()
+
+    def _show(self, *, is_last: bool = False) -> None:
+        now = time.monotonic()
+        if is_last or now - self._told_at > TELL_EVERY_SECONDS:
+            self._told_at = now
+            self._tell({"files": self._files, "bytes": self._bytes})
+
+    def _count(self, row: Json) -> None:
+        self._files += 1
+        self._show()
+        is_stored = row["state"] in (STORED, "torn")
+        counts = self.counts.setdefault(row["kind"], Counter())
+        counts["count"] += 1
+        counts["stored"] += is_stored
+        counts["bytes"] += row.get("size", 0) if is_stored else 0
+        if row["state"] in ("unreadable", "torn", "special"):
+            reason = row.get("reason") or "It changed while it was read, twice."
+            self.problems.append([row["path"], row["state"], reason])
+
+
+def _moment(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _seen(found: Found) -> Json:
+    seen: Json = {
+        "mode": f"{stat.S_IMODE(found.status.st_mode):04o}",
+        "mtime_ns": found.status.st_mtime_ns,
+        "uid": found.status.st_uid,
+    }
+    if found.is_link:
+        return seen | {"size": 0, "link_target": found.link_target}
+    return seen | {"size": found.status.st_size}
+
+
+def _not_stored(status: os.stat_result) -> Json:
+    if stat.S_ISDIR(status.st_mode):
+        return {"state": "directory", "reason": "A directory has its name."}
+    return {"state": "special", "reason": "It is no file: a device, socket or pipe."}
+
+
+def readme(metadata: Json) -> str:
+    """Return how to bring the work back."""
+    root = metadata.get("root") or "the workspace"
+    shelves = [
+        f"    p4 unshelve -s {shelf['change']}        # was change {shelf['was']}\n"
+        for shelf in metadata.get("shelves", [])
+    ]
+    return (
+        f"What was not submitted in the workspace {metadata.get('workspace', '')}\n"
+        f"when it was retired at {metadata.get('at', '')}.\n"
+        "\n"
+        f"{TAR} has the files, {MANIFEST} says what each of them was.\n"
+        "In a new workspace of the same template:\n"
+        "\n"
+        + ("    # what was opened, from its shelved changes\n" if shelves else "")
+        + "".join(shelves)
+        + "    sha256sum -c SHA256SUMS\n"
+        f"    tar -xpf {TAR} -C /path/to/the/new/workspace\n"
+        "    cd /path/to/the/new/workspace && p4 reconcile -n ...\n"
+        "\n"
+        "Without -n, reconcile opens what differs. Files that had been deleted are\n"
+        f"missing in {MANIFEST}; delete them again.\n"
+        f"The workspace was at {root}.\n"
+    )
