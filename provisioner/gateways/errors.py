@@ -76,3 +76,11 @@ class InUse(PermanentGatewayError):
 
 class Refused(PermanentGatewayError):
     """The far side understood and said no: a rule, a limit, a missing right."""
+
+
+class LimitReached(Refused):
+    """The far side has as many of them as it can have."""
+
+
+class OutOfSpace(Refused):
+    """The far side has no room for it."""

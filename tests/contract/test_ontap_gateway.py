@@ -409,6 +409,32 @@ def test_a_snapshot_with_a_clone_stays_until_the_clone_goes(ontap: OntapScene) -
     ontap.gateway.delete_snapshot(parent, snapshot_uuid=snapshot)
 
 
+# --- what volumes take
+
+
+def test_what_a_clone_has_of_its_own_is_known(ontap: OntapScene) -> None:
+    clone = ontap.make_clone()
+    assert clone.clone_parent is not None
+
+    usage = {each.uuid: each for each in ontap.gateway.list_volume_usage()}
+
+    found = usage[clone.uuid]
+    assert (found.name, found.comment) == (clone.name, clone.comment)
+    assert found.parent_uuid == clone.clone_parent.volume_uuid
+    assert found.parent_snapshot_uuid == clone.clone_parent.snapshot_uuid
+    assert found.size_bytes == clone.size_bytes
+    assert found.own_bytes is not None
+    assert 0 <= found.own_bytes < SIZE_BYTES
+    parent = usage[clone.clone_parent.volume_uuid]
+    assert (parent.parent_uuid, parent.parent_snapshot_uuid) == ("", "")
+    assert parent.snapshots == 1
+
+
+def test_an_svm_may_have_a_limit_of_volumes(ontap: OntapScene) -> None:
+    limit = ontap.gateway.max_volumes()
+    assert limit is None or limit >= len(ontap.gateway.list_volume_usage())
+
+
 # --- export policies
 
 

@@ -14,6 +14,8 @@ from provisioner.gateways.errors import (
     Busy,
     GatewayError,
     InUse,
+    LimitReached,
+    OutOfSpace,
     Refused,
     Unreachable,
 )
@@ -405,7 +407,7 @@ def test_a_full_aggregate_is_named_as_the_reason(
     lab_ontap: OntapScene, lab_control: LabControl
 ) -> None:
     lab_control.set_settings(aggregate_is_full=True)
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(OutOfSpace) as raised:
         lab_ontap.make_volume()
     assert "free space" in raised.value.sentence
 
@@ -416,7 +418,7 @@ def test_a_limit_is_named_as_the_reason(
 ) -> None:
     lab_ontap.make_clone("a")
     lab_control.set_settings(**{limit: 1})
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(LimitReached) as raised:
         lab_ontap.make_clone("b")
     assert "limit" in raised.value.sentence
 
@@ -425,7 +427,7 @@ def test_a_snapshot_too_many(lab_ontap: OntapScene, lab_control: LabControl) -> 
     volume = lab_ontap.make_volume()
     lab_control.set_settings(max_snapshots_per_volume=1)
     lab_ontap.make_snapshot(volume, "cl_1")
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(LimitReached) as raised:
         lab_ontap.make_snapshot(volume, "cl_2")
     assert raised.value.remote_code == "525062"
 

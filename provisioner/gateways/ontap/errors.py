@@ -20,7 +20,9 @@ from provisioner.gateways.errors import (
     Busy,
     GatewayError,
     InUse,
+    LimitReached,
     NotFound,
+    OutOfSpace,
     Refused,
 )
 
@@ -59,8 +61,8 @@ _READ_ONLY_VOLUME = Meaning(
 _NOT_ONLINE = Meaning(Refused, "The volume is not online.")
 _SYSTEM_VOLUME = Meaning(Refused, "ONTAP itself needs this volume.")
 _MIRRORED = Meaning(InUse, "SnapMirror relationships depend on the volume.")
-_NO_SPACE = Meaning(Refused, "The aggregate has too little free space.")
-_LIMIT = Meaning(Refused, "An ONTAP limit is reached.")
+_NO_SPACE = Meaning(OutOfSpace, "The aggregate has too little free space.")
+_LIMIT = Meaning(LimitReached, "An ONTAP limit is reached.")
 _CLONE_ENGINE = Meaning(Busy, "ONTAP could not make the clone now.")
 _UNAVAILABLE = Meaning(Busy, "ONTAP cannot answer now.")
 
@@ -102,7 +104,9 @@ CODES: dict[str, Meaning] = {
     "13565983": Meaning(Refused, "ONTAP cannot make uid or gid 0 own a clone."),
     # snapshots
     "525059": Meaning(AlreadyExists, "A snapshot of that name exists already."),
-    "525062": Meaning(Refused, "The volume has as many snapshots as ONTAP allows."),
+    "525062": Meaning(
+        LimitReached, "The volume has as many snapshots as ONTAP allows."
+    ),
     "524479": Meaning(
         Refused, "The volume is not online or has no space for a snapshot."
     ),

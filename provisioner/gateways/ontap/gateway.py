@@ -24,6 +24,7 @@ from provisioner.gateways.ontap.types import (
     Volume,
     VolumeSnapshot,
     VolumeSpec,
+    VolumeUsage,
 )
 
 OntapJobStarted = Callable[[str], None]
@@ -77,6 +78,21 @@ class OntapGateway(Protocol):
 
     def list_volumes(self, *, comment_prefix: str = "") -> list[Volume]:
         """Return the SVM's volumes whose comment begins with the prefix."""
+
+    def list_volume_usage(self) -> list[VolumeUsage]:
+        """Return what each volume of the SVM takes, deleted ones in recovery left out.
+
+        Few requests, however many volumes there are: ONTAP answers page by page.
+
+        Source: GET /api/storage/volumes?fields=clone,space.physical_used.
+        """
+
+    def max_volumes(self) -> int | None:
+        """Return how many volumes the SVM may have, None where it has no limit.
+
+        Raises: NotFound (SVM).
+        Source: GET /api/svm/svms max_volumes.
+        """
 
     def create_volume(
         self, spec: VolumeSpec, *, ontap_job_started: OntapJobStarted = forget

@@ -20,6 +20,7 @@ from provisioner.gateways.ontap.types import (
     ExportRule,
     Volume,
     VolumeSnapshot,
+    VolumeUsage,
 )
 
 Record = Mapping[str, Any]
@@ -31,6 +32,8 @@ VOLUME_FIELDS = (
     "nas.path,nas.uid,nas.gid,nas.export_policy.name,guarantee.type,"
     "space.used,space.physical_used,space.snapshot.reserve_percent"
 )
+# All of clone: a release that has no clone.inherited_physical_used refuses its name.
+USAGE_FIELDS = "uuid,name,comment,size,snapshot_count,clone,space.physical_used"
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 AGGREGATE_FIELDS = "uuid,name,space.block_storage"
 LIF_FIELDS = "name,ip.address,state,enabled"
@@ -76,6 +79,41 @@ def volume(record: Record) -> Volume:
         aggregate=aggregates[0].get("name", ""),
         created_at=_time(record.get("create_time")),
     )
+
+
+def volume_usage(record: Record) -> VolumeUsage:
+    parent = _clone_parent(record)
+    return VolumeUsage(
+        uuid=record["uuid"],
+        name=record["name"],
+        comment=record.get("comment", ""),
+        size_bytes=record.get("size", 0),
+        snapshots=record.get("snapshot_count", 0),
+        parent_uuid=parent.volume_uuid if parent else "",
+        parent_snapshot_uuid=parent.snapshot_uuid if parent else "",
+        own_bytes=_own_bytes(record, is_clone=parent is not None),
+    )
+
+
+def _own_bytes(record: Record, *, is_clone: bool) -> int | None:
+    """Return what a volume does not share with its parent.
+
+    `physical_used` of a clone counts what it shares. Older releases do not send the
+    shared part; what a split would copy is the same blocks.
+    """
+    used = _at(record, "space.physical_used", None)
+    if used is None or not is_clone:
+        return used if used is None else int(used)
+    shared = _at(record, "clone.inherited_physical_used", None)
+    if shared is None:
+        shared = _at(record, "clone.split_estimate", None)
+    return None if shared is None else max(0, used - shared)
+
+
+def max_volumes(record: Record) -> int | None:
+    """Return the SVM's limit; ONTAP gives it as text, "unlimited" for none."""
+    limit = str(record.get("max_volumes", ""))
+    return int(limit) if limit.isdigit() else None
 
 
 def snapshot(record: Record) -> VolumeSnapshot:

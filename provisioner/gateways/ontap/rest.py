@@ -25,6 +25,7 @@ from provisioner.gateways.ontap.types import (
     Volume,
     VolumeSnapshot,
     VolumeSpec,
+    VolumeUsage,
 )
 
 JOB_LIMIT_SECONDS = 300.0
@@ -149,6 +150,26 @@ class RestOntapGateway(OntapGateway):
         volumes = [records.volume(record) for record in found]
         # ONTAP compares without regard to case.
         return [each for each in volumes if each.comment.startswith(comment_prefix)]
+
+    def list_volume_usage(self) -> list[VolumeUsage]:
+        operation = "volume usage list"
+        found = self._ontap.get_records(
+            _VOLUMES,
+            operation=operation,
+            query={**self._in_svm(operation), "fields": records.USAGE_FIELDS},
+        )
+        return [records.volume_usage(record) for record in found]
+
+    def max_volumes(self) -> int | None:
+        operation = "svm limit get"
+        svm = self._find(
+            "/svm/svms", operation=operation, name=self._svm, fields="max_volumes"
+        )
+        if svm is None:
+            raise problem(
+                NotFound, f"There is no SVM {self._svm}.", operation=operation
+            )
+        return records.max_volumes(svm)
 
     def create_volume(
         self, spec: VolumeSpec, *, ontap_job_started: OntapJobStarted = forget

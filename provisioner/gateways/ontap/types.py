@@ -80,6 +80,25 @@ class Volume:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VolumeUsage:
+    """What a volume takes of what there is.
+
+    `own_bytes` is what destroying it would free: its physical blocks less those of its
+    parent's snapshot; None where ONTAP did not say. `parent_uuid` and
+    `parent_snapshot_uuid` are "" for a volume that is not a FlexClone.
+    """
+
+    uuid: str
+    name: str
+    comment: str
+    size_bytes: int
+    snapshots: int
+    parent_uuid: str
+    parent_snapshot_uuid: str
+    own_bytes: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class VolumeSpec:
     """A thin volume without schedules: guarantee none, reserve 0, policy none.
 

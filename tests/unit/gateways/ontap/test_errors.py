@@ -10,7 +10,9 @@ from provisioner.gateways.errors import (
     Busy,
     GatewayError,
     InUse,
+    LimitReached,
     NotFound,
+    OutOfSpace,
     Refused,
 )
 from provisioner.gateways.ontap.errors import CODES, GENERIC_CODES, STATUSES, refusal
@@ -45,7 +47,7 @@ from provisioner.gateways.ontap.errors import CODES, GENERIC_CODES, STATUSES, re
         ("13565983", Refused),
         ("918252", Refused),
         ("918247", Refused),
-        ("525062", Refused),
+        ("525062", LimitReached),
         ("1704040", Refused),
         ("262179", Refused),
         ("917536", Refused),
@@ -63,8 +65,8 @@ def test_a_code_says_what_to_do_next(code: str, error: type[GatewayError]) -> No
     ("message", "error"),
     [
         ("The volume is Temporarily Locked by another operation.", Busy),
-        ("There is not enough space in aggregate aggr1.", Refused),
-        ("Cannot exceed the maximum number of volumes.", Refused),
+        ("There is not enough space in aggregate aggr1.", OutOfSpace),
+        ("Cannot exceed the maximum number of volumes.", LimitReached),
         ("A FlexClone license is required.", Refused),
         ("It is the source endpoint of one or more SnapMirror relationships.", InUse),
         ("You must delete the SnapMirror relationships before deleting.", InUse),
