@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
 import gc
 import json
 import os
@@ -13,11 +12,11 @@ import sys
 import threading
 from typing import Any
 
-from provisioner.gateways.hosts.mounts import is_whole_filesystem, mounts_below
 from provisioner.gateways.hosts.processes import die_with_parent
 from provisioner.gateways.hosts.trees.own import OwnershipWalk
 from provisioner.gateways.hosts.trees.remove import RemovalWalk
-from provisioner.gateways.hosts.trees.walk import OPEN_DIRECTORY, Crew
+from provisioner.gateways.hosts.trees.root import Root, open_root
+from provisioner.gateways.hosts.trees.walk import Crew
 from provisioner.gateways.hosts.trees.worker import Order, Worker
 
 FEWEST_PROCESSES, MOST_PROCESSES = 2, 16
@@ -40,26 +39,18 @@ def main() -> None:
     gc.disable()  # Nothing here makes cycles, and forks share more memory without it.
     request = json.loads(sys.stdin.readline())
     try:
-        root_fd = open_root(request["root"])
+        root = open_root(request["root"])
         if request["act"] == "own":
-            is_changed = own_root(root_fd, uid=request["uid"], gid=request["gid"])
+            is_changed = own_root(root.fd, uid=request["uid"], gid=request["gid"])
     except OSError as error:
         say(root_failed=error.errno)
         return
-    walk = make_walk(root_fd, request)
+    walk = make_walk(root, request)
     if request["act"] == "own":
         walk.tally.entries = 1
         walk.tally.done, walk.tally.already = int(is_changed), int(not is_changed)
     walk.run(lambda tally: say(progress=dataclasses.asdict(tally)))
     say(ended=dataclasses.asdict(walk.tally))
-
-
-def open_root(path: str) -> int:
-    """Open the root, which the caller has checked, and check what was opened."""
-    fd = os.open(path, OPEN_DIRECTORY)
-    if os.path.samestat(os.fstat(fd), os.stat("/")):
-        raise OSError(errno.EPERM, "the root of the host")
-    return fd
 
 
 def own_root(root_fd: int, *, uid: int, gid: int) -> bool:
@@ -71,22 +62,24 @@ def own_root(root_fd: int, *, uid: int, gid: int) -> bool:
     return True
 
 
-def make_walk(root_fd: int, request: dict[str, Any]) -> OwnershipWalk | RemovalWalk:
+def make_walk(root: Root, request: dict[str, Any]) -> OwnershipWalk | RemovalWalk:
     """Fork the workers, while there are no threads yet, and make the walk."""
     _, most_open = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most_open, most_open))
     order = Order(
         uid=request.get("uid", 0),
         gid=request.get("gid", 0),
-        device=os.fstat(root_fd).st_dev,
-        is_whole=is_whole_filesystem(f"/proc/self/fd/{root_fd}"),
+        device=os.fstat(root.fd).st_dev,
+        is_whole=root.is_whole,
+        mount_id=root.mount_id,
     )
     crew = hire(order, processes=request["processes"], threads=request["threads"])
     walk = OwnershipWalk if request["act"] == "own" else RemovalWalk
     return walk(
-        root_fd,
+        root.fd,
         crew=crew,
-        mounts_inside=mounts_below(f"/proc/self/fd/{root_fd}"),
+        mounts_inside=root.mounts_inside,
+        mount_id=root.mount_id,
         report=lambda kind, path, error: say(**{kind: [path, error]}),
         most_open=most_open // 2,
     )

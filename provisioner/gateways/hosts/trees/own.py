@@ -37,7 +37,10 @@ class OwnershipWalk(Walk):
             return
         for position, linked_inode, count in outcome.linked:
             names = self._linked.setdefault(linked_inode, [])
-            names.append(locate(groups, position))
+            node, name = locate(groups, position)
+            if any(n == name and d.inode == node.inode for d, n in names):
+                continue  # Its directory was moved, and read once more.
+            names.append((node, name))
             if len(names) == count:
                 self.push(partial(self._send_linked, linked_inode), *names[0])
 

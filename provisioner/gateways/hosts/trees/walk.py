@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from provisioner.gateways.hosts.trees import wire
+from provisioner.gateways.hosts.trees.root import OPEN_DIRECTORY, mount_id_of
 from provisioner.gateways.hosts.trees.wire import Outcome
 
 FIRST_BATCH, FAST_BATCH, SLOW_BATCH, LARGE_SLOW_BATCH = 16, 256, 24, 96
@@ -30,18 +31,17 @@ SLOW_LISTERS = 16
 SAMPLES = 3
 TICK_SECONDS = 0.2
 
-OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 class Node:
     """A directory of the tree; `users` counts who still needs its descriptor."""
 
-    __slots__ = ("fd", "is_kept", "name", "parent", "users")
+    __slots__ = ("fd", "inode", "is_kept", "name", "parent", "users")
 
     def __init__(self, parent: Node | None, name: str) -> None:
         self.parent = parent
         self.name = name
         self.fd = -1
+        self.inode = 0
         self.users = 0
         self.is_kept = False
 
@@ -106,16 +106,19 @@ class Walk:
         *,
         crew: Crew,
         mounts_inside: Iterable[str],
+        mount_id: int | None,
         report: Report,
         most_open: int,
     ) -> None:
         self.root = Node(None, "")
         self.root.fd = os.dup(root_fd)
         self.root.users = 2  # one for its listing, one so that it stays open
-        self.device = os.fstat(root_fd).st_dev
+        found = os.fstat(root_fd)
+        self.root.inode, self.device = found.st_ino, found.st_dev
         self.tally = Tally()
         self._crew = crew
         self._mounts_inside = frozenset(mounts_inside)
+        self._mount_id = mount_id
         self._report = report
         self._most_open = most_open
         self._open = 1
@@ -312,16 +315,22 @@ class Walk:
         except OSError as error:
             self._not_entered(parent, name, packs, error.errno or 0)
             return
-        if os.fstat(fd).st_dev != self.device:
+        if not self._is_ours(fd):
             os.close(fd)
             self.skip(node.path())
             self.left_alone(parent)
             return
-        node.fd, node.users = fd, 1
+        node.fd, node.inode, node.users = fd, os.fstat(fd).st_ino, 1
         with self.change:
             self._open += 1
         self.entered(parent)
         self._list(node, packs, is_root=False)
+
+    def _is_ours(self, fd: int) -> bool:
+        # The path of a mount point may change while we walk; its mount does not.
+        return os.fstat(fd).st_dev == self.device and (
+            self._mount_id is None or mount_id_of(fd) == self._mount_id
+        )
 
     def _not_entered(self, parent: Node, name: str, packs: Packs, error: int) -> None:
         if error == errno.ENOENT:
@@ -491,7 +500,7 @@ class Walk:
         """Return a descriptor of a node, and whether the caller has to close it.
 
         A node that had to be closed is opened again, name by name from the nearest
-        ancestor that is open: so it is still one in the tree.
+        ancestor that is open; what is there now has to be the same directory.
         """
         with self.change:
             if node.fd >= 0:
@@ -508,6 +517,9 @@ class Walk:
             finally:
                 os.close(fd)
             fd = below
+        if not self._is_ours(fd) or os.fstat(fd).st_ino != node.inode:
+            os.close(fd)
+            raise FileNotFoundError(errno.ENOENT, "another directory took its name")
         return fd, True
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from provisioner.gateways.hosts.trees import wire
+from provisioner.gateways.hosts.trees.root import mount_id_of
 from provisioner.gateways.hosts.trees.wire import Batch, Outcome
 
 STACK_BYTES = 256 * 1024
@@ -25,13 +26,15 @@ class Order:
     """What all batches of a run have in common: the new owner, the one filesystem.
 
     `is_whole` says that the tree is all there is of its filesystem, so that no name
-    in it can be a link to a file outside.
+    in it can be a link to a file outside. `mount_id` is None where nothing is mounted
+    in it.
     """
 
     uid: int
     gid: int
     device: int
     is_whole: bool
+    mount_id: int | None
 
 
 Act = Callable[[int, list[bytes], Batch, Order, int, Outcome], None]
@@ -53,7 +56,8 @@ def change_owner(
     less work, and changing what is right does no harm. Source: fchownat(2) with
     AT_SYMLINK_NOFOLLOW.
     """
-    looked_at = NAMES_LOOKED_AT if order.is_whole and not batch.links else 1 << 32
+    is_alike = order.is_whole and order.mount_id is None and not batch.links
+    looked_at = NAMES_LOOKED_AT if is_alike else 1 << 32
     uid, gid, device, links = order.uid, order.gid, order.device, batch.links or 1
     look, chown = os.stat, os.chown
     for position, name in enumerate(names, first):
@@ -64,7 +68,7 @@ def change_owner(
             return
         try:
             found = look(name, dir_fd=directory, follow_symlinks=False)
-            if found.st_dev != device:
+            if found.st_dev != device or _is_mounted(directory, name, order):
                 outcome.skipped.append(position)
                 continue
             if found.st_uid == uid and found.st_gid == gid:
@@ -96,6 +100,17 @@ def _change_unseen(
             outcome.vanished += 1
         except OSError as error:
             outcome.failed.append((position, error.errno or 0))
+
+
+def _is_mounted(directory: int, name: bytes, order: Order) -> bool:
+    """Say whether something is mounted on a name, a bind mount of a file for one."""
+    if order.mount_id is None:
+        return False
+    fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        return mount_id_of(fd) != order.mount_id
+    finally:
+        os.close(fd)
 
 
 def _loses_privilege(mode: int) -> bool:
