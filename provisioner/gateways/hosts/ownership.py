@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provisioner.gateways.errors import Refused
-from provisioner.gateways.hosts.trees.run import EntryFailed, Told, run_walk
+from provisioner.gateways.hosts.trees import native
+from provisioner.gateways.hosts.trees.run import EntryFailed, Told, Walker, run_walk
 
 OPERATION = "change ownership"
 HIGHEST_ID = 2**32 - 2
@@ -49,6 +50,7 @@ class OwnershipReport:
     not then count as changed, and `privileges_cleared` is the least it can be.
     """
 
+    walker: Walker
     entries: int
     changed: int
     already_right: int
@@ -72,12 +74,14 @@ def change_ownership(
     processes: int | None = None,
     threads: int | None = None,
     should_stop: Callable[[], bool] | None = None,
+    walker: Walker | None = None,
 ) -> OwnershipReport:
     """Give everything below `root`, and `root` itself, to `uid` and `gid`.
 
     Safe to repeat and to kill at any point: what is right already is left alone.
     `processes` and `threads` (in each) are chosen by what the first calls cost;
-    `should_stop` is asked about ten times a second.
+    `should_stop` is asked about ten times a second; `walker` None is the compiled one
+    where there is one.
 
     Raises: ValueError for an id that is no ordinary user's or group's; Refused where
     the root is no directory of its own or may not be given away; Unreachable when the
@@ -88,6 +92,9 @@ def change_ownership(
     check_id(uid, what="uid")
     check_id(gid, what="gid")
     check_root(root, operation=OPERATION)
+
+    if walker is None:
+        walker = "compiled" if native.find_program() else "python"
 
     def relay(counts: Counter[str], seconds: float) -> None:
         if progress is not None:
@@ -106,9 +113,10 @@ def change_ownership(
         not_permitted=not_permitted(uid=uid, gid=gid),
         progress=relay,
         should_stop=should_stop,
+        walker=walker,
     )
     relay(told.counts, told.seconds)
-    return _report(told)
+    return _report(told, walker=walker)
 
 
 def check_id(number: int, *, what: str) -> None:
@@ -165,9 +173,10 @@ def _progress(counts: Counter[str], *, seconds: float) -> OwnershipProgress:
     )
 
 
-def _report(told: Told) -> OwnershipReport:
+def _report(told: Told, *, walker: Walker) -> OwnershipReport:
     counts = told.counts
     return OwnershipReport(
+        walker=walker,
         entries=counts["entries"],
         changed=counts["done"],
         already_right=counts["already"],

@@ -13,10 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal, NoReturn
 
 from provisioner.gateways.errors import Refused, TransientGatewayError, Unreachable
 from provisioner.gateways.hosts.processes import bare_command
+from provisioner.gateways.hosts.trees import native
+from provisioner.gateways.hosts.trees.root import open_root
+
+Walker = Literal["compiled", "python"]
+"""What walks: `own.c`, where it was built, or the modules here."""
 
 FAILURES_KEPT = 1000
 """Failures kept in memory; all of them, from the first on, go to a file then."""
@@ -75,6 +80,7 @@ def run_walk(
     not_permitted: str,
     progress: Callable[[Counter[str], float], None] | None,
     should_stop: Callable[[], bool] | None,
+    walker: Walker = "python",
 ) -> Told:
     """Run a walk to its end and return what it told.
 
@@ -89,7 +95,11 @@ def run_walk(
     )
     began = time.monotonic()
     moved_at, entries = began, -1
-    with _started(request) as process:
+    try:
+        process = _start_compiled(request) if walker == "compiled" else _start(request)
+    except _RootFailed as failed:
+        relay.root_failed(failed.errno)
+    with _ended_with_us(process):
         for line in _lines(process):
             now = time.monotonic()
             relay.told.seconds = now - began
@@ -113,19 +123,54 @@ def run_walk(
     return relay.told
 
 
-@contextmanager
-def _started(request: dict[str, Any]) -> Iterator[subprocess.Popen[bytes]]:
-    command = bare_command("provisioner.gateways.hosts.trees")
-    # Its stderr is ours: what it has to say there is a bug, for the log.
+class _RootFailed(Exception):
+    """The root cannot be opened; `errno` says why."""
+
+    def __init__(self, errno: int) -> None:
+        super().__init__(errno)
+        self.errno = errno
+
+
+def _start(request: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """Start our own modules; their stderr is ours: a bug, for the log."""
     process = subprocess.Popen(  # noqa: S603 - our own module
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/"
+        bare_command("provisioner.gateways.hosts.trees"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd="/",
     )
     assert process.stdin is not None
+    with process.stdin as requests:
+        requests.write(json.dumps(request).encode() + b"\n")
+    return process
+
+
+def _start_compiled(request: dict[str, Any]) -> subprocess.Popen[bytes]:
+    program = native.find_program()
+    assert program is not None, "it was not built"
+    try:
+        root = open_root(request["root"])
+    except OSError as error:
+        raise _RootFailed(error.errno or 0) from error
+    try:
+        return native.start(
+            program,
+            root_fd=root.fd,
+            uid=request["uid"],
+            gid=request["gid"],
+            threads=(request["threads"] or 0) * (request["processes"] or 1),
+            is_whole=root.is_whole,
+            has_mounts=bool(root.mounts_inside),
+        )
+    finally:
+        os.close(root.fd)
+
+
+@contextmanager
+def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
     assert process.stdout is not None
     try:
-        with process.stdin as requests:
-            requests.write(json.dumps(request).encode() + b"\n")
-        yield process
+        yield
     finally:
         process.kill()
         process.stdout.close()
@@ -152,7 +197,8 @@ def _lines(process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any] | None]:
                 return
             *complete, pending = (pending + data).split(b"\n")
             for text in complete:
-                yield json.loads(text)
+                # One walk escapes what is not UTF-8 in a name, the other does not.
+                yield json.loads(os.fsdecode(text))
 
 
 class _Relay:
@@ -177,7 +223,7 @@ class _Relay:
             self.told.counts = Counter(line["ended"])
             return True
         elif "root_failed" in line:
-            self._root_failed(line["root_failed"])
+            self.root_failed(line["root_failed"])
         else:
             raise TransientGatewayError(
                 f"The process that walked {self._root} ended early.",
@@ -207,7 +253,8 @@ class _Relay:
         assert self._file is not None
         self._file.write(json.dumps([failure.path, failure.errno]) + "\n")
 
-    def _root_failed(self, errno: int) -> None:
+    def root_failed(self, errno: int) -> NoReturn:
+        """Raise what it means that nothing could be done at all."""
         sentence = SENTENCES.get(errno) or os.strerror(errno)
         if errno == 1:
             sentence = self._not_permitted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,30 +24,42 @@ from provisioner.gateways.hosts.ownership import (
     OwnershipReport,
     change_ownership,
 )
+from provisioner.gateways.hosts.trees import native
+from provisioner.gateways.hosts.trees.run import Walker
 from tests.unit.gateways.hosts.trees import (
     GROUP,
     OWNER,
+    WALKERS,
     Chain,
     bind_mounted,
     needs_root,
     owners_below,
     plant,
     volume_of_its_own,
+    walker_or_skip,
 )
 
 PROJECT = Path(__file__).parents[4]
 NOBODY = 65534
 
 
-def own(root: Path) -> OwnershipReport:
-    return change_ownership(root, uid=OWNER, gid=GROUP)
+@pytest.fixture(params=WALKERS)
+def walker(request: pytest.FixtureRequest) -> Walker:
+    """Both walks pass every test; the compiled one needs a compiler here."""
+    return walker_or_skip(request.param)
+
+
+def own(root: Path, walker: Walker) -> OwnershipReport:
+    return change_ownership(root, uid=OWNER, gid=GROUP, walker=walker)
 
 
 @needs_root
-def test_gives_every_entry_and_the_root_to_uid_and_gid(tmp_path: Path) -> None:
+def test_gives_every_entry_and_the_root_to_uid_and_gid(
+    tmp_path: Path, walker: Walker
+) -> None:
     entries = plant(tmp_path / "clone")
 
-    report = own(tmp_path / "clone")
+    report = own(tmp_path / "clone", walker)
 
     assert (report.entries, report.changed, report.already_right) == (
         entries,
@@ -61,24 +74,28 @@ def test_gives_every_entry_and_the_root_to_uid_and_gid(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_leaves_alone_what_is_right(tmp_path: Path) -> None:
+def test_leaves_alone_what_is_right(tmp_path: Path, walker: Walker) -> None:
     root = tmp_path / "clone"
     entries = plant(root)
-    own(root)
+    own(root, walker)
     before = (root / "outer0/inner0/file0").stat().st_ctime_ns
     os.chown(root / "outer1/inner1/file1", OWNER, 0)
 
-    report = own(root)
+    report = own(root, walker)
 
     assert (report.changed, report.already_right) == (1, entries - 1)
     assert (root / "outer0/inner0/file0").stat().st_ctime_ns == before
 
 
-def test_what_is_already_the_callers_needs_no_rights(tmp_path: Path) -> None:
+def test_what_is_already_the_callers_needs_no_rights(
+    tmp_path: Path, walker: Walker
+) -> None:
     if os.geteuid() == 0:
         pytest.skip("root is refused as an owner")
     entries = plant(tmp_path / "clone")
-    report = change_ownership(tmp_path / "clone", uid=os.geteuid(), gid=os.getegid())
+    report = change_ownership(
+        tmp_path / "clone", uid=os.geteuid(), gid=os.getegid(), walker=walker
+    )
     assert (report.already_right, report.failed_count) == (entries, 0)
 
 
@@ -94,7 +111,9 @@ def test_refuses_the_id_that_means_no_change(tmp_path: Path, number: int) -> Non
         change_ownership(tmp_path, uid=number, gid=5)
 
 
-def test_refuses_a_root_that_is_no_directory_of_its_own(tmp_path: Path) -> None:
+def test_refuses_a_root_that_is_no_directory_of_its_own(
+    tmp_path: Path, walker: Walker
+) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path)
     for root, reason in (
@@ -106,18 +125,20 @@ def test_refuses_a_root_that_is_no_directory_of_its_own(tmp_path: Path) -> None:
         (tmp_path / "x" / "..", "cannot be looked at|without '..'"),
     ):
         with pytest.raises(Refused, match=reason):
-            own(root)
+            own(root, walker)
 
 
 @needs_root
-def test_changes_links_themselves_and_never_what_they_lead_to(tmp_path: Path) -> None:
+def test_changes_links_themselves_and_never_what_they_lead_to(
+    tmp_path: Path, walker: Walker
+) -> None:
     plant(tmp_path / "clone")
     plant(tmp_path / "outside")
     (tmp_path / "clone/to_directory").symlink_to(tmp_path / "outside")
     (tmp_path / "clone/to_file").symlink_to("../outside/outer0/inner0/file0")
     (tmp_path / "clone/outer0/dangling").symlink_to("/nowhere")
 
-    report = own(tmp_path / "clone")
+    report = own(tmp_path / "clone", walker)
 
     assert report.failed_count == 0
     assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
@@ -125,7 +146,9 @@ def test_changes_links_themselves_and_never_what_they_lead_to(tmp_path: Path) ->
 
 
 @needs_root
-def test_a_directory_swapped_for_a_link_meanwhile_leads_nowhere(tmp_path: Path) -> None:
+def test_a_directory_swapped_for_a_link_meanwhile_leads_nowhere(
+    tmp_path: Path, walker: Walker
+) -> None:
     plant(tmp_path / "outside", directories=4)
     plant(tmp_path / "clone", directories=12, files=20)
     is_over = threading.Event()
@@ -144,18 +167,18 @@ def test_a_directory_swapped_for_a_link_meanwhile_leads_nowhere(tmp_path: Path) 
     swapper.start()
     try:
         for _ in range(5):
-            own(tmp_path / "clone")
+            own(tmp_path / "clone", walker)
     finally:
         is_over.set()
         swapper.join()
 
     assert owners_below(tmp_path / "outside") == {(0, 0)}
-    own(tmp_path / "clone")
+    own(tmp_path / "clone", walker)
     assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
 
 
 @needs_root
-def test_mounts_inside_are_skipped_and_named(tmp_path: Path) -> None:
+def test_mounts_inside_are_skipped_and_named(tmp_path: Path, walker: Walker) -> None:
     entries = plant(tmp_path / "clone")
     plant(tmp_path / "outside")
     inside = tmp_path / "clone/outer1/mounted here"
@@ -166,32 +189,36 @@ def test_mounts_inside_are_skipped_and_named(tmp_path: Path) -> None:
         bind_mounted(tmp_path / "outside", inside),
         bind_mounted(tmp_path / "outside/outer0/inner0/file0", file_inside),
     ):
-        report = own(tmp_path / "clone")
+        report = own(tmp_path / "clone", walker)
     assert sorted(report.skipped) == ["outer1/mounted here", "outer2/file"]
     assert report.entries == entries
     assert owners_below(tmp_path / "outside") == {(0, 0)}
 
 
 @needs_root
-def test_files_with_all_their_names_inside_are_given_away(tmp_path: Path) -> None:
+def test_files_with_all_their_names_inside_are_given_away(
+    tmp_path: Path, walker: Walker
+) -> None:
     entries = plant(tmp_path / "clone")
     for number in range(3):
         os.link(
             tmp_path / "clone/outer0/inner0/file0",
             tmp_path / f"clone/outer{number}/other name",
         )
-    report = own(tmp_path / "clone")
+    report = own(tmp_path / "clone", walker)
     assert (report.changed, report.failed_count) == (entries + 3, 0)
     assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
 
 
 @needs_root
-def test_a_file_with_a_name_outside_is_left_and_named(tmp_path: Path) -> None:
+def test_a_file_with_a_name_outside_is_left_and_named(
+    tmp_path: Path, walker: Walker
+) -> None:
     entries = plant(tmp_path / "clone")
     (tmp_path / "outside").touch()
     os.link(tmp_path / "outside", tmp_path / "clone/outer0/inside")
 
-    report = own(tmp_path / "clone")
+    report = own(tmp_path / "clone", walker)
 
     assert (tmp_path / "outside").stat().st_uid == 0
     assert (report.changed, report.failed_count) == (entries, 1)
@@ -201,12 +228,12 @@ def test_a_file_with_a_name_outside_is_left_and_named(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_cleared_setuid_bits_are_counted(tmp_path: Path) -> None:
+def test_cleared_setuid_bits_are_counted(tmp_path: Path, walker: Walker) -> None:
     plant(tmp_path / "clone")
     (tmp_path / "clone/outer0/inner0/file0").chmod(0o4755)
     (tmp_path / "clone/outer0/inner0/file1").chmod(0o2755)
     (tmp_path / "clone/outer0").chmod(0o2755)
-    report = own(tmp_path / "clone")
+    report = own(tmp_path / "clone", walker)
     assert report.privileges_cleared == 2
     assert not (tmp_path / "clone/outer0/inner0/file0").stat().st_mode & 0o6000
 
@@ -224,7 +251,11 @@ NAMES = st.lists(
 @needs_root
 @settings(max_examples=12, deadline=None)
 @given(names=NAMES)
-def test_any_name_that_a_file_can_have_is_found(names: list[bytes]) -> None:
+@pytest.mark.parametrize("walker_name", WALKERS)
+def test_any_name_that_a_file_can_have_is_found(
+    walker_name: Walker, names: list[bytes]
+) -> None:
+    walker = walker_or_skip(walker_name)
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory, "clone")
         root.mkdir()
@@ -235,7 +266,7 @@ def test_any_name_that_a_file_can_have_is_found(names: list[bytes]) -> None:
                     os.path.join(os.fsencode(root), name, name), os.O_CREAT, mode=0o600
                 )
             )
-        report = own(root)
+        report = own(root, walker)
         assert (report.changed, report.failed_count) == (1 + 2 * len(names), 0)
         assert owners_below(root) == {(OWNER, GROUP)}
 
@@ -243,19 +274,20 @@ def test_any_name_that_a_file_can_have_is_found(names: list[bytes]) -> None:
 @needs_root
 @pytest.mark.parametrize("most_open", [None, 64])
 def test_a_chain_deeper_than_any_path_is_owned_to_its_end(
-    chain: Chain, most_open: int | None
+    chain: Chain, most_open: int | None, walker: Walker
 ) -> None:
-    report = _own_with_open_files(chain.root, most_open=most_open)
+    report = _own_with_open_files(chain.root, most_open=most_open, walker=walker)
 
     assert report == f"{chain.entries} {chain.entries} 0"
     assert os.stat("last", dir_fd=chain.end_fd).st_uid == OWNER
 
 
-def _own_with_open_files(root: Path, *, most_open: int | None) -> str:
+def _own_with_open_files(root: Path, *, most_open: int | None, walker: Walker) -> str:
     limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, ({most_open}, {most_open}))\n"
     return _run_python(
         "import resource\n" + (limit if most_open else "") + "print(report())",
         root=root,
+        walker=walker,
     ).stdout.strip()
 
 
@@ -263,10 +295,12 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from provisioner.gateways.hosts.ownership import change_ownership
+from provisioner.gateways.hosts.trees import native
+
+root, uid, gid, walker, native.PLACE = *sys.argv[1:5], Path(sys.argv[5])
 
 def report():
-    root, uid, gid = sys.argv[1:]
-    done = change_ownership(Path(root), uid=int(uid), gid=int(gid))
+    done = change_ownership(Path(root), uid=int(uid), gid=int(gid), walker=walker)
     return f"{done.entries} {done.changed} {done.failed_count}"
 """
 
@@ -275,20 +309,30 @@ def _run_python(
     code: str,
     *,
     root: Path,
+    walker: Walker,
     uid: int = OWNER,
     gid: int = GROUP,
     as_nobody: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if as_nobody else {}
     python = _everybodys_python() if as_nobody else sys.executable
+    place = _everybodys_place(root.parent) if as_nobody else native.PLACE
     return subprocess.run(
-        [python, "-c", SCRIPT + code, str(root), str(uid), str(gid)],
+        [python, "-c", SCRIPT + code, str(root), str(uid), str(gid), walker, place],
         cwd=PROJECT,
         capture_output=True,
         text=True,
         timeout=60,
         **who,  # type: ignore[call-overload]
     )
+
+
+def _everybodys_place(directory: Path) -> Path:
+    """Return a place for the compiled walk that other uids can reach."""
+    place = directory / "libexec"
+    if native.PLACE.exists() and not place.exists():
+        shutil.copytree(native.PLACE, place)
+    return place
 
 
 def _everybodys_python() -> str:
@@ -319,15 +363,22 @@ def open_directory() -> Iterator[Path]:
 
 
 @needs_root
-def test_without_root_it_says_that_and_why_it_could_not(open_directory: Path) -> None:
+def test_without_root_it_says_that_and_why_it_could_not(
+    open_directory: Path, walker: Walker
+) -> None:
     root = open_directory / "clone"
     entries = plant(root)
-    change_ownership(root, uid=NOBODY, gid=NOBODY)
+    change_ownership(root, uid=NOBODY, gid=NOBODY, walker=walker)
 
     same = _run_python(
-        "print(report())", root=root, uid=NOBODY, gid=NOBODY, as_nobody=True
+        "print(report())",
+        root=root,
+        walker=walker,
+        uid=NOBODY,
+        gid=NOBODY,
+        as_nobody=True,
     )
-    other = _run_python("print(report())", root=root, as_nobody=True)
+    other = _run_python("print(report())", root=root, walker=walker, as_nobody=True)
 
     assert same.stdout.strip() == f"{entries} 0 0"
     assert "Refused" in other.stderr
@@ -337,7 +388,9 @@ def test_without_root_it_says_that_and_why_it_could_not(open_directory: Path) ->
 
 
 @needs_root
-def test_every_failure_is_named_and_counted(open_directory: Path) -> None:
+def test_every_failure_is_named_and_counted(
+    open_directory: Path, walker: Walker
+) -> None:
     root = open_directory / "clone"
     root.mkdir()
     for number in range(1200):
@@ -346,12 +399,15 @@ def test_every_failure_is_named_and_counted(open_directory: Path) -> None:
     os.chown(root, NOBODY, NOBODY)
 
     told = _run_python(
-        "done = change_ownership(Path(sys.argv[1]), uid=65534, gid=65534)\n"
+        "done = change_ownership(\n"
+        "    Path(root), uid=65534, gid=65534, walker=walker\n"
+        ")\n"
         "assert done.failures_file is not None\n"
         "lines = done.failures_file.read_text().splitlines()\n"
         "print(done.failed_count, len(done.failures), len(set(lines)))\n"
         "done.failures_file.unlink()",
         root=root,
+        walker=walker,
         as_nobody=True,
     )
 
@@ -361,25 +417,26 @@ def test_every_failure_is_named_and_counted(open_directory: Path) -> None:
 
 @needs_root
 def test_killed_at_any_point_it_leaves_nobody_and_can_be_repeated(
-    tmp_path: Path,
+    tmp_path: Path, walker: Walker
 ) -> None:
     root = tmp_path / "clone"
     entries = plant(root, directories=20, files=40)
     first = root / "outer19/inner19/file0"
     for wait_for in (lambda: root, lambda: first):
-        killed = _start_and_kill(root, wait_for)
+        killed = _start_and_kill(root, wait_for, walker=walker)
         _wait(lambda pids=killed: not any(_is_alive(pid) for pid in pids))
-    report = own(root)
+    report = own(root, walker)
     assert report.entries == entries
     assert report.failed_count == 0
     assert owners_below(root) == {(OWNER, GROUP)}
 
 
-def _start_and_kill(root: Path, wait_for: Callable[[], Path]) -> set[int]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT + "report()", str(root), str(OWNER), str(GROUP)],
-        cwd=PROJECT,
-    )
+def _start_and_kill(
+    root: Path, wait_for: Callable[[], Path], *, walker: Walker
+) -> set[int]:
+    script, place = SCRIPT + "report()", native.PLACE
+    arguments = [str(root), str(OWNER), str(GROUP), walker, str(place)]
+    process = subprocess.Popen([sys.executable, "-c", script, *arguments], cwd=PROJECT)
     _wait(lambda: wait_for().lstat().st_uid == OWNER or process.poll() is not None)
     descendants = _descendants(process.pid)
     process.send_signal(signal.SIGKILL)
@@ -418,42 +475,64 @@ def _wait(is_so: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
+KILL_ONE = """
+import os, signal, threading
+from pathlib import Path
+
+def children(parents):
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try: fields = stat.read_text().rpartition(")")[2].split()
+        except OSError: continue
+        if int(fields[1]) in parents: yield int(stat.parent.name)
+
+def kill(generations):
+    while True:
+        victims = {os.getpid()}
+        for _ in range(generations): victims = set(children(victims))
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+            return
+
+threading.Thread(target=kill, args=(GENERATIONS,), daemon=True).start()
+print(report())
+"""
+
+
 @needs_root
-def test_a_killed_worker_is_an_error_and_not_a_hang(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("walker_name", "generations"), [("compiled", 1), ("python", 1), ("python", 2)]
+)
+def test_a_killed_process_is_an_error_and_not_a_hang(
+    tmp_path: Path, walker_name: Walker, generations: int
+) -> None:
+    walker = walker_or_skip(walker_name)
     plant(tmp_path / "clone", directories=20, files=40)
-    code = (
-        "import os, signal, threading, time, glob\n"
-        "def kill():\n"
-        "    while True:\n"
-        "        for path in glob.glob('/proc/[0-9]*/stat'):\n"
-        "            try: fields = open(path).read().rpartition(')')[2].split()\n"
-        "            except OSError: continue\n"
-        "            if int(fields[1]) in walkers(): \n"
-        "                os.kill(int(path.split('/')[2]), signal.SIGKILL); return\n"
-        "def walkers():\n"
-        "    me = str(os.getpid())\n"
-        "    for path in glob.glob('/proc/[0-9]*/stat'):\n"
-        "        try: fields = open(path).read().rpartition(')')[2].split()\n"
-        "        except OSError: continue\n"
-        "        if fields[1] == me: yield int(path.split('/')[2])\n"
-        "threading.Thread(target=kill, daemon=True).start()\n"
-        "print(report())"
-    )
-    done = _run_python(code, root=tmp_path / "clone")
-    # Either all was done before the worker was killed, or the caller is told.
+    code = KILL_ONE.replace("GENERATIONS", str(generations))
+    done = _run_python(code, root=tmp_path / "clone", walker=walker)
+    # Either all was done before the process was killed, or the caller is told.
     assert done.returncode == 0 or "TransientGatewayError" in done.stderr
 
 
 @needs_root
-def test_progress_is_told_and_a_stop_is_obeyed(tmp_path: Path) -> None:
+def test_progress_is_told_and_a_stop_is_obeyed(tmp_path: Path, walker: Walker) -> None:
     entries = plant(tmp_path / "clone")
     seen: list[OwnershipProgress] = []
-    change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP, progress=seen.append)
+    change_ownership(
+        tmp_path / "clone",
+        uid=OWNER,
+        gid=GROUP,
+        progress=seen.append,
+        walker=walker,
+    )
     assert seen[-1].entries == entries
     assert seen[-1].entries_per_second > 0
 
     stopped = change_ownership(
-        tmp_path / "clone", uid=OWNER + 1, gid=GROUP, should_stop=lambda: True
+        tmp_path / "clone",
+        uid=OWNER + 1,
+        gid=GROUP,
+        should_stop=lambda: True,
+        walker=walker,
     )
     assert stopped.is_stopped
 
@@ -461,7 +540,7 @@ def test_progress_is_told_and_a_stop_is_obeyed(tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.parametrize(("processes", "threads"), [(1, 1), (3, 8)])
 def test_any_number_of_processes_and_threads_does(
-    tmp_path: Path, processes: int, threads: int
+    tmp_path: Path, processes: int, threads: int, walker: Walker
 ) -> None:
     entries = plant(tmp_path / "clone", directories=8)
     report = change_ownership(
@@ -470,30 +549,33 @@ def test_any_number_of_processes_and_threads_does(
         gid=GROUP,
         processes=processes,
         threads=threads,
+        walker=walker,
     )
     assert report.changed == entries
     assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
 
 
 @needs_root
-def test_in_a_volume_of_its_own_all_is_owned_too(tmp_path: Path) -> None:
+def test_in_a_volume_of_its_own_all_is_owned_too(
+    tmp_path: Path, walker: Walker
+) -> None:
     root = tmp_path / "clone"
     with volume_of_its_own(root):
         entries = 1 + plant(root / "files", files=80)
         os.link(root / "files/outer0/inner0/file0", root / "files/other name")
         for number in range(70, 80):
             os.chown(root / f"files/outer2/inner2/file{number}", OWNER, GROUP)
-        report = own(root)
+        report = own(root, walker)
         assert report.failures == ()
         assert (report.entries, report.failed_count) == (entries + 1, 0)
         assert owners_below(root) == {(OWNER, GROUP)}
-        again = own(root)
+        again = own(root, walker)
         assert (again.changed, again.already_right) == (0, entries + 1)
 
 
 @needs_root
 def test_in_a_volume_of_its_own_links_that_were_not_looked_at_are_no_failure(
-    tmp_path: Path,
+    tmp_path: Path, walker: Walker
 ) -> None:
     root = tmp_path / "clone"
     with volume_of_its_own(root):
@@ -503,7 +585,7 @@ def test_in_a_volume_of_its_own_links_that_were_not_looked_at_are_no_failure(
             (root / "many" / f"file{number}").touch()
         for number in range(0, 200, 10):
             os.link(root / "many" / f"file{number}", root / "few" / f"link{number}")
-        report = own(root)
+        report = own(root, walker)
         assert report.failures == ()
         assert report.entries == 1 + 2 + 200 + 20
         assert owners_below(root) == {(OWNER, GROUP)}

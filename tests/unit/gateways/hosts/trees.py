@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +12,26 @@ from pathlib import Path
 
 import pytest
 
+from provisioner.gateways.hosts.trees import native
+from provisioner.gateways.hosts.trees.run import Walker
+
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may chown")
 
 OWNER, GROUP = 5001, 5002
+
+WALKERS: tuple[Walker, ...] = ("compiled", "python")
+
+
+def walker_or_skip(walker: Walker) -> Walker:
+    """Build the compiled walk where it is asked for; skip where there is no compiler.
+
+    One that is there and cannot compile it is a failure.
+    """
+    if walker == "compiled":
+        if shutil.which("cc") is None:
+            pytest.skip("no C compiler here")
+        native.build()
+    return walker
 
 
 def plant(root: Path, *, directories: int = 3, files: int = 4) -> int:

@@ -1,0 +1,130 @@
+"""The compiled walk, where it was built: `own.c` for this machine.
+
+`make` builds it into the environment that this interpreter runs from, so who may put a
+program there may also put an interpreter there: it asks for no new trust. Its name has
+the hash of its source, so one that was built from another source is never run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO
+
+SOURCE = Path(__file__).with_name("own.c")
+PLACE = Path(sys.prefix, "libexec", "cloneyard")
+OLDEST_LINUX = (5, 8)
+"""It tells mounts apart by STATX_MNT_ID. Source: statx(2)."""
+
+USAGE_STATUS = 2
+"""What it ends with when it is started without arguments: it can be run here."""
+
+FLAGS = (
+    "-O2",
+    "-std=gnu11",
+    "-Wall",
+    "-Wextra",
+    "-fstack-protector-strong",
+    "-pthread",
+)
+
+
+class BuildFailed(Exception):
+    """Why there is no compiled walk; the one in Python runs then."""
+
+
+def program_path() -> Path:
+    """Return where the program of this source belongs."""
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()
+    return PLACE / f"own-{digest[:32]}"
+
+
+def find_program() -> Path | None:
+    """Return the program if it was built, runs here, and nobody else may change it."""
+    program = program_path()
+    if _linux() < OLDEST_LINUX or not os.access(program, os.X_OK):
+        return None
+    return program if _is_trusted(program) and _is_trusted(program.parent) else None
+
+
+def build() -> Path:
+    """Compile the program unless it is there; return where it is.
+
+    Raises: BuildFailed.
+    """
+    found = find_program()
+    if found is not None:
+        return found
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise BuildFailed("no C compiler (cc) was found")
+    PLACE.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=PLACE) as directory:
+        made = Path(directory, "own")
+        _run([compiler, *FLAGS, "-o", str(made), str(SOURCE)], status=0)
+        made.chmod(0o755)
+        _run([str(made)], status=USAGE_STATUS)
+        made.replace(program_path())
+    program = find_program()
+    if program is None:
+        raise BuildFailed(
+            f"{program_path()} cannot be used: it needs Linux 5.8, and may belong to "
+            "nobody but root or this user and be writable by nobody else"
+        )
+    return program
+
+
+def start(
+    program: Path,
+    *,
+    root_fd: int,
+    uid: int,
+    gid: int,
+    threads: int,
+    is_whole: bool,
+    has_mounts: bool,
+) -> subprocess.Popen[bytes]:
+    """Start the program on an open directory; 0 threads lets it choose."""
+    numbers = (os.getpid(), root_fd, uid, gid, threads, int(is_whole), int(has_mounts))
+    return subprocess.Popen(  # noqa: S603 - what `build` made
+        [str(program), *map(str, numbers)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        pass_fds=[root_fd],
+        cwd="/",
+    )
+
+
+def _linux() -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+
+
+def _is_trusted(path: Path) -> bool:
+    found = path.lstat()
+    others_may_write = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return found.st_uid in (0, os.geteuid()) and not others_may_write
+
+
+def _run(command: list[str], *, status: int) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
+    if done.returncode != status:
+        raise BuildFailed(f"{' '.join(command)} failed: {done.stderr.strip()}")
+
+
+def main(output: IO[str]) -> None:
+    """Build, and say which walk will run."""
+    try:
+        output.write(f"Compiled the parallel chown: {build()}\n")
+    except (BuildFailed, OSError) as error:
+        output.write(f"The parallel chown runs in Python, slower: {error}.\n")
+
+
+if __name__ == "__main__":
+    main(sys.stderr)

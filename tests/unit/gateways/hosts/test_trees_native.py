@@ -1,0 +1,114 @@
+"""The compiled walk is built once, and run only where nobody else can change it."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from provisioner.gateways.hosts.ownership import change_ownership
+from provisioner.gateways.hosts.trees import native
+from tests.unit.gateways.hosts.trees import GROUP, OWNER, needs_root, plant
+
+needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where nothing has been built yet."""
+    monkeypatch.setattr(native, "PLACE", tmp_path / "libexec")
+    return tmp_path / "libexec"
+
+
+@needs_compiler
+def test_building_twice_compiles_once(place: Path) -> None:
+    first = native.build()
+    made_at = first.stat().st_mtime_ns
+    assert native.build() == first == native.find_program()
+    assert first.stat().st_mtime_ns == made_at
+    assert [path.name for path in place.iterdir()] == [first.name]
+
+
+@needs_compiler
+@pytest.mark.parametrize("which", ["program", "directory"])
+def test_one_that_others_may_change_is_not_run(place: Path, which: str) -> None:
+    program = native.build()
+    (program if which == "program" else place).chmod(0o777)
+    assert native.find_program() is None
+
+
+@needs_compiler
+def test_one_of_another_source_is_not_run(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native.build()
+    changed = tmp_path / "own.c"
+    changed.write_text(native.SOURCE.read_text() + "\n/* changed */\n")
+    monkeypatch.setattr(native, "SOURCE", changed)
+    assert native.find_program() is None
+
+
+@needs_compiler
+def test_what_does_not_compile_leaves_nothing_and_says_so(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "own.c"
+    broken.write_text("#error that is why\n")
+    monkeypatch.setattr(native, "SOURCE", broken)
+    said = io.StringIO()
+    native.main(said)
+    assert "runs in Python" in said.getvalue()
+    assert "that is why" in said.getvalue()
+    assert list(place.iterdir()) == []
+
+
+def test_without_a_compiler_it_says_so(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(native.BuildFailed, match="no C compiler"):
+        native.build()
+
+
+def test_an_older_kernel_is_not_asked(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "OLDEST_LINUX", (999, 0))
+    assert native.find_program() is None
+
+
+@needs_root
+def test_where_none_was_built_python_walks(place: Path, tmp_path: Path) -> None:
+    entries = plant(tmp_path / "clone")
+    report = change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP)
+    assert (report.walker, report.changed) == ("python", entries)
+
+
+@needs_root
+@needs_compiler
+def test_where_one_was_built_it_walks(place: Path, tmp_path: Path) -> None:
+    native.build()
+    entries = plant(tmp_path / "clone")
+    report = change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP)
+    assert (report.walker, report.changed) == ("compiled", entries)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["0", "5", "5", "0", "0"],
+        ["x", "5", "5", "0", "0", "0"],
+        ["0", "4294967301", "5", "0", "0", "0"],
+        ["0", "0", "5", "0", "0", "0"],
+    ],
+)
+def test_the_program_refuses_what_is_no_order(
+    place: Path, arguments: list[str]
+) -> None:
+    program = native.build()
+    with pytest.raises(native.BuildFailed, match=r"usage|Invalid argument"):
+        native._run([str(program), str(os.getpid()), *arguments], status=0)
