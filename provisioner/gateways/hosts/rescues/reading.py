@@ -13,11 +13,15 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
-class NotThere(Exception):
+class CannotLook(Exception):
+    """There is nothing to look at or to read; see the classes below."""
+
+
+class NotThere(CannotLook):
     """Nothing has this name (any more)."""
 
 
-class BehindLink(Exception):
+class BehindLink(CannotLook):
     """A directory on the way is a symbolic link: `link` is its path from the root."""
 
     def __init__(self, link: str) -> None:
@@ -25,7 +29,7 @@ class BehindLink(Exception):
         self.link = link
 
 
-class CannotRead(Exception):
+class CannotRead(CannotLook):
     """It is there and cannot be read; the argument is a sentence that says why."""
 
 
@@ -71,9 +75,7 @@ class Tree:
 
         Raises: NotThere, BehindLink, CannotRead.
         """
-        parts = path.split("/")
-        if "\0" in path or {"", ".", ".."} & set(parts):
-            raise CannotRead("It lies outside the workspace.")
+        parts = _parts(path)
         with _translated():
             found = self._find(self._directory(parts[:-1]), parts[-1])
         try:
@@ -81,6 +83,17 @@ class Tree:
         finally:
             if found.fd >= 0:
                 os.close(found.fd)
+
+    def size_of(self, path: str) -> int:
+        """Return the size of a plain file at a path from the root, 0 for all else.
+
+        Raises: NotThere, BehindLink, CannotRead.
+        """
+        parts = _parts(path)
+        with _translated():
+            directory = self._directory(parts[:-1])
+            status = os.stat(parts[-1], dir_fd=directory, follow_symlinks=False)
+        return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
     def close(self) -> None:
         """Close the directories that are kept open."""
@@ -138,6 +151,13 @@ class Tree:
                 raise
         with _acting_as(uid=self.uid, gid=self.gid):
             return os.open(name, flags, dir_fd=directory)
+
+
+def _parts(path: str) -> list[str]:
+    parts = path.split("/")
+    if "\0" in path or {"", ".", ".."} & set(parts):
+        raise CannotRead("It lies outside the workspace.")
+    return parts
 
 
 @contextlib.contextmanager

@@ -1,0 +1,156 @@
+"""What is unsaved in a workspace: how much of it, and what of it to archive."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from provisioner.gateways.hosts.ownership import check_root
+from provisioner.gateways.hosts.rescue_archive import ArchiveEntry
+from provisioner.gateways.hosts.rescues.reading import CannotLook, Tree
+from provisioner.gateways.perforce.paths import client_path_to_local, unescape_path
+from provisioner.gateways.perforce.types import (
+    OpenedFile,
+    PendingChange,
+    ReconcileFinding,
+    ShelvedFile,
+    ShelveReport,
+)
+
+Counts = dict[str, dict[str, int]]
+
+KINDS = {"edit": "changed", "delete": "missing", "add": "untracked"}
+"""What a finding of reconcile is called here, by its action."""
+
+GONE = ("delete", "move/delete")
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnsavedFiles:
+    """All that retiring a workspace would lose, and where its client's files are.
+
+    `root` is the client's Root as the server has it; `shelved` has the files of the
+    shelved changes by change.
+    """
+
+    client: str
+    root: str
+    findings: Sequence[ReconcileFinding] = ()
+    opened: Sequence[OpenedFile] = ()
+    pending: Sequence[PendingChange] = ()
+    shelved: Mapping[int, Sequence[ShelvedFile]] = field(default_factory=dict)
+
+
+def count_unsaved(unsaved: UnsavedFiles, *, seen_at: Path) -> Counts:
+    """Return {kind: {"count", "bytes"}}; kinds with nothing are absent.
+
+    Kinds are opened, changed, missing, untracked, pending (changes without files or
+    shelf) and shelved. Sizes are those of the files on disk, as far as they can be
+    looked at without following a link; of shelved files, those that the server keeps.
+    `seen_at` is where this host sees the root.
+
+    Raises: Refused where that is no directory of its own.
+    """
+    counts: Counts = {}
+
+    def add(kind: str, size_bytes: int) -> None:
+        count = counts.setdefault(kind, {"count": 0, "bytes": 0})
+        count["count"] += 1
+        count["bytes"] += size_bytes
+
+    check_root(seen_at, operation="look at files")
+    with Looking(seen_at) as looking:
+        for finding in sorted(unsaved.findings, key=lambda f: f.path):
+            kind = KINDS[finding.action]
+            path = _relative(finding.path, root=unsaved.root)
+            add(kind, 0 if kind == "missing" else looking.size_of(path))
+        for file in unsaved.opened:
+            gone = file.action in GONE
+            add("opened", 0 if gone else looking.size_of(_place(file, unsaved)))
+    for change in unsaved.pending:
+        if not change.files and not change.is_shelved:
+            add("pending", 0)
+    for files in unsaved.shelved.values():
+        for shelved in files:
+            add("shelved", shelved.size_bytes)
+    return counts
+
+
+def entries_to_archive(
+    unsaved: UnsavedFiles, reports: Iterable[ShelveReport] = ()
+) -> list[ArchiveEntry]:
+    """Return what no shelf has: what is opened and not shelved, and what is not opened.
+
+    `reports` are what shelving said, one for each user who had files opened. Files
+    that are missing or opened for delete are entries too: the manifest names them.
+    """
+    shelved: set[str] = set()
+    reasons: dict[str, str] = {}
+    for report in reports:
+        shelved |= {path for shelf in report.shelves for path in shelf.files}
+        reasons |= {item.depot_file: item.reason for item in report.not_shelved}
+    entries = [
+        ArchiveEntry(
+            path=_place(file, unsaved),
+            kind="opened",
+            action=file.action,
+            depot_path=file.depot_file,
+            revision=file.revision,
+            change=file.change,
+            type=file.type,
+            reason=reasons.get(
+                file.depot_file, f"Nobody could shelve it as {file.user}."
+            ),
+        )
+        for file in unsaved.opened
+        if file.depot_file not in shelved
+    ]
+    return entries + [
+        ArchiveEntry(
+            path=_relative(finding.path, root=unsaved.root),
+            kind=KINDS[finding.action],
+            action=finding.action,
+            depot_path=finding.depot_file,
+        )
+        for finding in unsaved.findings
+    ]
+
+
+class Looking:
+    """Sizes of entries below a root, without following any link."""
+
+    def __init__(self, root: Path) -> None:
+        self._fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        self._tree = Tree(self._fd, uid=os.geteuid(), gid=os.getegid())
+
+    def __enter__(self) -> Looking:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._tree.close()
+        os.close(self._fd)
+
+    def size_of(self, path: str) -> int:
+        """Return how big a plain file is; 0 for all else and what cannot be seen."""
+        try:
+            return self._tree.size_of(path)
+        except CannotLook:
+            return 0
+
+
+def _place(file: OpenedFile, unsaved: UnsavedFiles) -> str:
+    """Return the path from the root of an opened file."""
+    if not file.client_file:
+        # The view does not map it any more: its depot path is all there is to say.
+        return unescape_path(file.depot_file.lstrip("/"))
+    local = client_path_to_local(
+        file.client_file, client=unsaved.client, root=unsaved.root
+    )
+    return _relative(local, root=unsaved.root)
+
+
+def _relative(path: str, *, root: str) -> str:
+    """Return a path from the root; one that is not below it comes back as it is."""
+    return path.removeprefix(root.rstrip("/") + "/")
