@@ -1,0 +1,162 @@
+"""When somebody last changed something in a tree: a look that stays cheap.
+
+Directories first, from the top: making, removing or renaming an entry moves the time
+of its directory. Files are looked at in what is left of the budget, those of the
+directories that changed last before the others. It stops after so many entries or
+seconds and says how far it came.
+
+It reads times and nothing else, by directory descriptors, through no link and on one
+filesystem: what its owner does to the tree meanwhile cannot lead it elsewhere.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from provisioner.gateways.errors import Unreachable
+
+MOST_ENTRIES = 50_000
+MOST_SECONDS = 5.0
+
+_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recency:
+    """The newest modification that was found, and what was looked at for it."""
+
+    newest_at: dt.datetime | None
+    newest_path: str
+    directories: int
+    files: int
+    is_complete: bool
+
+
+@dataclass
+class _Walk:
+    root: Path
+    most_entries: int
+    ends: float
+    device: int = 0
+    newest: float = float("-inf")
+    newest_path: str = ""
+    directories: int = 0
+    files: int = 0
+    is_cut: bool = False
+    found: list[tuple[float, tuple[str, ...]]] = field(default_factory=list)
+
+    def is_over(self) -> bool:
+        if self.directories + self.files < self.most_entries and (
+            time.monotonic() < self.ends
+        ):
+            return False
+        self.is_cut = True
+        return True
+
+    def note(self, modified: float, path: tuple[str, ...]) -> None:
+        if modified > self.newest:
+            self.newest, self.newest_path = modified, "/".join(path) or "."
+
+
+def newest_modification(
+    root: Path,
+    *,
+    most_entries: int = MOST_ENTRIES,
+    most_seconds: float = MOST_SECONDS,
+) -> Recency:
+    """Return when the tree was last changed, as far as the budget reaches.
+
+    Raises: Unreachable where the root cannot be opened.
+    """
+    walk = _Walk(
+        root=root, most_entries=most_entries, ends=time.monotonic() + most_seconds
+    )
+    try:
+        with _opened(root, ()) as fd:
+            walk.device = os.fstat(fd).st_dev
+    except OSError as error:
+        raise Unreachable(
+            f"{root} cannot be read: {error.strerror}.",
+            system="host",
+            operation="newest_modification",
+        ) from error
+    _look_at_directories(walk)
+    _look_at_files(walk)
+    seen = walk.newest > float("-inf")
+    return Recency(
+        newest_at=dt.datetime.fromtimestamp(walk.newest, tz=dt.UTC) if seen else None,
+        newest_path=walk.newest_path,
+        directories=walk.directories,
+        files=walk.files,
+        is_complete=not walk.is_cut,
+    )
+
+
+@contextmanager
+def _opened(root: Path, parts: tuple[str, ...]) -> Iterator[int]:
+    """Open a directory below the root, part by part and never through a link."""
+    fd = os.open(root, _OPEN_DIRECTORY)
+    try:
+        for part in parts:
+            below = os.open(part, _OPEN_DIRECTORY, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _look_at_directories(walk: _Walk) -> None:
+    """Note every directory's time, the upper ones first."""
+    waiting: deque[tuple[str, ...]] = deque([()])
+    while waiting and not walk.is_over():
+        parts = waiting.popleft()
+        try:
+            with _opened(walk.root, parts) as fd:
+                about = os.fstat(fd)
+                if about.st_dev != walk.device:
+                    continue
+                walk.directories += 1
+                walk.note(about.st_mtime, parts)
+                walk.found.append((about.st_mtime, parts))
+                waiting.extend(_below(fd, parts))
+        except OSError:
+            walk.is_cut = True  # closed to us, or gone meanwhile
+
+
+def _below(fd: int, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    with os.scandir(fd) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield (*parts, entry.name)
+
+
+def _look_at_files(walk: _Walk) -> None:
+    """Note files' times, in the directories that changed last before the others."""
+    for _, parts in sorted(walk.found, reverse=True):
+        if walk.is_over():
+            return
+        try:
+            with _opened(walk.root, parts) as fd:
+                _look_at_files_in(walk, fd, parts)
+        except OSError:
+            walk.is_cut = True
+
+
+def _look_at_files_in(walk: _Walk, fd: int, parts: tuple[str, ...]) -> None:
+    with os.scandir(fd) as entries:
+        for entry in entries:
+            if walk.is_over():
+                return
+            about = entry.stat(follow_symlinks=False)
+            if not stat.S_ISDIR(about.st_mode):
+                walk.files += 1
+                walk.note(about.st_mtime, (*parts, entry.name))
