@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from provisioner.lab.ontap.dataplane.extents import Ranges, ranges_of, shared_bytes
 from provisioner.lab.ontap.dataplane.quotas import bytes_by_subvolume, subvolume_id
 from provisioner.lab.ontap.dataplane.trees import measure_tree
 from provisioner.lab.ontap.records import LIVE, Snapshot, Volume
@@ -19,6 +22,15 @@ _FRESH_SECONDS = 2.0
 # A subvolume without files is one node of metadata, of the size that mkfs.btrfs takes.
 _EMPTY_TREE_BYTES = 16 << 10
 _PATIENCE_SECONDS = 0.05
+_BASES_KEPT = 8
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What files occupy; `shared` is what of it lies where the base snapshot does."""
+
+    used: int
+    shared: int = 0
 
 
 def shared_inside(volume: Volume) -> int:
@@ -37,8 +49,9 @@ class Usage:
         """Measure the volumes of `array`."""
         self._array = array
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[float, int]] = {}
-        self._running: dict[str, Future[int]] = {}
+        self._known: dict[str, tuple[float, _Measured]] = {}
+        self._running: dict[str, Future[_Measured]] = {}
+        self._bases: OrderedDict[str, Ranges] = OrderedDict()
         self._counting = threading.Lock()
         self._counted_at = float("-inf")
         self._last_count: dict[int, int] | None = None
@@ -46,6 +59,9 @@ class Usage:
 
     def used_bytes(self, volume: Volume) -> int:
         """Return what the volume's active files occupy, shared blocks included."""
+        return self._measured(volume).used
+
+    def _measured(self, volume: Volume) -> _Measured:
         with self._lock:
             known = self._known.get(volume.uuid)
             if known is not None and time.monotonic() - known[0] < _FRESH_SECONDS:
@@ -57,16 +73,42 @@ class Usage:
         try:
             return running.result(_PATIENCE_SECONDS)
         except NotYet:
-            return known[1] if known is not None else volume.inherited_bytes
+            if known is not None:
+                return known[1]
+            inherited = volume.inherited_bytes
+            return _Measured(inherited, inherited if volume.parent_uuid else 0)
 
-    def _measure(self, volume: Volume) -> int:
-        size = measure_tree(
-            self._array.volume_path(volume), stopped=self._array.stopping
-        )
+    def _measure(self, volume: Volume) -> _Measured:
+        path, stopped = self._array.volume_path(volume), self._array.stopping
+        found = _Measured(measure_tree(path, stopped=stopped))
+        try:
+            base = self._base(volume)
+            if base is not None:
+                shared = shared_bytes(path, base, stopped=stopped)
+                found = replace(found, shared=min(found.used, shared))
+        except OSError:
+            pass  # it is being removed
         with self._lock:
-            self._known[volume.uuid] = (time.monotonic(), size)
+            self._known[volume.uuid] = (time.monotonic(), found)
             self._running.pop(volume.uuid, None)
-        return size
+        return found
+
+    def _base(self, volume: Volume) -> Ranges | None:
+        """Return where a clone's base snapshot lies, if that has to be looked up."""
+        snapshot = self._array.store.find(Snapshot, volume.parent_snapshot_uuid)
+        if (
+            snapshot is None
+            or self._array.plane.method == "copy"
+            or self._counted() is not None
+        ):
+            return None
+        if snapshot.uuid not in self._bases:
+            place = self._array.snapshot_path(snapshot)
+            self._bases[snapshot.uuid] = ranges_of(place, stopped=self._array.stopping)
+            while len(self._bases) > _BASES_KEPT:
+                self._bases.popitem(last=False)
+        self._bases.move_to_end(snapshot.uuid)
+        return self._bases[snapshot.uuid]
 
     def own_bytes(self, volume: Volume) -> int:
         """Return what the volume takes that no other volume brought.
@@ -79,7 +121,9 @@ class Usage:
             return used
         counted = self._counted()
         if counted is None:
-            return max(0, used - self._inherited_at_most(volume))
+            if volume.parent_uuid is not None:
+                return max(0, used - self._measured(volume).shared)
+            return max(0, used - shared_inside(volume))
         try:
             written = counted.get(subvolume_id(self._array.volume_path(volume)), 0)
         except OSError:
@@ -87,9 +131,6 @@ class Usage:
         if volume.parent_uuid is not None:
             return written
         return max(written, used - shared_inside(volume))
-
-    def _inherited_at_most(self, volume: Volume) -> int:
-        return volume.inherited_bytes if volume.parent_uuid is not None else 0
 
     def inherited_bytes(self, volume: Volume) -> int:
         """Return what a clone has of its base snapshot; any other volume: nothing.

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import threading
 import time
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from provisioner.lab.ontap.dataplane.extents import Ranges, ranges_of, shared_bytes
+from provisioner.lab.ontap.dataplane.loop import attach_image, detach_image
 from provisioner.lab.ontap.dataplane.plane import DirectoryPlane
-from provisioner.lab.ontap.dataplane.quotas import enable_quotas
+from provisioner.lab.ontap.dataplane.quotas import bytes_by_subvolume, enable_quotas
 from provisioner.lab.ontap.dataplane.trash import Trash
-from provisioner.lab.ontap.dataplane.trees import copy_bytes
+from provisioner.lab.ontap.dataplane.trees import copy_bytes, copy_tree, reflink
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
 from tests.unit.lab.ontap.conftest import SECONDS, Rest, rest_to
 from tests.unit.lab.ontap.test_dataplane import IMAGE_BYTES, needs_image
@@ -115,6 +120,91 @@ def test_footprints_add_up_to_what_the_aggregate_has(counting: Rest) -> None:
     total = sum(row["space"]["total_footprint"] for row in rows)
     (aggregate,) = rest.get("/api/storage/aggregates", fields="space")["records"]
     assert abs(aggregate["space"]["block_storage"]["used"] - total) < 2 * SLACK
+
+
+@pytest.fixture
+def uncounted(tmp_path: Path) -> Iterator[Rest]:
+    """A lab on a btrfs whose kernel does not count per subvolume."""
+    attach_image(tmp_path, size_bytes=IMAGE_BYTES)
+    try:
+        subprocess.run(["btrfs", "quota", "disable", tmp_path / "data"], check=True)
+        root = tmp_path / "data" / "lab"
+        with OntapLab(OntapConfig(root, password="secret")) as lab:
+            assert lab.copy_method == "btrfs"
+            with pytest.raises(OSError, match="No such file"):
+                bytes_by_subvolume(root)
+            rest = rest_to(lab)
+            yield rest
+            rest.session.close()
+    finally:
+        detach_image(tmp_path)
+
+
+@needs_image
+def test_where_nobody_counts_the_disk_is_looked_at(uncounted: Rest) -> None:
+    rest, root = uncounted, uncounted.lab.mount_root
+    rest.volume("t", nas={"path": "/t"})
+    for name in ("kept", "renamed", "changed", "gone"):
+        write(root / "t" / name, 4 * MB)
+    clone = rest.clone("c", "t", nas={"path": "/c"})
+    inside = root / "c"
+    (inside / "renamed").rename(inside / "elsewhere")
+    (inside / "gone").unlink()
+    with (inside / "changed").open("r+b") as file:
+        file.write(os.urandom(MB))  # of the same size as before
+    settled(rest, clone, 12 * MB, field="used")
+    row = settled(rest, clone, MB)
+    assert abs(row["space"]["total_footprint"] - MB) < SLACK, row
+    assert abs(row["clone"]["inherited_physical_used"] - 11 * MB) < SLACK
+    # A snapshot of the clone shares with the clone, which changes nothing.
+    rest.snapshot(clone, "s")
+    write(inside / "new", 2 * MB)
+    row = settled(rest, clone, 3 * MB)
+    assert abs(row["space"]["total_footprint"] - 3 * MB) < SLACK, row
+
+
+@needs_image
+def test_deduplication_shows_where_nobody_counts(uncounted: Rest) -> None:
+    rest, root = uncounted, uncounted.lab.mount_root
+    uuid = rest.volume("t", nas={"path": "/t"})
+    data = os.urandom(4 * MB)
+    for name in ("a", "b"):
+        (root / "t" / name).write_bytes(data)
+    settled(rest, uuid, 8 * MB)
+    saving = {"efficiency.dedupe": "background", "efficiency.scanner.state": "active"}
+    rest.done("PATCH", f"{VOLUMES}/{uuid}", saving)
+    row = settled(rest, uuid, 4 * MB)
+    assert abs(row["space"]["physical_used"] - 4 * MB) < SLACK
+    assert abs(row["space"]["used"] - 8 * MB) < SLACK
+
+
+@needs_image
+def test_reflinked_trees_share_what_was_not_written(tmp_path: Path) -> None:
+    attach_image(tmp_path, size_bytes=IMAGE_BYTES)
+    try:
+        base, clone = tmp_path / "data" / "base", tmp_path / "data" / "clone"
+        (base / "inside").mkdir(parents=True)
+        for number in range(20):
+            write(base / "inside" / f"f{number}", 100 << 10)
+        copy_tree(base, target=clone, copy_file=reflink)
+        go_on = threading.Event()
+        ranges = ranges_of(base, stopped=go_on)
+        assert shared_bytes(clone, ranges, stopped=go_on) == 20 * (100 << 10)
+        for number in range(5):
+            write(clone / "inside" / f"f{number}", 100 << 10)
+        assert shared_bytes(clone, ranges, stopped=go_on) == 15 * (100 << 10)
+        copied = tmp_path / "data" / "copied"
+        copied.mkdir()
+        write(copied / "file", MB)
+        assert shared_bytes(copied, ranges, stopped=go_on) == 0
+    finally:
+        detach_image(tmp_path)
+
+
+def test_overlaps_are_counted_once() -> None:
+    ranges = Ranges(array("Q", [10, 40]), array("Q", [20, 50]))
+    places = [(0, 10), (0, 15), (12, 14), (15, 45), (20, 40), (0, 99), (50, 60)]
+    assert [ranges.overlap(*place) for place in places] == [0, 5, 2, 10, 0, 20, 0]
 
 
 def test_a_copied_clone_shares_nothing(rest: Rest, lab: OntapLab) -> None:
