@@ -13,11 +13,19 @@ from pytest_django import DjangoDbBlocker, Settings
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Snapshot, Template
+from tests.at_work import at_work, lab_workspace
 from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.lab import built_template, lab, lab_site, lab_template
 from tests.waiting import run_jobs_once
 
-__all__ = ["built_template", "lab", "lab_site", "lab_template"]
+__all__ = [
+    "at_work",
+    "built_template",
+    "lab",
+    "lab_site",
+    "lab_template",
+    "lab_workspace",
+]
 
 # Playwright keeps an event loop in the test's thread; the ORM there is still sync.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")

@@ -6,7 +6,14 @@ import factory
 from factory.django import DjangoModelFactory
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.models import PerforceServer, Site, Snapshot, Template
+from provisioner.workspaces import states
+from provisioner.workspaces.models import (
+    PerforceServer,
+    Site,
+    Snapshot,
+    Template,
+    Workspace,
+)
 
 PASSWORD = "correct horse battery staple"
 
@@ -80,3 +87,13 @@ class SnapshotFactory(DjangoModelFactory[Snapshot]):
     )
     have_count = 1
     have_digest = "0" * 64
+
+
+def purge(workspace: Workspace) -> None:
+    """Move a workspace that is being retired through the trash to its end."""
+    for state in (
+        Workspace.State.TRASHED,
+        Workspace.State.PURGING,
+        Workspace.State.RETIRED,
+    ):
+        states.set_workspace_state(workspace, state)

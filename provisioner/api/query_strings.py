@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from provisioner.api.waiting import LONGEST_WAIT_SECONDS
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 
 
 class WaitQuery(serializers.Serializer[Any]):
@@ -21,8 +21,13 @@ class WaitQuery(serializers.Serializer[Any]):
 
 
 class WorkspaceRetireQuery(WaitQuery):
-    discard = serializers.BooleanField(
-        default=False, help_text="Retire it even where unsaved work would be lost."
+    unsaved = serializers.ChoiceField(
+        choices=Unsaved.choices,
+        default=Unsaved.REFUSE,
+        help_text="What becomes of work that is not submitted.",
+    )
+    purge = serializers.BooleanField(
+        default=False, help_text="Destroy it at once: the trash does not keep it."
     )
 
 

@@ -373,7 +373,10 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
             "reconcile",
             "created_at",
             "ready_at",
+            "trashed_at",
+            "purge_at",
             "retired_at",
+            "unique_bytes",
             "operation",
             "links",
         )

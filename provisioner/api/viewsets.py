@@ -319,8 +319,9 @@ class WorkspaceViewSet(ApiViewSet):
 
     @described(
         "Retire a workspace",
-        "Unsaved work stops it, unless `discard` is true: the workspace is then "
-        "`ready` again, and its operation lists what was found.",
+        "It goes into the trash, from where it can be restored until `purge_at`. "
+        "Unsaved work stops it, unless `unsaved` says what becomes of that: the "
+        "workspace is then `ready` again, and its operation lists what was found.",
         ok=s.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
@@ -330,9 +331,43 @@ class WorkspaceViewSet(ApiViewSet):
         query = self.read_query(q.WorkspaceRetireQuery)
         workspace = self.get_object()
         actions.workspace_retire(
-            by=self.user, workspace=workspace, discard=query["discard"]
+            by=self.user,
+            workspace=workspace,
+            unsaved=query["unsaved"],
+            purge=query["purge"],
         )
         return self._settled(workspace.pk, seconds=query["wait"], status=202)
+
+    @described(
+        "Bring a workspace back",
+        "From the trash, or out of a retirement that is under way or failed.",
+        ok=s.WorkspaceSerializer,
+        status=202,
+        refused=[400, 403, 404, 409],
+        parameters=[q.WaitQuery],
+        operation_id="workspaces_restore",
+    )
+    @action(methods=["post"], detail=True)
+    def restore(self, request: Request, pk: int) -> Response:
+        seconds = self.read_query(q.WaitQuery)["wait"]
+        workspace = self.get_object()
+        actions.workspace_restore(by=self.user, workspace=workspace)
+        return self._settled(workspace.pk, seconds=seconds, status=202)
+
+    @described(
+        "Destroy for good what is in the trash",
+        ok=s.WorkspaceSerializer,
+        status=202,
+        refused=[400, 403, 404, 409],
+        parameters=[q.WaitQuery],
+        operation_id="workspaces_purge",
+    )
+    @action(methods=["post"], detail=True)
+    def purge(self, request: Request, pk: int) -> Response:
+        seconds = self.read_query(q.WaitQuery)["wait"]
+        workspace = self.get_object()
+        actions.workspace_purge(by=self.user, workspace=workspace)
+        return self._settled(workspace.pk, seconds=seconds, status=202)
 
     @described(
         "Go on with a workspace that failed",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import MOVING, Workspace
 
 LONGEST_WAIT_SECONDS = 60
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
-
-MOVING = (Workspace.State.PROVISIONING, Workspace.State.RETIRING)
 
 
 def wait_until_settled(workspace_id: int, *, seconds: float) -> None:

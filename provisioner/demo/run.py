@@ -202,13 +202,17 @@ class Demo:
         }
 
     def retire(self, workspace: Workspace) -> dict[str, Any]:
-        """Retire the workspace; return what it took."""
+        """Retire the workspace past the trash; return what it took."""
         began = time.monotonic()
-        operation = actions.workspace_retire(by=workspace.owner, workspace=workspace)
-        self._follow(operation)
+        retirement = actions.workspace_retire(
+            by=workspace.owner, workspace=workspace, purge=True
+        )
+        self._follow(retirement)
+        purge = workspace.operations.get(kind=Operation.Kind.PURGE)
+        self._follow(purge)
         return {
             "seconds": round(time.monotonic() - began, 3),
-            "steps": _step_times(operation),
+            "steps": [*_step_times(retirement), *_step_times(purge)],
         }
 
     def _follow(self, operation: Operation) -> None:

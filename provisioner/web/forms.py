@@ -15,6 +15,7 @@ from provisioner.workspaces.models import (
     Site,
     Snapshot,
     Template,
+    Unsaved,
     Workspace,
     name_validator,
 )
@@ -146,18 +147,33 @@ class WorkspaceCreateForm(AskingForm):
 
 
 class WorkspaceRetireForm(AskingForm):
-    """`discard` is there only after somebody was shown what would be lost."""
+    """`unsaved` is there only after somebody was shown what would be lost.
 
-    def __init__(self, data: Any = None, *, unsaved: int) -> None:
+    What could not be compared cannot be rescued either.
+    """
+
+    def __init__(
+        self, data: Any = None, *, has_unsaved: bool, can_be_rescued: bool
+    ) -> None:
         super().__init__(data)
-        if unsaved:
-            self.fields["discard"] = forms.BooleanField(
-                label="Discard what is listed here, for good",
-                required=False,
-            )
+        if not has_unsaved:
+            return
+        choices = [
+            (Unsaved.REFUSE, "Look again: it has been settled since"),
+            (Unsaved.DISCARD, "Discard what is listed here"),
+        ]
+        if can_be_rescued:
+            choices.insert(0, (Unsaved.RESCUE, "Rescue what is listed here"))
+        self.fields["unsaved"] = forms.ChoiceField(
+            label="Work that is not submitted",
+            choices=choices,
+            initial=choices[0][0],
+            widget=forms.RadioSelect,
+            required=False,
+        )
 
-    def wants_discard(self) -> bool:
-        return bool(self.cleaned_data.get("discard"))
+    def choice(self) -> str:
+        return self.cleaned_data.get("unsaved") or Unsaved.REFUSE
 
 
 class TemplateDefinitionForm(AskingForm):

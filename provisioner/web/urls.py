@@ -20,6 +20,7 @@ urlpatterns = [
     path("login/", accounts.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("", workspaces.workspace_list, name="workspace-list"),
+    path("trash/", workspaces.workspace_trash, name="workspace-trash"),
     path("retired/", workspaces.workspace_retired_list, name="workspace-retired-list"),
     path(
         "templates/<int:template_pk>/get/",
@@ -31,6 +32,14 @@ urlpatterns = [
         "workspaces/<int:pk>/retire/",
         workspaces.workspace_retire,
         name="workspace-retire",
+    ),
+    path(
+        "workspaces/<int:pk>/restore/",
+        workspaces.workspace_restore,
+        name="workspace-restore",
+    ),
+    path(
+        "workspaces/<int:pk>/purge/", workspaces.workspace_purge, name="workspace-purge"
     ),
     path(
         "workspaces/<int:pk>/retry/", workspaces.workspace_retry, name="workspace-retry"

@@ -78,6 +78,57 @@ class WorkspaceRetired(ActionRefused):
     code = "workspace_retired"
 
 
+class NothingToRestore(ActionRefused):
+    """The workspace “{name}” is not in the trash, so there is nothing to bring back."""
+
+    code = "nothing_to_restore"
+
+
+class NotInTrash(ActionRefused):
+    """The workspace “{name}” is not in the trash. Retire it first."""
+
+    code = "not_in_trash"
+
+
+class LeaseTooLong(ActionRefused):
+    """A lease until {asked} is too long: {latest} is the latest possible now. It can
+    be extended again later."""
+
+    code = "lease_too_long"
+
+
+class LeaseNotLonger(ActionRefused):
+    """The lease of “{name}” would not get any longer by that."""
+
+    code = "lease_not_longer"
+
+
+class WorkspaceKept(ActionRefused):
+    """The workspace “{name}” is kept without an end. Release it first."""
+
+    code = "workspace_kept"
+
+
+class WorkspaceNotKept(ActionRefused):
+    """The workspace “{name}” is not kept, so there is nothing to release."""
+
+    code = "workspace_not_kept"
+
+
+class NotAllowedToKeep(NotAllowed):
+    """Leases have a maximum here, so only an administrator can keep a workspace without
+    an end. You can extend its lease."""
+
+    code = "not_allowed_to_keep"
+
+
+class PreviewStale(ActionRefused):
+    """Whom this affects has changed since it was shown: {count} workspaces now. Look
+    again, then decide."""
+
+    code = "preview_stale"
+
+
 class NothingToRetry(ActionRefused):
     """The workspace “{name}” has not failed, so there is nothing to try again."""
 

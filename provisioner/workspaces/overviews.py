@@ -16,6 +16,7 @@ from provisioner.workspaces.logs import LogPiece, read_log
 from provisioner.workspaces.models import (
     Event,
     Operation,
+    Rescue,
     Snapshot,
     Step,
     Template,
@@ -23,8 +24,10 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.queries import (
     available_snapshots,
+    can_be_restored,
     operations_visible_to,
     templates_visible_to,
+    trashed_workspaces_of,
     workspaces_of,
     workspaces_visible_to,
 )
@@ -38,6 +41,7 @@ RETIRED_SHOWN = 100
 FINDING_TITLES = {
     "opened": "Opened",
     "shelved": "Shelved",
+    "pending": "Pending changes without files",
     "changed": "Changed, but not opened",
     "missing": "Missing",
     "untracked": "Untracked",
@@ -166,6 +170,7 @@ class Home:
     workspaces: list[Workspace]
     templates: list[Template]
     templates_count: int
+    trash_count: int
 
     @property
     def is_moving(self) -> bool:
@@ -181,6 +186,7 @@ def home_of(user: User) -> Home:
         workspaces=list(workspaces_of(user)),
         templates=templates[:TEMPLATES_OFFERED],
         templates_count=len(templates),
+        trash_count=trashed_workspaces_of(user).count(),
     )
 
 
@@ -226,6 +232,14 @@ class WorkspaceOverview:
     have: dict[str, Any] | None
     events: list[Event]
     commands: list[str] = field(default_factory=list)
+    rescue: Rescue | None = None
+
+    @property
+    def not_restored(self) -> list[str]:
+        """What the last restoration could not bring back, in sentences."""
+        if self.last is None or self.last.operation.kind != Operation.Kind.RESTORE:
+            return []
+        return list((self.last.operation.findings or {}).get("not_restored", []))
 
     @property
     def refused(self) -> Operation | None:
@@ -244,8 +258,13 @@ class WorkspaceOverview:
         return findings_of(self.refused.findings if self.refused else None)
 
     @property
-    def unsaved_count(self) -> int:
-        return sum(len(findings.found) for findings in self.unsaved)
+    def can_be_rescued(self) -> bool:
+        """Whether what was found can be; what could not be compared cannot."""
+        return not any(findings.kind == "unchecked" for findings in self.unsaved)
+
+    @property
+    def can_be_restored(self) -> bool:
+        return can_be_restored(self.workspace)
 
     @property
     def ready_seconds(self) -> float | None:
@@ -288,6 +307,7 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
             workspace.events.select_related("actor").defer("data")[:EVENTS_SHOWN]
         ),
         commands=start_commands(workspace),
+        rescue=workspace.rescues.filter(is_complete=True).first(),
     )
 
 
@@ -295,8 +315,9 @@ def _have_of(operations: list[Operation]) -> dict[str, Any] | None:
     """Return what the newest flush found the have list to be, None before it."""
     for operation in operations:
         for step in operation.steps.all():
-            if (operation.kind, step.name) == (Operation.Kind.PROVISION, "flush"):
-                return dict(step.result) if step.state == Step.State.DONE else None
+            makes = operation.kind in (Operation.Kind.PROVISION, Operation.Kind.RESTORE)
+            if makes and step.name == "flush" and step.state == Step.State.DONE:
+                return dict(step.result) or None
     return None
 
 

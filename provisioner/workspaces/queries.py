@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import (
+    LeasePolicy,
     Operation,
     Snapshot,
     Step,
     Template,
     Workspace,
 )
+
+GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
+"""What its owner has put away, for now or for good."""
 
 
 def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
@@ -23,11 +27,18 @@ def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
 
 
 def workspaces_of(user: User) -> QuerySet[Workspace]:
-    """Return a person's own workspaces that are not retired, newest first."""
+    """Return a person's own workspaces that are not in the trash, newest first."""
+    return workspaces_visible_to(user).filter(owner=user).exclude(state__in=GONE)
+
+
+def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
+    """Return what a person could bring back, the first to go first."""
     return (
         workspaces_visible_to(user)
-        .filter(owner=user)
-        .exclude(state=Workspace.State.RETIRED)
+        .filter(
+            owner=user, state__in=(Workspace.State.TRASHED, Workspace.State.PURGING)
+        )
+        .order_by("purge_at", "pk")
     )
 
 
@@ -91,3 +102,38 @@ def latest_operation(subject: Workspace | Template) -> Operation | None:
         .order_by("-created_at", "-id")
         .first()
     )
+
+
+TRASH_SECONDS = {Workspace.Purpose.DEVELOPMENT: 72 * 3600, Workspace.Purpose.BUILD: 0}
+
+
+def trash_seconds_of(workspace: Workspace) -> int:
+    """Return how long the trash keeps a workspace: its template's policy, or all's."""
+    policies = LeasePolicy.objects.filter(purpose=workspace.purpose).filter(
+        Q(template=workspace.template) | Q(template=None)
+    )
+    policy = policies.order_by(F("template").asc(nulls_last=True)).first()
+    if policy is not None:
+        return policy.trash_seconds
+    return TRASH_SECONDS[Workspace.Purpose(workspace.purpose)]
+
+
+def can_be_restored(workspace: Workspace) -> bool:
+    """Say whether there is a workspace to bring back, as far as the rows know."""
+    if workspace.ready_at is None or _was_destroyed(workspace):
+        return False
+    return workspace.state in (
+        Workspace.State.TRASHED,
+        Workspace.State.RETIRING,
+        Workspace.State.FAILED,
+    )
+
+
+def _was_destroyed(workspace: Workspace) -> bool:
+    """Say whether a purge came as far as the step that cannot be undone."""
+    return Step.objects.filter(
+        operation__workspace=workspace,
+        operation__kind=Operation.Kind.PURGE,
+        name__in=("contents", "destroy"),
+        attempt__gt=0,
+    ).exists()

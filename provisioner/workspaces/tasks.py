@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -19,10 +20,12 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
 
+from provisioner.accounts.models import User
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.workspaces import states, workflow
 from provisioner.workspaces.errors import StateChanged, StepRefused, UnsavedWork
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from provisioner.workspaces.queries import trash_seconds_of
 
 log = structlog.get_logger(__name__)
 
@@ -196,7 +199,7 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
         if operation.workspace is not None:
             states.set_workspace_state(
                 operation.workspace,
-                _state_after_failure(operation.workspace, is_refused),
+                _state_after_failure(operation, is_refused=is_refused),
                 code=code[:60],
                 message=message,
             )
@@ -209,22 +212,19 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
             )
 
 
-def _state_after_failure(workspace: Workspace, is_refused: bool) -> Workspace.State:
+def _state_after_failure(operation: Operation, *, is_refused: bool) -> Workspace.State:
     """A retirement that was refused, or only looked, leaves a usable workspace so."""
-    is_untouched = is_refused or not _has_begun_to_delete(workspace)
-    if is_untouched and workspace.ready_at is not None:
+    is_usable = (
+        operation.kind == Operation.Kind.RETIRE
+        and operation.parameters.get("was") == Workspace.State.READY
+    )
+    if is_usable and (is_refused or not _has_begun_to_freeze(operation)):
         return Workspace.State.READY
     return Workspace.State.FAILED
 
 
-def _has_begun_to_delete(workspace: Workspace) -> bool:
-    """Say whether any retirement came as far as the first step that deletes."""
-    return Step.objects.filter(
-        operation__workspace=workspace,
-        operation__kind=Operation.Kind.RETIRE,
-        name="client",
-        attempt__gt=0,
-    ).exists()
+def _has_begun_to_freeze(operation: Operation) -> bool:
+    return operation.steps.filter(name="freeze", attempt__gt=0).exists()
 
 
 def advance(operation: Operation, *, job: Job | None = None) -> Step | None:
@@ -263,15 +263,57 @@ def _can_go_on(job: Job, step: Step) -> bool:
 
 
 def _reach_goal(operation: Operation) -> None:
-    if operation.workspace is not None:
-        goal = (
-            Workspace.State.READY
-            if operation.kind == Operation.Kind.PROVISION
-            else Workspace.State.RETIRED
-        )
-        states.set_workspace_state(operation.workspace, goal)
     if operation.template is not None:
         states.set_template_state(operation.template, Template.State.READY)
+        return
+    assert operation.workspace is not None
+    if operation.kind == Operation.Kind.RETIRE:
+        _put_into_trash(operation, operation.workspace)
+    elif operation.kind == Operation.Kind.PURGE:
+        states.set_workspace_state(operation.workspace, Workspace.State.RETIRED)
+    else:
+        states.set_workspace_state(operation.workspace, Workspace.State.READY)
+
+
+def _put_into_trash(operation: Operation, workspace: Workspace) -> None:
+    """Keep the clone for an undo, or purge it at once where nobody could want it."""
+    seconds = trash_seconds_of(workspace)
+    if workspace.ready_at is None or operation.parameters.get("purge"):
+        seconds = 0
+    states.set_workspace_state(
+        workspace,
+        Workspace.State.TRASHED,
+        purge_at=timezone.now() + dt.timedelta(seconds=seconds),
+    )
+    if not seconds:
+        states.set_workspace_state(workspace, Workspace.State.PURGING)
+        start_operation(
+            Operation.Kind.PURGE, by=operation.requested_by, workspace=workspace
+        )
+
+
+def start_operation(
+    kind: Operation.Kind,
+    *,
+    by: User,
+    workspace: Workspace | None = None,
+    template: Template | None = None,
+    parameters: dict[str, Any] | None = None,
+) -> Operation:
+    """Write an operation with its steps and queue the first ones."""
+    operation = Operation.objects.create(
+        kind=kind,
+        workspace=workspace,
+        template=template,
+        requested_by=by,
+        parameters=parameters or {},
+    )
+    Step.objects.bulk_create(
+        Step(operation=operation, name=spec.name, position=position)
+        for position, spec in enumerate(workflow.specs_of(operation))
+    )
+    advance(operation)
+    return operation
 
 
 def defer_step(operation: Operation, step: Step) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from provisioner.workspaces.models import Operation, Site, Step
+from provisioner.workspaces.models import Operation, Site, Step, Unsaved
 from provisioner.workspaces.states import settled_names
-from provisioner.workspaces.steps import provision, retire, template
+from provisioner.workspaces.steps import provision, purge, restore, retire, template
 from provisioner.workspaces.steps.access import ensure_access
 from provisioner.workspaces.steps.run import StepRun
 
@@ -95,6 +95,12 @@ PROVISION = (
     ),
 )
 
+
+def _stops_at_unsaved_work(operation: Operation) -> bool:
+    unsaved = operation.parameters.get("unsaved", Unsaved.REFUSE)
+    return _has_client(operation) and unsaved == Unsaved.REFUSE
+
+
 RETIRE = (
     StepSpec("quiet", "Wait for work in progress", retire.ensure_quiet, STORAGE),
     StepSpec(
@@ -103,34 +109,103 @@ RETIRE = (
         retire.ensure_nothing_unsaved,
         HOST,
         ("quiet",),
+        applies=_stops_at_unsaved_work,
+    ),
+    StepSpec("freeze", "Freeze it", retire.ensure_frozen, STORAGE, ("unsaved",)),
+    StepSpec(
+        "work",
+        "Settle what is not submitted",
+        retire.ensure_work_settled,
+        HOST,
+        ("freeze",),
+        applies=_has_client,
     ),
     StepSpec(
         "client",
         "Delete the client",
         retire.ensure_client_deleted,
         HOST,
-        ("unsaved",),
+        ("work",),
+        applies=_has_client,
+    ),
+    StepSpec("unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("client",)),
+    StepSpec(
+        "gone", "See that it is gone", retire.ensure_path_gone, HOST, ("unmount",)
+    ),
+)
+
+RESTORE = (
+    StepSpec("quiet", "Wait for work in progress", retire.ensure_quiet, STORAGE),
+    StepSpec(
+        "clone", "Find the clone", restore.ensure_clone_there, STORAGE, ("quiet",)
+    ),
+    StepSpec("export", "Export it", restore.ensure_exported, STORAGE, ("clone",)),
+    StepSpec("mount", "Mount it", restore.ensure_mounted, STORAGE, ("export",)),
+    StepSpec("visible", "See it", restore.ensure_visible, HOST, ("mount",)),
+    StepSpec(
+        "client",
+        "Define the client as it was",
+        restore.ensure_client,
+        PERFORCE,
+        ("clone",),
+        applies=_has_client,
+    ),
+    StepSpec(
+        "flush",
+        "Flush to what it had",
+        restore.ensure_flushed,
+        HOST,
+        ("client",),
+        applies=_has_client,
+        limited_by_flush=True,
+    ),
+    StepSpec(
+        "opened",
+        "Open again what was opened",
+        restore.ensure_opened,
+        HOST,
+        ("visible", "flush"),
+        applies=_has_client,
+    ),
+)
+
+
+def _removes_contents(operation: Operation) -> bool:
+    return operation.site.remove_contents
+
+
+PURGE = (
+    StepSpec("quiet", "Wait for work in progress", retire.ensure_quiet, STORAGE),
+    StepSpec(
+        "mount",
+        "Mount it out of sight",
+        purge.ensure_reachable,
+        STORAGE,
+        ("quiet",),
+        applies=_removes_contents,
     ),
     StepSpec(
         "contents",
         "Remove the contents",
-        retire.ensure_contents_removed,
+        purge.ensure_contents_removed,
         HOST,
-        ("client",),
-        applies=lambda operation: operation.site.remove_contents,
+        ("mount",),
+        applies=_removes_contents,
     ),
-    StepSpec("unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("contents",)),
+    StepSpec(
+        "unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("quiet", "contents")
+    ),
     StepSpec(
         "destroy",
         "Destroy the clone",
-        retire.ensure_clone_deleted,
+        purge.ensure_clone_deleted,
         STORAGE,
         ("unmount",),
     ),
     StepSpec(
         "proof",
         "Prove that nothing is left",
-        retire.ensure_nothing_left,
+        purge.ensure_nothing_left,
         HOST,
         ("destroy",),
     ),
@@ -166,6 +241,8 @@ TEMPLATE_BUILD = (
 WORKFLOWS: dict[str, tuple[StepSpec, ...]] = {
     Operation.Kind.PROVISION: PROVISION,
     Operation.Kind.RETIRE: RETIRE,
+    Operation.Kind.RESTORE: RESTORE,
+    Operation.Kind.PURGE: PURGE,
     Operation.Kind.TEMPLATE_BUILD: TEMPLATE_BUILD,
 }
 

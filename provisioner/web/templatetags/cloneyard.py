@@ -24,6 +24,8 @@ register.filter("digest", digest)
 STATE_ICONS = {
     "provisioning": "running",
     "retiring": "running",
+    "restoring": "running",
+    "purging": "running",
     "building": "running",
     "running": "running",
     "ready": "done",
@@ -33,6 +35,7 @@ STATE_ICONS = {
     "refused": "warning",
     "retrying": "retry",
     "retired": "retired",
+    "trashed": "trash",
     "cancelled": "skipped",
     "skipped": "skipped",
     "waiting": "waiting",

@@ -13,11 +13,20 @@ from django.views.decorators.http import (
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import retarget
 
-from provisioner.web.forms import WorkspaceCreateForm, WorkspaceRetireForm
+from provisioner.web.forms import (
+    AskingForm,
+    WorkspaceCreateForm,
+    WorkspaceRetireForm,
+)
 from provisioner.web.http import WebRequest, digest, posted
 from provisioner.workspaces import actions, overviews
 from provisioner.workspaces.errors import ActionRefused
-from provisioner.workspaces.queries import templates_visible_to, workspaces_visible_to
+from provisioner.workspaces.queries import (
+    templates_visible_to,
+    trash_seconds_of,
+    trashed_workspaces_of,
+    workspaces_visible_to,
+)
 
 
 @require_safe
@@ -26,6 +35,13 @@ def workspace_list(request: WebRequest) -> HttpResponse:
     """Show my workspaces, and templates to get one from."""
     page = "workspaces/_list.html" if request.htmx else "workspaces/list.html"
     return render(request, page, {"home": overviews.home_of(request.user)})
+
+
+@require_safe
+def workspace_trash(request: WebRequest) -> HttpResponse:
+    """Show what I could bring back, and until when."""
+    workspaces = trashed_workspaces_of(request.user)
+    return render(request, "workspaces/trash.html", {"workspaces": workspaces})
 
 
 @require_safe
@@ -82,11 +98,15 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
     if overview is None:
         raise Http404
     workspace = overview.workspace
-    form = WorkspaceRetireForm(posted(request), unsaved=overview.unsaved_count)
+    form = WorkspaceRetireForm(
+        posted(request),
+        has_unsaved=bool(overview.unsaved),
+        can_be_rescued=overview.can_be_rescued,
+    )
     if form.is_valid():
         try:
             actions.workspace_retire(
-                by=request.user, workspace=workspace, discard=form.wants_discard()
+                by=request.user, workspace=workspace, unsaved=form.choice()
             )
         except ActionRefused as refusal:
             form.refuse(refusal)
@@ -95,6 +115,45 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
     return render(
         request,
         "workspaces/retire.html",
+        {
+            "form": form,
+            "overview": overview,
+            "workspace": workspace,
+            "trash_seconds": trash_seconds_of(workspace),
+        },
+        status=form.http_code,
+    )
+
+
+@require_POST
+def workspace_restore(request: WebRequest, pk: int) -> HttpResponse:
+    """Bring a workspace back from the trash, or out of its retirement."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    try:
+        actions.workspace_restore(by=request.user, workspace=workspace)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    return redirect("workspace-detail", workspace.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
+    """Ask before what is in the trash is destroyed for good."""
+    overview = overviews.find_workspace_overview(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    workspace = overview.workspace
+    form = AskingForm(posted(request))
+    if form.is_valid():
+        try:
+            actions.workspace_purge(by=request.user, workspace=workspace)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("workspace-detail", workspace.pk)
+    return render(
+        request,
+        "workspaces/purge.html",
         {"form": form, "overview": overview, "workspace": workspace},
         status=form.http_code,
     )

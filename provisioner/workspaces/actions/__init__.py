@@ -7,7 +7,12 @@ behind, or returns the row whose work has been queued.
 from __future__ import annotations
 
 from provisioner.workspaces.actions.creating import workspace_create
-from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
+from provisioner.workspaces.actions.retiring import (
+    workspace_purge,
+    workspace_restore,
+    workspace_retire,
+    workspace_retry,
+)
 from provisioner.workspaces.actions.sites import site_save
 from provisioner.workspaces.actions.templates import (
     template_build,
@@ -21,6 +26,8 @@ __all__ = [
     "template_create",
     "template_update",
     "workspace_create",
+    "workspace_purge",
+    "workspace_restore",
     "workspace_retire",
     "workspace_retry",
 ]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import states
-from provisioner.workspaces.actions.starting import check_name, start_operation
+from provisioner.workspaces import leases, notices, states
+from provisioner.workspaces.actions.leases import end_of_first_lease
+from provisioner.workspaces.actions.names import check_name
 from provisioner.workspaces.errors import (
     AccountIncomplete,
     InvalidRequest,
@@ -19,6 +21,7 @@ from provisioner.workspaces.errors import (
 )
 from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
 from provisioner.workspaces.queries import default_snapshot
+from provisioner.workspaces.tasks import start_operation
 
 SUGGESTIONS_TRIED = 1000
 
@@ -31,15 +34,17 @@ def workspace_create(
     purpose: str = Workspace.Purpose.DEVELOPMENT,
     snapshot: Snapshot | None = None,
     wants_reconcile: bool = False,
+    lease_seconds: int | None = None,
     request_key: str = "",
 ) -> Workspace:
     """Ask for a workspace of a template's snapshot; the newest where none is named.
 
     Without a name one is made from the owner's and the template's. Asking again with
-    the same `request_key` answers with the first request's workspace.
+    the same `request_key` answers with the first request's workspace. Its lease is the
+    usual one of its policy, or lasts `lease_seconds`.
 
-    Raises: InvalidRequest, AccountIncomplete, NoSnapshot, SnapshotGone, NameTaken,
-    RequestKeyReused.
+    Raises: InvalidRequest, LeaseTooLong, AccountIncomplete, NoSnapshot, SnapshotGone,
+    NameTaken, RequestKeyReused.
     """
     if by.uid is None or by.gid is None:
         raise AccountIncomplete(username=by.username)
@@ -60,6 +65,10 @@ def workspace_create(
         )
         if earlier is not None:
             return earlier
+        now = timezone.now()
+        expires_at = end_of_first_lease(
+            template=template, purpose=purpose, lease_seconds=lease_seconds, now=now
+        )
         snapshot = _snapshot_to_clone(template, snapshot)
         workspace = _insert_workspace(
             owner=by,
@@ -73,7 +82,10 @@ def workspace_create(
             uid=by.uid,
             gid=by.gid,
             p4_user=by.perforce_name,
+            expires_at=expires_at,
         )
+        policy = leases.policy_for(template, purpose)
+        notices.plan_warnings(workspace, policy, now=now)
         states.record_event(
             workspace,
             kind="workspace_requested",

@@ -1,4 +1,4 @@
-"""Taking a workspace back, and going on with one that failed."""
+"""Taking a workspace back, bringing it back from the trash, emptying the trash."""
 
 from __future__ import annotations
 
@@ -6,72 +6,136 @@ from django.db import transaction
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import permissions, states
-from provisioner.workspaces.actions.starting import start_operation
 from provisioner.workspaces.errors import (
+    InvalidRequest,
+    NothingToRestore,
     NothingToRetry,
+    NotInTrash,
     WorkspaceNotReady,
     WorkspaceRetired,
 )
-from provisioner.workspaces.models import Operation, Workspace
+from provisioner.workspaces.models import Operation, Unsaved, Workspace
+from provisioner.workspaces.queries import can_be_restored
+from provisioner.workspaces.tasks import start_operation
+
+ASKED = {
+    Unsaved.REFUSE: "Asked to retire it.",
+    Unsaved.RESCUE: "Asked to retire it, and to rescue what is not submitted.",
+    Unsaved.DISCARD: "Asked to retire it, and to discard what is not submitted.",
+}
 
 
 def workspace_retire(
-    *, by: User, workspace: Workspace, discard: bool = False
+    *,
+    by: User,
+    workspace: Workspace,
+    unsaved: str = Unsaved.REFUSE,
+    purge: bool = False,
+    reason: str = "",
 ) -> Operation:
-    """Ask to take a workspace back; with `discard`, unsaved work and all.
+    """Ask to take a workspace back: into the trash, or with `purge` for good.
 
-    Asking again while it is being retired answers with the operation under way.
+    `unsaved` says what becomes of work that is not submitted. Asking again while it is
+    being retired answers with the operation under way.
 
-    Raises: NotAllowed, WorkspaceRetired.
+    Raises: NotAllowed, InvalidRequest, WorkspaceRetired, WorkspaceNotReady.
     """
     permissions.require(permissions.can_change_workspace(by, workspace))
+    if unsaved not in Unsaved.values:
+        raise InvalidRequest(f"There is no choice “{unsaved}” for unsaved work.")
     with transaction.atomic():
-        workspace = Workspace.objects.select_for_update(of=("self",)).get(
-            pk=workspace.pk
-        )
-        if workspace.state == Workspace.State.RETIRED:
+        workspace = _locked(workspace)
+        if workspace.state in (
+            Workspace.State.RETIRED,
+            Workspace.State.TRASHED,
+            Workspace.State.PURGING,
+        ):
             raise WorkspaceRetired(name=workspace.name)
-        running = workspace.operations.filter(state=Operation.State.RUNNING).first()
-        if running is not None:
-            if running.kind == Operation.Kind.RETIRE:
-                return running
-            states.end_operation(
-                running,
-                Operation.State.CANCELLED,
-                code="retired",
-                message=f"{by} retired the workspace.",
-            )
-            states.skip_waiting_steps(running)
+        running = _running(workspace)
+        if running is not None and running.kind == Operation.Kind.RETIRE:
+            return running
+        _cancel(running, message=f"{by} retired the workspace.")
+        was = workspace.state
         states.set_workspace_state(
             workspace,
             Workspace.State.RETIRING,
-            message="Asked to retire it, and to discard what is not submitted."
-            if discard
-            else "Asked to retire it.",
+            message=reason or ASKED[Unsaved(unsaved)],
             actor=by,
         )
         return start_operation(
             Operation.Kind.RETIRE,
             by=by,
             workspace=workspace,
-            parameters={"discard": discard},
+            parameters={"unsaved": unsaved, "purge": purge, "was": was},
         )
 
 
+def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
+    """Ask to bring a workspace back: from the trash, or out of its retirement.
+
+    Asking again while it is being restored answers with the operation under way.
+
+    Raises: NotAllowed, NothingToRestore, WorkspaceRetired.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    with transaction.atomic():
+        workspace = _locked(workspace)
+        if workspace.state in (Workspace.State.RETIRED, Workspace.State.PURGING):
+            raise WorkspaceRetired(name=workspace.name)
+        running = _running(workspace)
+        if running is not None and running.kind == Operation.Kind.RESTORE:
+            return running
+        if not can_be_restored(workspace):
+            raise NothingToRestore(name=workspace.name)
+        _cancel(running, message=f"{by} asked to bring it back.")
+        states.set_workspace_state(
+            workspace,
+            Workspace.State.RESTORING,
+            message="Asked to bring it back.",
+            actor=by,
+        )
+        return start_operation(Operation.Kind.RESTORE, by=by, workspace=workspace)
+
+
+def workspace_purge(*, by: User, workspace: Workspace) -> Operation:
+    """Ask to destroy for good what is in the trash.
+
+    Asking again while it is being purged answers with the operation under way.
+
+    Raises: NotAllowed, NotInTrash, WorkspaceRetired.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    with transaction.atomic():
+        workspace = _locked(workspace)
+        if workspace.state == Workspace.State.RETIRED:
+            raise WorkspaceRetired(name=workspace.name)
+        running = _running(workspace)
+        if running is not None and running.kind == Operation.Kind.PURGE:
+            return running
+        if workspace.state != Workspace.State.TRASHED:
+            raise NotInTrash(name=workspace.name)
+        return _purge(by=by, workspace=workspace)
+
+
+def _purge(*, by: User, workspace: Workspace) -> Operation:
+    states.set_workspace_state(
+        workspace,
+        Workspace.State.PURGING,
+        message="Asked to destroy it for good.",
+        actor=by,
+    )
+    return start_operation(Operation.Kind.PURGE, by=by, workspace=workspace)
+
+
 def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
-    """Ask to go on with a workspace that failed while it was being made.
+    """Ask to go on with what failed: making it, retiring, restoring or purging it.
 
     Raises: NotAllowed, NothingToRetry, WorkspaceNotReady.
     """
     permissions.require(permissions.can_change_workspace(by, workspace))
     with transaction.atomic():
-        workspace = Workspace.objects.select_for_update(of=("self",)).get(
-            pk=workspace.pk
-        )
-        if workspace.state in (
-            Workspace.State.PROVISIONING,
-            Workspace.State.RETIRING,
-        ):
+        workspace = _locked(workspace)
+        if workspace.is_moving:
             raise WorkspaceNotReady(
                 name=workspace.name, state=workspace.get_state_display().lower()
             )
@@ -79,8 +143,16 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
             raise NothingToRetry(name=workspace.name)
         last = workspace.operations.first()
         if last is not None and last.kind == Operation.Kind.RETIRE:
-            discard = bool(last.parameters.get("discard"))
-            return workspace_retire(by=by, workspace=workspace, discard=discard)
+            return workspace_retire(
+                by=by,
+                workspace=workspace,
+                unsaved=last.parameters.get("unsaved", Unsaved.REFUSE),
+                purge=bool(last.parameters.get("purge")),
+            )
+        if last is not None and last.kind == Operation.Kind.RESTORE:
+            return workspace_restore(by=by, workspace=workspace)
+        if last is not None and last.kind == Operation.Kind.PURGE:
+            return _purge(by=by, workspace=workspace)
         states.set_workspace_state(
             workspace,
             Workspace.State.PROVISIONING,
@@ -88,3 +160,21 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
             actor=by,
         )
         return start_operation(Operation.Kind.PROVISION, by=by, workspace=workspace)
+
+
+def _locked(workspace: Workspace) -> Workspace:
+    return Workspace.objects.select_for_update(of=("self",)).get(pk=workspace.pk)
+
+
+def _running(workspace: Workspace) -> Operation | None:
+    return workspace.operations.filter(state=Operation.State.RUNNING).first()
+
+
+def _cancel(operation: Operation | None, *, message: str) -> None:
+    """End what is under way: what has begun settles before anything else starts."""
+    if operation is None:
+        return
+    states.end_operation(
+        operation, Operation.State.CANCELLED, code="cancelled", message=message
+    )
+    states.skip_waiting_steps(operation)

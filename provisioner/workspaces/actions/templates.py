@@ -17,7 +17,7 @@ from provisioner.gateways.perforce.specs import (
     check_view,
 )
 from provisioner.workspaces import permissions, states
-from provisioner.workspaces.actions.starting import check_name, start_operation
+from provisioner.workspaces.actions.names import check_name
 from provisioner.workspaces.errors import (
     InvalidRequest,
     NameTaken,
@@ -25,6 +25,7 @@ from provisioner.workspaces.errors import (
     TemplateInvalid,
 )
 from provisioner.workspaces.models import Operation, Site, Template
+from provisioner.workspaces.tasks import start_operation
 
 LARGEST_CHANGE = 2**31 - 1
 # What a template is made from. The rest is for good, or is written by its builds.

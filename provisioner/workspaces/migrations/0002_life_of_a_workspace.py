@@ -150,7 +150,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='workspace',
             name='client_spec',
-            field=models.TextField(blank=True, help_text="The client's form when it was retired."),
+            field=models.TextField(blank=True, help_text='The form of the client that a retirement deleted, until it has been restored with all that it knew.'),
         ),
         migrations.AddField(
             model_name='workspace',

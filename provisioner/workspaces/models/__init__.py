@@ -10,7 +10,7 @@ from provisioner.workspaces.models.events import Event
 from provisioner.workspaces.models.findings import Finding
 from provisioner.workspaces.models.leases import LeasePolicy, Notice
 from provisioner.workspaces.models.names import name_validator
-from provisioner.workspaces.models.operations import Operation, Step
+from provisioner.workspaces.models.operations import Operation, Step, Unsaved
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.sites import PerforceServer, Site
 from provisioner.workspaces.models.templates import LineEnd, Snapshot, Template
@@ -31,6 +31,7 @@ __all__ = [
     "Snapshot",
     "Step",
     "Template",
+    "Unsaved",
     "Workspace",
     "name_validator",
 ]

@@ -56,7 +56,9 @@ class Workspace(models.Model):
     tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
     volume_uuid = models.CharField(max_length=36, blank=True)
     client_spec = models.TextField(
-        blank=True, help_text="The client's form when it was retired."
+        blank=True,
+        help_text="The form of the client that a retirement deleted, until it has been "
+        "restored with all that it knew.",
     )
     ownership = models.JSONField(null=True, blank=True)
     reconcile = models.JSONField(null=True, blank=True)
@@ -165,6 +167,11 @@ class Workspace(models.Model):
         return f"/w-{self.name}"
 
     @property
+    def purge_path(self) -> str:
+        """The junction path at which its contents are removed: nobody knows it."""
+        return f"/purge-{self.tag.hex[:12]}"
+
+    @property
     def path(self) -> Path:
         return self.site.path_of(self.junction_path)
 
@@ -172,6 +179,15 @@ class Workspace(models.Model):
     def volume_comment(self) -> str:
         """The tag that says whose clone this is (ONTAP shows it to any operator)."""
         return f"cloneyard:v1:workspace={self.tag}"
+
+    @property
+    def is_put_away(self) -> bool:
+        """Whether its owner has put it away, for now or for good."""
+        return self.state in (
+            self.State.TRASHED,
+            self.State.PURGING,
+            self.State.RETIRED,
+        )
 
     @property
     def is_moving(self) -> bool:

@@ -1,24 +1,27 @@
-"""Taking a workspace back: first what somebody may miss, storage last."""
+"""Taking a workspace back: first what somebody may miss, storage into the trash."""
 
 from __future__ import annotations
 
-import dataclasses
-import os
 from typing import Any
 
 from provisioner.gateways.errors import Busy, InUse
-from provisioner.gateways.hosts import client_files, mounts, removal
-from provisioner.gateways.ontap.types import Volume
-from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.workspaces.errors import StepRefused, UnsavedWork
-from provisioner.workspaces.models import Operation, Step, Workspace
-from provisioner.workspaces.states import record_event
-from provisioner.workspaces.steps.provision import FINDINGS_SHOWN, ignored_in
+from provisioner.gateways.hosts import mounts
+from provisioner.gateways.perforce.specs import render_client_spec
+from provisioner.workspaces import states
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Step, Unsaved
+from provisioner.workspaces.steps.looking import (
+    Findings,
+    choice_of,
+    first_of,
+    our_volume,
+    refusal,
+    unsaved_work,
+)
 from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.volumes import ensure_frozen_policy, ensure_policies
 
 GONE_WITHIN_SECONDS = 30.0
-
-Findings = dict[str, list[dict[str, Any]]]
 
 
 def ensure_quiet(run: StepRun) -> dict[str, Any]:
@@ -35,150 +38,98 @@ def ensure_quiet(run: StepRun) -> dict[str, Any]:
 
 
 def ensure_nothing_unsaved(run: StepRun) -> dict[str, Any]:
-    """Find work that retiring would lose; refuse with the list unless told to discard.
+    """Stop with the list of unsaved work: nobody has said what to do with it.
+
+    Nothing has been touched yet, and whoever works there goes on undisturbed.
+    """
+    findings = unsaved_work(run)
+    if findings:
+        raise refusal(findings)
+    return {}
+
+
+def ensure_frozen(run: StepRun) -> dict[str, Any]:
+    """Have the clone out of reach of everybody but the workers' hosts."""
+    volume = our_volume(run)
+    if volume is None:
+        return {}
+    policy = ensure_frozen_policy(run)
+    if volume.export_policy != policy:
+        run.ontap.set_volume_policies(
+            volume.uuid,
+            export_policy=policy,
+            ontap_job_started=run.remember_ontap_job,
+        )
+    return {"export_policy": policy}
+
+
+def ensure_work_settled(run: StepRun) -> dict[str, Any]:
+    """Look once more, now that nobody adds to it, and do as was chosen with the work.
 
     What was found and discarded is kept in an event, with who asked for it.
     """
-    workspace = run.workspace
-    if not workspace.client_name or _client_was_deleted_by_us(workspace):
-        return {"findings": {}}
-    findings = _unsaved_work(run)
+    findings = unsaved_work(run)
     if not findings:
-        return {"findings": {}}
-    if not run.operation.parameters.get("discard"):
-        raise _refusal(findings)
+        return {}
+    choice = choice_of(run)
+    if choice == Unsaved.DISCARD:
+        _record_discarded(run, findings)
+    else:
+        _thaw(run)
+        raise refusal(findings)
+    return {"findings": first_of(findings)}
+
+
+def _record_discarded(run: StepRun, findings: Findings) -> None:
     count = sum(len(found) for found in findings.values())
-    record_event(
-        workspace,
+    states.record_event(
+        run.workspace,
         kind="unsaved_work_discarded",
         message=f"Chose to discard {count:,} things that were not submitted.",
         actor=run.operation.requested_by,
         data=findings,
     )
-    return {"findings": _first(findings)}
 
 
-def _refusal(findings: Findings) -> UnsavedWork:
-    """Return the refusal that says why nothing was deleted."""
-    if unchecked := findings.get("unchecked"):
-        sentence = (
-            f"The files in this workspace cannot be compared with Perforce: "
-            f"{unchecked[0]['reason']}. Have that put right, or retire again and "
-            "choose to discard what is there."
-        )
-    else:
-        count = sum(len(found) for found in findings.values())
-        sentence = (
-            f"{count:,} things in this workspace are not submitted. Submit or shelve "
-            "them elsewhere, or retire again and choose to discard them."
-        )
-    return UnsavedWork(sentence, findings=_first(findings))
-
-
-def _first(findings: Findings) -> dict[str, Any]:
-    """Return as many of each kind as a page shows."""
-    return {kind: found[:FINDINGS_SHOWN] for kind, found in findings.items()}
-
-
-def _client_was_deleted_by_us(workspace: Workspace) -> bool:
-    """Say whether a retirement came that far before: its work was settled then."""
-    return Step.objects.filter(
-        operation__workspace=workspace,
-        operation__kind=Operation.Kind.RETIRE,
-        name="client",
-        state=Step.State.DONE,
-    ).exists()
-
-
-def _unsaved_work(run: StepRun) -> Findings:
-    """Return what is unsaved, by kind; kinds with nothing in them are absent."""
-    workspace = run.workspace
-    client = run.perforce.find_client(workspace.client_name)
-    findings: Findings = {}
-    if client is not None:
-        findings = _work_the_server_knows(run)
-    # Nobody has worked in a workspace that never was ready, and before the flush
-    # every file would look untracked.
-    if workspace.ready_at is not None:
-        findings |= _work_in_files(run, client)
-    return {kind: found for kind, found in findings.items() if found}
-
-
-def _work_the_server_knows(run: StepRun) -> Findings:
-    client = run.workspace.client_name
-    changes = run.perforce.list_pending_changes(client)
-    return {
-        "opened": [dataclasses.asdict(f) for f in run.perforce.list_opened(client)],
-        "shelved": [dataclasses.asdict(c) for c in changes if c.is_shelved],
-    }
-
-
-def _work_in_files(run: StepRun, client: ClientSpec | None) -> Findings:
-    """Compare files with the have list; where that cannot be done, that is found."""
-    workspace = run.workspace
-    volume = _our_volume(run)
-    if volume is None and not os.path.lexists(workspace.path):
-        return {}
-    reason = _why_not_comparable(workspace, client=client, volume=volume)
-    if reason:
-        return {"unchecked": [{"path": str(workspace.path), "reason": reason}]}
-    run.visible_root(workspace.junction_path)
-    found = client_files.reconcile_as(
-        run.perforce_account,
-        client=workspace.client_name,
-        untracked=True,
-        ignore=ignored_in(workspace),
-        uid=workspace.uid,
-        gid=workspace.gid,
-    )
-    return {
-        kind: [dataclasses.asdict(f) for f in found if f.action == action]
-        for kind, action in (
-            ("changed", "edit"),
-            ("missing", "delete"),
-            ("untracked", "add"),
-        )
-    }
-
-
-def _why_not_comparable(
-    workspace: Workspace, *, client: ClientSpec | None, volume: Volume | None
-) -> str:
-    """Return why a look at the client would not be one at the clone; "" if it is."""
-    if client is None:
-        return f"the client {workspace.client_name} is gone from Perforce"
-    if client.root.rstrip("/") != str(workspace.path):
-        return f"its client's root is {client.root}, not {workspace.path}"
-    if volume is None:
-        return f"{workspace.volume_name} is not on the SVM {workspace.site.svm}"
-    if volume.junction_path != workspace.junction_path:
-        return f"its clone is not mounted at {workspace.junction_path}"
-    return ""
+def _thaw(run: StepRun) -> None:
+    """Give the clone back to its owner's hosts."""
+    volume = our_volume(run)
+    if volume is not None:
+        ensure_policies(run, volume_uuid=volume.uuid)
 
 
 def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
-    """Have no client of this workspace on the server; never by force."""
+    """Have no client of this workspace on the server; its form is kept for an undo."""
     workspace = run.workspace
-    if not workspace.client_name:
-        return {}
     client = run.perforce.find_client(workspace.client_name)
-    if client is None:
-        return {}
-    if str(workspace.tag) not in client.description:
-        raise StepRefused(
-            f"The client {client.name} exists in Perforce and is not ours; nothing was "
-            "deleted.",
-            code="client_is_not_ours",
-        )
-    if run.operation.parameters.get("discard"):
+    if client is not None:
+        if str(workspace.tag) not in client.description:
+            raise StepRefused(
+                f"The client {client.name} exists in Perforce and is not ours; nothing "
+                "was deleted.",
+                code="client_is_not_ours",
+            )
+        states.remember_remote(run.step, {"client_spec": render_client_spec(client)})
+        _delete_client(run)
+    if not workspace.client_spec and "client_spec" in run.step.remote:
+        workspace.client_spec = run.step.remote["client_spec"]
+        workspace.save(update_fields=["client_spec"])
+    return {}
+
+
+def _delete_client(run: StepRun) -> None:
+    workspace = run.workspace
+    if workspace.client_spec:
+        # An undo stopped half way: what it had opened again is rescued already.
+        run.perforce.revert_server_side(workspace.client_name)
+    elif choice_of(run) == Unsaved.DISCARD:
         _discard_opened(run)
     try:
         run.perforce.delete_client(workspace.client_name)
     except InUse as error:
-        raise UnsavedWork(
-            error.sentence, findings=_first(_unsaved_work(run))
-        ) from error
-    return {}
+        findings = unsaved_work(run)
+        _thaw(run)
+        raise refusal(findings) from error
 
 
 def _discard_opened(run: StepRun) -> None:
@@ -192,83 +143,15 @@ def _discard_opened(run: StepRun) -> None:
         )
 
 
-def ensure_contents_removed(run: StepRun) -> dict[str, Any]:
-    """Remove the files one by one, where the site asks for it."""
-    volume = _our_volume(run)
-    is_at_its_place = (
-        volume is not None and volume.junction_path == run.workspace.junction_path
-    )
-    if not run.site.remove_contents or not is_at_its_place:
-        return {}  # what is not seen there goes away with its volume
-    root = run.visible_root(run.workspace.junction_path)
-
-    def show(progress: removal.RemovalProgress) -> None:
-        run.progress("removing", done=progress.entries, unit="entries")
-
-    report = removal.remove_contents(root, progress=show)
-    if report.failed_count:
-        named = run.keep_failures(report.failures, all_of_them=report.failures_file)
-        raise StepRefused(
-            f"{report.failed_count:,} entries could not be removed: {named}",
-            code="removal_incomplete",
-        )
-    return {"removed": report.removed}
-
-
 def ensure_unmounted(run: StepRun) -> dict[str, Any]:
     """Have the clone out of the SVM's namespace."""
-    volume = _our_volume(run)
+    volume = our_volume(run)
     if volume is not None:
         run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
     return {}
 
 
-def ensure_clone_deleted(run: StepRun) -> dict[str, Any]:
-    """Have the FlexClone destroyed, past the recovery queue: its work is settled."""
-    volume = _our_volume(run)
-    if volume is not None:
-        run.ontap.delete_volume(
-            volume.uuid, force=True, ontap_job_started=run.remember_ontap_job
-        )
+def ensure_path_gone(run: StepRun) -> dict[str, Any]:
+    """Have nothing at the workspace's path on this host."""
+    mounts.wait_until_gone(run.workspace.path, timeout_seconds=GONE_WITHIN_SECONDS)
     return {}
-
-
-def _our_volume(run: StepRun) -> Volume | None:
-    """Return this workspace's clone, None where there is none (any more).
-
-    Only a volume with our tag and a FlexClone of our template is ever touched.
-    """
-    workspace = run.workspace
-    volume = run.ontap.find_volume(workspace.volume_name)
-    if volume is None:
-        return None
-    parent = volume.clone_parent
-    if volume.comment != workspace.volume_comment or (
-        parent is not None and parent.volume_name != workspace.template.volume_name
-    ):
-        raise StepRefused(
-            f"The volume {volume.name} is not the clone we made (its comment or its "
-            "parent differs); nothing was deleted.",
-            code="volume_is_not_ours",
-        )
-    return volume
-
-
-def ensure_nothing_left(run: StepRun) -> dict[str, Any]:
-    """Prove that no client, volume, junction or directory is left."""
-    workspace = run.workspace
-    if workspace.client_name:
-        left = run.perforce.find_client(workspace.client_name)
-        _must_be_gone(left is None, f"the client {workspace.client_name}")
-    _must_be_gone(
-        run.ontap.find_volume(workspace.volume_name) is None,
-        f"the volume {workspace.volume_name}",
-    )
-    mounts.wait_until_gone(workspace.path, timeout_seconds=GONE_WITHIN_SECONDS)
-    Workspace.objects.filter(pk=workspace.pk).update(volume_uuid="")
-    return {}
-
-
-def _must_be_gone(is_gone: bool, what: str) -> None:
-    if not is_gone:
-        raise Busy(f"Still there: {what}.", system="cloneyard", operation="retire")

@@ -9,6 +9,7 @@ from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 from provisioner.workspaces import actions, states
 from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
+from tests.factories import purge
 
 
 class JsonClient(APIClient):
@@ -87,5 +88,5 @@ def retired(ready: Workspace, alice: User) -> Workspace:
     """One of alice's, taken back."""
     actions.workspace_retire(by=alice, workspace=ready)
     end(ready, Operation.State.SUCCEEDED)
-    states.set_workspace_state(ready, Workspace.State.RETIRED)
+    purge(ready)
     return ready

@@ -69,14 +69,14 @@ def test_a_look_waits_until_the_workspace_is_ready(
     assert response.json()["state"] == "ready"
 
 
-def test_a_retirement_waits_until_the_workspace_is_retired(
+def test_a_retirement_waits_until_the_workspace_is_in_the_trash(
     committed: None, as_alice: APIClient, ready: Workspace
 ) -> None:
-    with settled_meanwhile(after_seconds=0.5, to=Workspace.State.RETIRED):
+    with settled_meanwhile(after_seconds=0.5, to=Workspace.State.TRASHED):
         response = as_alice.delete(f"{WORKSPACES}/{ready.pk}?wait=10")
 
     assert response.status_code == 202
-    assert response.json()["state"] == "retired"
+    assert response.json()["state"] == "trashed"
 
 
 def test_the_answer_comes_when_the_time_is_over(

@@ -419,18 +419,18 @@ def test_the_owner_or_an_administrator_retires(
     assert body["operation"]["kind"] == "retire"
     operation = ready.operations.first()
     assert operation is not None
-    assert operation.parameters == {"discard": False}
+    assert operation.parameters["unsaved"] == "refuse"
     assert f"as_{operation.requested_by}" == who
 
 
 def test_unsaved_work_is_discarded_on_request(
     as_alice: APIClient, ready: Workspace
 ) -> None:
-    as_alice.delete(f"{address(ready)}?discard=true")
+    as_alice.delete(f"{address(ready)}?unsaved=discard")
 
     operation = ready.operations.first()
     assert operation is not None
-    assert operation.parameters == {"discard": True}
+    assert operation.parameters["unsaved"] == "discard"
 
 
 def test_retiring_again_is_the_same_retirement(
@@ -445,7 +445,7 @@ def test_retiring_again_is_the_same_retirement(
 
 def test_a_stranger_retires_nothing(as_carol: APIClient, ready: Workspace) -> None:
     assert as_carol.delete(address(ready)).status_code == 404
-    assert as_carol.delete(f"{address(ready)}?discard=true").status_code == 404
+    assert as_carol.delete(f"{address(ready)}?unsaved=discard").status_code == 404
     ready.refresh_from_db()
     assert ready.state == "ready"
 
@@ -466,7 +466,9 @@ def test_a_retired_workspace_is_not_retired_again(
     }
 
 
-@pytest.mark.parametrize("query", ["discard=perhaps", "discard=", "wait=x"])
+@pytest.mark.parametrize(
+    "query", ["unsaved=perhaps", "unsaved=", "purge=maybe", "wait=x"]
+)
 def test_a_malformed_retirement_is_refused(
     as_alice: APIClient, ready: Workspace, query: str
 ) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 from provisioner.accounts.models import User
 from provisioner.workspaces import actions, states
 from provisioner.workspaces.models import Operation, Snapshot, Step, Template, Workspace
-from tests.factories import UserFactory
+from tests.factories import UserFactory, purge
 
 UNSAVED = {
     "opened": [
@@ -146,7 +146,7 @@ def retired(ready: Workspace, alice: User) -> Workspace:
     """One of alice's, taken back."""
     end(actions.workspace_retire(by=alice, workspace=ready), Operation.State.SUCCEEDED)
     ready.refresh_from_db()
-    states.set_workspace_state(ready, Workspace.State.RETIRED)
+    purge(ready)
     return ready
 
 

@@ -200,6 +200,7 @@ def test_its_story_takes_few_queries(
     alice: User, refused: Workspace, django_assert_num_queries
 ) -> None:
     browser = browser_of(alice)
-    # the session, its user, the workspace, its operations, their steps, the events
-    with django_assert_num_queries(6):
+    # the session, its user, the workspace, its operations, their steps, the events,
+    # what was rescued
+    with django_assert_num_queries(7):
         browser.get(address_of(refused))

@@ -90,8 +90,8 @@ def test_more_workspaces_take_no_more_queries(
         actions.workspace_create(
             by=alice, template=snapshot.template, name=f"w-{number}"
         )
-    # the session, its user, their workspaces, the templates
-    with django_assert_num_queries(4):
+    # the session, its user, their workspaces, the templates, how many are in the trash
+    with django_assert_num_queries(5):
         as_alice.get("/")
 
 

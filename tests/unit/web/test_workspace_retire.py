@@ -19,7 +19,7 @@ def test_it_asks_first(as_alice: Client, ready: Workspace) -> None:
     page = as_alice.get(address_of(ready)).text
     assert "Retire hers?" in page
     assert ready.client_name in page
-    assert 'name="discard"' not in page
+    assert 'name="unsaved"' not in page
     assert not retirements(ready)
 
 
@@ -28,14 +28,14 @@ def test_a_confirmed_one_is_retired(as_alice: Client, ready: Workspace) -> None:
     assert answer["Location"] == f"/workspaces/{ready.pk}/"
     ready.refresh_from_db()
     assert ready.state == Workspace.State.RETIRING
-    assert retirements(ready)[0].parameters == {"discard": False}
+    assert retirements(ready)[0].parameters["unsaved"] == "refuse"
 
 
 def test_discarding_cannot_be_asked_for_unseen(
     as_alice: Client, ready: Workspace
 ) -> None:
-    as_alice.post(address_of(ready), {"discard": "on"})
-    assert retirements(ready)[0].parameters == {"discard": False}
+    as_alice.post(address_of(ready), {"unsaved": "discard"})
+    assert retirements(ready)[0].parameters["unsaved"] == "refuse"
 
 
 def test_after_a_refusal_it_lists_what_would_be_lost(
@@ -44,7 +44,8 @@ def test_after_a_refusal_it_lists_what_would_be_lost(
     page = as_alice.get(address_of(refused)).text
     assert "//depot/main/src/render.cpp" in page
     assert "/mnt/w/notes.txt" in page
-    assert 'name="discard"' in page
+    assert 'value="rescue"' in page
+    assert 'value="discard"' in page
 
 
 def test_files_that_could_not_be_compared_are_said_and_can_be_discarded(
@@ -57,7 +58,8 @@ def test_files_that_could_not_be_compared_are_said_and_can_be_discarded(
 
     assert "Could not be compared" in page
     assert "its client is gone" in page
-    assert 'name="discard"' in page
+    assert 'value="rescue"' not in page
+    assert 'value="discard"' in page
 
 
 def test_a_list_that_was_cut_says_so(as_alice: Client, refused: Workspace) -> None:
@@ -69,12 +71,12 @@ def test_a_list_that_was_cut_says_so(as_alice: Client, refused: Workspace) -> No
     assert f"the first {FINDINGS_SHOWN}" in page
 
 
-@pytest.mark.parametrize(("sent", "discard"), [({}, False), ({"discard": "on"}, True)])
-def test_after_a_refusal_discarding_is_a_choice(
-    as_alice: Client, refused: Workspace, sent: dict[str, str], discard: bool
+@pytest.mark.parametrize("choice", ["refuse", "rescue", "discard"])
+def test_after_a_refusal_there_is_a_choice(
+    as_alice: Client, refused: Workspace, choice: str
 ) -> None:
-    as_alice.post(address_of(refused), sent)
-    assert retirements(refused)[0].parameters == {"discard": discard}
+    as_alice.post(address_of(refused), {"unsaved": choice})
+    assert retirements(refused)[0].parameters["unsaved"] == choice
 
 
 def test_one_that_is_being_made_can_be_stopped(

@@ -14,7 +14,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import queries, states
 from provisioner.workspaces.actions import template_build, workspace_create
 from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
-from tests.factories import SnapshotFactory, TemplateFactory
+from tests.factories import SnapshotFactory, TemplateFactory, purge
 
 
 def ask(by: User, template: Template, *, count: int = 1) -> list[Workspace]:
@@ -51,7 +51,7 @@ def test_retired_workspaces_are_seen_but_not_among_ones_own(
 ) -> None:
     [workspace] = ask(alice, snapshot.template)
     states.set_workspace_state(workspace, Workspace.State.RETIRING)
-    states.set_workspace_state(workspace, Workspace.State.RETIRED)
+    purge(workspace)
 
     assert list(queries.workspaces_visible_to(alice)) == [workspace]
     assert not queries.workspaces_of(alice).exists()

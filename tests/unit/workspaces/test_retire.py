@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
-from provisioner.demo import depot
 from provisioner.demo.checks import left_behind
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
@@ -30,9 +26,11 @@ from provisioner.workspaces.models import (
     Snapshot,
     Step,
     Template,
+    Unsaved,
     Workspace,
 )
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
+from tests.at_work import KINDS_OF_WORK, AtWork
 from tests.factories import UserFactory
 from tests.lab import Lab
 from tests.waiting import settle
@@ -41,68 +39,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def workspace(built_template: Template, run_jobs: Callable[[], None]) -> Workspace:
+def workspace(lab_workspace: Workspace) -> Workspace:
     """A workspace of alice that is ready."""
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
-    workspace = workspace_create(by=alice, template=built_template)
-    run_jobs()
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    return workspace
+    return lab_workspace
 
 
-class AtWork:
-    """Alice in her workspace: root may write there, p4 speaks as her."""
-
-    def __init__(self, workspace: Workspace, lab: Lab) -> None:
-        self.root: Path = workspace.path
-        account = depot.DepotAccount(
-            port=lab.perforce["port"], user="alice", password="lab-password"
-        )
-        self.p4 = depot.connect(account, client=workspace.client_name, scratch=lab.root)
-        self.file = self.root / "src" / "file3.txt"
-
-    def open_for_edit(self) -> None:
-        self.p4.run("edit", str(self.file))
-
-    def shelve(self) -> None:
-        self.open_for_edit()
-        change = self.p4.fetch_change()
-        change["Description"] = "shelved"
-        number = self.p4.save_change(change)[0].split()[1]
-        self.p4.run("shelve", "-c", number)
-        self.p4.run("revert", "-c", number, "//...")
-
-    def change_without_opening(self) -> None:
-        self.file.chmod(0o644)
-        self.file.write_text("changed in place\n")
-
-    def lose_a_file(self) -> None:
-        self.file.unlink()
-
-    def leave_an_untracked_file(self) -> None:
-        (self.root / "src" / "notes.txt").write_text("do not lose me\n")
-
-
-KINDS_OF_WORK = {
-    "opened": AtWork.open_for_edit,
-    "shelved": AtWork.shelve,
-    "changed": AtWork.change_without_opening,
-    "missing": AtWork.lose_a_file,
-    "untracked": AtWork.leave_an_untracked_file,
-}
-
-
-@pytest.fixture
-def at_work(workspace: Workspace, lab: Lab) -> Any:
-    session = AtWork(workspace, lab)
-    yield session
-    session.p4.disconnect()
-
-
-def retire(workspace: Workspace, *, discard: bool = False) -> Operation:
+def retire(
+    workspace: Workspace, *, unsaved: str = Unsaved.REFUSE, purge: bool = True
+) -> Operation:
     operation = workspace_retire(
-        by=workspace.owner, workspace=workspace, discard=discard
+        by=workspace.owner, workspace=workspace, unsaved=unsaved, purge=purge
     )
     settle(workspace)
     operation.refresh_from_db()
@@ -147,7 +93,7 @@ def test_unsaved_work_is_discarded_only_when_chosen_and_recorded(
     KINDS_OF_WORK[kind](at_work)
     retire(workspace)
 
-    operation = retire(workspace, discard=True)
+    operation = retire(workspace, unsaved=Unsaved.DISCARD)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert left_behind(workspace) == []
@@ -156,17 +102,21 @@ def test_unsaved_work_is_discarded_only_when_chosen_and_recorded(
     assert list(record.data) == [kind]
 
 
-@pytest.mark.parametrize("name", [spec.name for spec in workflow.RETIRE])
-def test_a_retirement_step_that_was_done_already_changes_nothing(
-    name: str, workspace: Workspace, lab_site: Site
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *((Operation.Kind.RETIRE, spec.name) for spec in workflow.RETIRE),
+        *((Operation.Kind.PURGE, spec.name) for spec in workflow.PURGE),
+    ],
+)
+def test_a_step_that_was_done_already_changes_nothing(
+    kind: str, name: str, workspace: Workspace, lab_site: Site
 ) -> None:
     Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
     retire(workspace)
     assert workspace.state == Workspace.State.RETIRED
     step = Step.objects.get(
-        operation__workspace=workspace,
-        operation__kind=Operation.Kind.RETIRE,
-        name=name,
+        operation__workspace=workspace, operation__kind=kind, name=name
     )
 
     workflow.perform(step)
@@ -199,13 +149,13 @@ def test_a_lost_reply_of_perforce_still_leaves_nothing(
     assert left_behind(workspace) == []
 
 
-def test_a_failed_retirement_is_told_and_can_be_tried_again(
+def test_a_failed_purge_is_told_and_can_be_tried_again(
     workspace: Workspace, lab: Lab
 ) -> None:
     lab.break_ontap(
         {"method": "DELETE", "path": "/api/storage/volumes/*", "status": 403}
     )
-    assert retire(workspace).state == Operation.State.FAILED
+    assert retire(workspace).state == Operation.State.SUCCEEDED
     assert workspace.state == Workspace.State.FAILED
 
     lab.break_ontap()
@@ -236,9 +186,10 @@ def test_contents_are_removed_first_where_the_site_asks(
 ) -> None:
     Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
 
-    operation = retire(workspace)
+    retire(workspace)
 
-    contents = operation.steps.get(name="contents")
+    purge = workspace.operations.get(kind=Operation.Kind.PURGE)
+    contents = purge.steps.get(name="contents")
     assert contents.result["removed"] > 20
     assert left_behind(workspace) == []
 
@@ -332,7 +283,7 @@ def test_files_are_kept_where_somebody_else_deleted_the_client(
     assert operation.state == Operation.State.REFUSED
     assert "is gone from Perforce" in operation.status_message
     assert at_work.file.read_text() == "changed in place\n"
-    assert retire(workspace, discard=True).state == Operation.State.SUCCEEDED
+    assert retire(workspace, unsaved=Unsaved.DISCARD).state == Operation.State.SUCCEEDED
     record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
     assert list(record.data) == ["unchecked"]
 
@@ -380,19 +331,6 @@ def test_files_are_kept_where_their_clone_is_not_on_the_svm_of_the_site(
     workspace.path.rmdir()
 
 
-def test_what_stands_at_the_junction_of_a_clone_mounted_elsewhere_is_left_alone(
-    workspace: Workspace, lab_site: Site
-) -> None:
-    Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
-    ontap = registry.ontap(workspace.site)
-    ontap.mount_volume(workspace.volume_uuid, junction_path="/elsewhere")
-    operation = workspace_retire(by=workspace.owner, workspace=workspace, discard=True)
-    step = operation.steps.get(name="contents")
-
-    assert workflow.perform(step) == {}
-    assert (workspace.site.path_of("/elsewhere") / "src" / "file3.txt").exists()
-
-
 def test_all_unsaved_work_is_counted_and_recorded_though_a_page_shows_less(
     workspace: Workspace, at_work: AtWork
 ) -> None:
@@ -400,7 +338,7 @@ def test_all_unsaved_work_is_counted_and_recorded_though_a_page_shows_less(
         (at_work.root / "src" / f"note{number}.txt").write_text("mine\n")
 
     refused = retire(workspace)
-    retire(workspace, discard=True)
+    retire(workspace, unsaved=Unsaved.DISCARD)
 
     assert f"{FINDINGS_SHOWN + 1} things" in refused.status_message
     assert refused.findings is not None

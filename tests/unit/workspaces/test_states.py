@@ -19,6 +19,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from tests.factories import purge
 
 W = Workspace.State
 
@@ -124,7 +125,7 @@ def test_the_database_refuses_two_running_operations(workspace: Workspace) -> No
 
 def test_a_retired_name_is_free_again(workspace: Workspace, alice: User) -> None:
     states.set_workspace_state(workspace, W.RETIRING)
-    states.set_workspace_state(workspace, W.RETIRED)
+    purge(workspace)
 
     again = workspace_create(by=alice, template=workspace.template, name=workspace.name)
 

@@ -1,0 +1,76 @@
+"""Emptying the trash: the clone goes for good, and nothing of it is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.gateways.errors import Busy
+from provisioner.gateways.hosts import mounts, removal
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.looking import our_volume
+from provisioner.workspaces.steps.retire import GONE_WITHIN_SECONDS
+from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.volumes import ensure_junction
+
+
+def ensure_reachable(run: StepRun) -> dict[str, Any]:
+    """Have the clone at a path of its own, where a worker can empty it."""
+    volume = our_volume(run)
+    if volume is not None:
+        ensure_junction(
+            run, volume_uuid=volume.uuid, junction_path=run.workspace.purge_path
+        )
+    return {}
+
+
+def ensure_contents_removed(run: StepRun) -> dict[str, Any]:
+    """Remove the files one by one, where the site asks for it."""
+    workspace = run.workspace
+    volume = our_volume(run)
+    if volume is None or volume.junction_path != workspace.purge_path:
+        return {}  # what is not seen there goes away with its volume
+    root = run.visible_root(workspace.purge_path)
+
+    def show(progress: removal.RemovalProgress) -> None:
+        run.progress("removing", done=progress.entries, unit="entries")
+
+    report = removal.remove_contents(root, progress=show)
+    if report.failed_count:
+        named = run.keep_failures(report.failures, all_of_them=report.failures_file)
+        raise StepRefused(
+            f"{report.failed_count:,} entries could not be removed: {named}",
+            code="removal_incomplete",
+        )
+    return {"removed": report.removed}
+
+
+def ensure_clone_deleted(run: StepRun) -> dict[str, Any]:
+    """Have the FlexClone destroyed, past the recovery queue: its work is settled."""
+    volume = our_volume(run)
+    if volume is not None:
+        run.ontap.delete_volume(
+            volume.uuid, force=True, ontap_job_started=run.remember_ontap_job
+        )
+    return {}
+
+
+def ensure_nothing_left(run: StepRun) -> dict[str, Any]:
+    """Prove that no client, volume, junction or directory is left."""
+    workspace = run.workspace
+    if workspace.client_name:
+        left = run.perforce.find_client(workspace.client_name)
+        _must_be_gone(left is None, f"the client {workspace.client_name}")
+    _must_be_gone(
+        run.ontap.find_volume(workspace.volume_name) is None,
+        f"the volume {workspace.volume_name}",
+    )
+    for path in (workspace.path, workspace.site.path_of(workspace.purge_path)):
+        mounts.wait_until_gone(path, timeout_seconds=GONE_WITHIN_SECONDS)
+    Workspace.objects.filter(pk=workspace.pk).update(volume_uuid="")
+    return {}
+
+
+def _must_be_gone(is_gone: bool, what: str) -> None:
+    if not is_gone:
+        raise Busy(f"Still there: {what}.", system="cloneyard", operation="purge")

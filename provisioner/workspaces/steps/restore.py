@@ -1,0 +1,100 @@
+"""Bringing a workspace back from the trash, or from a retirement that stopped half way.
+
+Each step has what it says, whether or not the retirement had come to undo it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.steps.looking import our_volume
+from provisioner.workspaces.steps.provision import client_spec_of
+from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.volumes import (
+    ensure_junction,
+    ensure_policies,
+    require_online,
+)
+
+
+def ensure_clone_there(run: StepRun) -> dict[str, Any]:
+    """Have the clone: one that is gone cannot be brought back."""
+    volume = our_volume(run)
+    if volume is None:
+        raise StepRefused(
+            f"The clone {run.workspace.volume_name} is not on the SVM "
+            f"{run.site.svm} any more, so it cannot be brought back.",
+            code="clone_is_gone",
+        )
+    require_online(volume)
+    return {"volume_uuid": volume.uuid}
+
+
+def ensure_exported(run: StepRun) -> dict[str, Any]:
+    """Have the clone within reach of its owner's hosts again."""
+    ensure_policies(run, volume_uuid=run.result_of("clone")["volume_uuid"])
+    return {}
+
+
+def ensure_mounted(run: StepRun) -> dict[str, Any]:
+    """Have the clone at its junction path again."""
+    ensure_junction(
+        run,
+        volume_uuid=run.result_of("clone")["volume_uuid"],
+        junction_path=run.workspace.junction_path,
+    )
+    return {}
+
+
+def ensure_visible(run: StepRun) -> dict[str, Any]:
+    """See the clone at its path on this host."""
+    run.visible_root(run.workspace.junction_path)
+    return {}
+
+
+def ensure_client(run: StepRun) -> dict[str, Any]:
+    """Have the client with the form that it had."""
+    workspace = run.workspace
+    found = run.perforce.find_client(workspace.client_name)
+    if found is not None and str(workspace.tag) not in found.description:
+        raise StepRefused(
+            f"A client named {workspace.client_name} exists in Perforce and is not "
+            "ours; it was left alone.",
+            code="client_name_taken",
+        )
+    if found is None and not workspace.client_spec:
+        # Somebody else deleted it: it gets what the snapshot's clones have.
+        workspace.client_spec = render_client_spec(client_spec_of(workspace))
+        workspace.save(update_fields=["client_spec"])
+    if found is None:
+        run.perforce.save_client(
+            dataclasses.replace(
+                parse_client_spec(workspace.client_spec),
+                updated_at=None,
+                accessed_at=None,
+            )
+        )
+    return {"client": workspace.client_name}
+
+
+def ensure_flushed(run: StepRun) -> dict[str, Any]:
+    """Have the server believe what the workspace has: the pin, and what came later."""
+    workspace = run.workspace
+    if not workspace.client_spec:
+        return {}  # Its client was never deleted: it knows.
+    pin = workspace.snapshot
+    run.progress("flushing", done=0, total=pin.have_count, unit="files")
+    run.perforce.flush(workspace.client_name, change=pin.change)
+    have = run.perforce.have_list(workspace.client_name)
+    return {"have_count": have.count, "have_digest": have.digest}
+
+
+def ensure_opened(run: StepRun) -> dict[str, Any]:
+    """Have open what was open; the content on disk stays as it is."""
+    workspace = run.workspace
+    workspace.client_spec = ""
+    workspace.save(update_fields=["client_spec"])
+    return {}

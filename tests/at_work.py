@@ -1,0 +1,74 @@
+"""A workspace that is ready, and its owner at work in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from provisioner.demo import depot
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.models import Template, Workspace
+from tests.factories import UserFactory
+from tests.lab import Lab
+
+
+@pytest.fixture
+def lab_workspace(built_template: Template, run_jobs: Callable[[], None]) -> Workspace:
+    """A workspace of alice that is ready."""
+    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    workspace = workspace_create(by=alice, template=built_template)
+    run_jobs()
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    return workspace
+
+
+class AtWork:
+    """Alice in her workspace: root may write there, p4 speaks as her."""
+
+    def __init__(self, workspace: Workspace, lab: Lab) -> None:
+        self.root: Path = workspace.path
+        account = depot.DepotAccount(
+            port=lab.perforce["port"], user="alice", password="lab-password"
+        )
+        self.p4 = depot.connect(account, client=workspace.client_name, scratch=lab.root)
+        self.file = self.root / "src" / "file3.txt"
+
+    def open_for_edit(self) -> None:
+        self.p4.run("edit", str(self.file))
+
+    def shelve(self) -> None:
+        self.open_for_edit()
+        change = self.p4.fetch_change()
+        change["Description"] = "shelved"
+        number = self.p4.save_change(change)[0].split()[1]
+        self.p4.run("shelve", "-c", number)
+        self.p4.run("revert", "-c", number, "//...")
+
+    def change_without_opening(self) -> None:
+        self.file.chmod(0o644)
+        self.file.write_text("changed in place\n")
+
+    def lose_a_file(self) -> None:
+        self.file.unlink()
+
+    def leave_an_untracked_file(self) -> None:
+        (self.root / "src" / "notes.txt").write_text("do not lose me\n")
+
+
+KINDS_OF_WORK = {
+    "opened": AtWork.open_for_edit,
+    "shelved": AtWork.shelve,
+    "changed": AtWork.change_without_opening,
+    "missing": AtWork.lose_a_file,
+    "untracked": AtWork.leave_an_untracked_file,
+}
+
+
+@pytest.fixture
+def at_work(lab_workspace: Workspace, lab: Lab) -> Iterator[AtWork]:
+    session = AtWork(lab_workspace, lab)
+    yield session
+    session.p4.disconnect()
