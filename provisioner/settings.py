@@ -257,6 +257,8 @@ SITE_SECRET = site_secret
 
 # --- work
 
+# Tasks beside those in provisioner/workspaces/tasks.py.
+PROCRASTINATE_IMPORT_PATHS = ["provisioner.workspaces.sweeps"]
 # How often a worker says that it lives, and after how long a silence its jobs are
 # given to another. The second is also how long a kill -9 can delay a step.
 WORKER_HEARTBEAT_SECONDS = env.float("WORKER_HEARTBEAT_SECONDS", default=2.0)
@@ -264,6 +266,18 @@ WORKER_STALLED_SECONDS = env.float("WORKER_STALLED_SECONDS", default=10.0)
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16)
 # How long a step is tried again after transient failures before it fails.
 STEP_GIVE_UP_SECONDS = env.float("STEP_GIVE_UP_SECONDS", default=1800.0)
+
+# After how many days without a sign of life a workspace looks abandoned.
+ABANDONED_AFTER_DAYS = env.int("ABANDONED_AFTER_DAYS", default=28)
+
+# --- mails
+
+# Such as smtp+tls://user:password@mail.example.com:587; without it, none are sent.
+globals().update(environ.Env.email_url_config(_secret("EMAIL_URL", "dummymail://")))
+EMAIL_TIMEOUT = 30
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="cloneyard@localhost")
+# Where people reach the pages: links in mails begin with it.
+PUBLIC_URL = env.str("PUBLIC_URL", default="http://127.0.0.1:8000")
 
 # Build logs, one file each: workers write them, pages read them, wherever they run.
 LOG_DIR = Path(env.str("LOG_DIR", default=str(VAR_DIR / "logs"))).resolve()

@@ -35,6 +35,7 @@ REFUSAL_STATUS = {
     "workspace_kept": 409,
     "workspace_not_kept": 409,
     "preview_stale": 409,
+    "not_abandoned": 409,
     "template_busy": 409,
     "state_changed": 409,
 }

@@ -122,6 +122,12 @@ class NotAllowedToKeep(NotAllowed):
     code = "not_allowed_to_keep"
 
 
+class NotAbandoned(ActionRefused):
+    """The workspace “{name}” does not look abandoned any more, so nothing was done."""
+
+    code = "not_abandoned"
+
+
 class PreviewStale(ActionRefused):
     """Whom this affects has changed since it was shown: {count} workspaces now. Look
     again, then decide."""

@@ -18,6 +18,7 @@ from provisioner.gateways.perforce.protections import Protections
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
+    NewestWork,
     OpenedFile,
     PendingChange,
     ReconcileFinding,
@@ -165,6 +166,23 @@ class PerforceGateway(Protocol):
 
         Raises: NotFound (change).
         Source: p4 describe -S -s.
+        """
+
+    def newest_work(self, client: str) -> NewestWork:
+        """Return when the client's newest changes of each kind were made.
+
+        Asked from the neutral client, without naming this one where the server would
+        take that for a use of it.
+
+        Source: p4 changes -m 1 -c client -s submitted, shelved, pending.
+        """
+
+    def count_opened_by(self, user: str) -> dict[str, int]:
+        """Return how many files a user has opened, by client.
+
+        `opened -C client` might count as a use of the client; this names none.
+
+        Source: p4 opened -a -u user.
         """
 
     def revert_server_side(self, client: str) -> None:

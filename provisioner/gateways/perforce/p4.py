@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -53,6 +54,7 @@ from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
+    NewestWork,
     OpenedFile,
     PendingChange,
     PerforceAccount,
@@ -204,6 +206,30 @@ class P4PerforceGateway:
     def list_shelved_files(self, change: int) -> list[ShelvedFile]:
         with self._connected() as connection:
             return pending.list_shelved_files(connection, change=change)
+
+    def newest_work(self, client: str) -> NewestWork:
+        def newest(connection: Connection, status: str) -> dt.datetime | None:
+            records = connection.run(
+                "changes", "-m", "1", "-c", client, "-s", status
+            ).records
+            return _moment(records[0]["time"]) if records else None
+
+        with self._connected() as connection:
+            return NewestWork(
+                submitted_at=newest(connection, "submitted"),
+                shelved_at=newest(connection, "shelved"),
+                pending_at=newest(connection, "pending"),
+            )
+
+    def count_opened_by(self, user: str) -> dict[str, int]:
+        opened: Counter[str] = Counter()
+        with self._connected() as connection:
+            connection.run(
+                *("opened", "-a", "-u", user),
+                each=lambda record: opened.update([record["client"]]),
+                is_bulk=True,
+            )
+        return dict(opened)
 
     def revert_server_side(self, client: str) -> None:
         with self._connected(client) as connection:

@@ -187,3 +187,15 @@ class ReconcileFinding:
     action: str
     depot_file: str
     path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewestWork:
+    """When a client's newest changes were made, None where there is none.
+
+    A shelved change has the time of its pending change: when it was last saved.
+    """
+
+    submitted_at: dt.datetime | None
+    shelved_at: dt.datetime | None
+    pending_at: dt.datetime | None

@@ -6,7 +6,19 @@ behind, or returns the row whose work has been queued.
 
 from __future__ import annotations
 
+from provisioner.workspaces.actions.abandoned import abandoned_notify, abandoned_retire
 from provisioner.workspaces.actions.creating import workspace_create
+from provisioner.workspaces.actions.lease_policies import (
+    lease_policy_preview,
+    lease_policy_remove,
+    lease_policy_remove_preview,
+    lease_policy_save,
+)
+from provisioner.workspaces.actions.leases import (
+    workspace_extend,
+    workspace_keep,
+    workspace_release,
+)
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
     workspace_restore,
@@ -21,12 +33,21 @@ from provisioner.workspaces.actions.templates import (
 )
 
 __all__ = [
+    "abandoned_notify",
+    "abandoned_retire",
+    "lease_policy_preview",
+    "lease_policy_remove",
+    "lease_policy_remove_preview",
+    "lease_policy_save",
     "site_save",
     "template_build",
     "template_create",
     "template_update",
     "workspace_create",
+    "workspace_extend",
+    "workspace_keep",
     "workspace_purge",
+    "workspace_release",
     "workspace_restore",
     "workspace_retire",
     "workspace_retry",

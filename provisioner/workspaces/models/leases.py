@@ -47,17 +47,36 @@ class LeasePolicy(models.Model):
 
 
 class Notice(models.Model):
-    """A mail about a workspace: once per kind, deadline and moment before it."""
+    """A mail about a workspace: once per kind, deadline and moment before it.
+
+    Written in the transaction that gives the reason for it; due at `due_at`. It is
+    claimed before it is sent and never claimed again, so nobody gets it twice: of a
+    mail whose sender was killed in between, nobody knows whether it arrived. Voided is
+    what was not sent, with the reason.
+    """
+
+    class Kind(models.TextChoices):
+        LEASE_ENDS = "lease_ends", "Lease ends soon"
+        TRASHED = "trashed", "Moved to the trash"
+        RETIRE_FAILED = "retire_failed", "Could not be retired"
+        ABANDONED = "abandoned", "Looks abandoned"
 
     workspace = models.ForeignKey(
         Workspace, on_delete=models.CASCADE, related_name="notices"
     )
-    kind = models.CharField(max_length=40)
+    kind = models.CharField(max_length=40, choices=Kind)
     deadline_at = models.DateTimeField(null=True, blank=True)
     seconds_before = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField()
+    data = models.JSONField(default=dict, help_text="What the mail has to say.")
     sent_to = models.CharField(max_length=500, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    claimed_at = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
+    voided_at = models.DateTimeField(null=True, blank=True)
+    void_reason = models.CharField(max_length=500, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    retry_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (
@@ -65,6 +84,18 @@ class Notice(models.Model):
                 fields=("workspace", "kind", "deadline_at", "seconds_before"),
                 name="notice_said_once",
                 nulls_distinct=False,
+            ),
+            models.CheckConstraint(
+                name="notice_sent_was_claimed",
+                condition=Q(sent_at__isnull=True)
+                | Q(claimed_at__isnull=False, voided_at__isnull=True),
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("due_at",),
+                condition=Q(claimed_at__isnull=True, voided_at__isnull=True),
+                name="notice_due",
             ),
         )
 

@@ -1,0 +1,25 @@
+"""Cloneyard itself, as somebody who may ask for things."""
+
+from __future__ import annotations
+
+from django.contrib.auth.hashers import make_password
+
+from provisioner.accounts.models import User
+
+SYSTEM_USERNAME = "cloneyard.system"
+
+
+def system_user() -> User:
+    """Return the account that stands for Cloneyard in events; nobody can sign in.
+
+    What nobody asked for must not look as if its owner did.
+    """
+    user, _ = User.objects.get_or_create(
+        username=SYSTEM_USERNAME,
+        defaults={
+            "is_service": True,
+            "is_staff": True,
+            "password": make_password(None),
+        },
+    )
+    return user

@@ -1,0 +1,261 @@
+"""When a workspace ends: the policies, and the one object that knows the dates.
+
+Pages, API and mails read a Deadline; nobody else computes a date from a lease.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+from provisioner.lib import times
+from provisioner.workspaces.models import LeasePolicy, Template, Workspace
+
+HOUR = 3600
+DAY = 24 * HOUR
+
+LEASED = (
+    Workspace.State.PROVISIONING,
+    Workspace.State.READY,
+    Workspace.State.FAILED,
+)
+"""Where a lease counts: the other states have another end, or none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """How long workspaces of a purpose live; all times in seconds.
+
+    No `default_seconds`: leases do not end by themselves. No `maximum_seconds`: a lease
+    may be extended as far as anybody likes; otherwise that far from now at a time.
+    """
+
+    default_seconds: int | None
+    maximum_seconds: int | None
+    trash_seconds: int
+    warn_seconds: tuple[int, ...]
+    source: str = "built-in"
+
+    @property
+    def first_warning_seconds(self) -> int:
+        return max(self.warn_seconds, default=0)
+
+    def latest(self, now: dt.datetime) -> dt.datetime | None:
+        """Return how far a lease may reach, None where there is no limit."""
+        if self.maximum_seconds is None:
+            return None
+        return now + dt.timedelta(seconds=self.maximum_seconds)
+
+    def usual_end(self, now: dt.datetime) -> dt.datetime | None:
+        """Return where a lease that begins now ends, None where it does not."""
+        if self.default_seconds is None:
+            return None
+        return now + dt.timedelta(seconds=self.default_seconds)
+
+    def pulled_in(
+        self, ends_at: dt.datetime | None, *, now: dt.datetime
+    ) -> dt.datetime | None:
+        """Return where a running lease ends once this policy counts for it.
+
+        It is never earlier than the first warning away, and never later than before.
+        A lease without an end gets the usual one, if there is one now.
+        """
+        if ends_at is None:
+            return self.usual_end(now)
+        if self.maximum_seconds is None:
+            return ends_at
+        reach = max(self.maximum_seconds, self.first_warning_seconds)
+        return min(ends_at, now + dt.timedelta(seconds=reach))
+
+
+BUILT_IN = {
+    Workspace.Purpose.DEVELOPMENT: Policy(
+        default_seconds=30 * DAY,
+        maximum_seconds=90 * DAY,
+        trash_seconds=72 * HOUR,
+        warn_seconds=(7 * DAY, 1 * DAY),
+    ),
+    Workspace.Purpose.BUILD: Policy(
+        default_seconds=1 * DAY,
+        maximum_seconds=7 * DAY,
+        trash_seconds=0,
+        warn_seconds=(),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Policies:
+    """All that were saved, read once: a list of workspaces needs one query."""
+
+    rows: dict[tuple[int | None, str], Policy] = field(default_factory=dict)
+
+    def of(self, template_id: int | None, purpose: str) -> Policy:
+        """Return the template's policy, else the purpose's, else the built-in one."""
+        for key in ((template_id, purpose), (None, purpose)):
+            if key in self.rows:
+                return self.rows[key]
+        return BUILT_IN[Workspace.Purpose(purpose)]
+
+    def of_workspace(self, workspace: Workspace) -> Policy:
+        return self.of(workspace.template_id, workspace.purpose)
+
+
+def policy_of_row(row: LeasePolicy) -> Policy:
+    """Return what a row says."""
+    return Policy(
+        default_seconds=row.default_seconds,
+        maximum_seconds=row.maximum_seconds,
+        trash_seconds=row.trash_seconds,
+        warn_seconds=tuple(sorted(set(row.warn_seconds), reverse=True)),
+        source="template" if row.template_id else "purpose",
+    )
+
+
+def saved_policies() -> Policies:
+    """Read all policies, in one query."""
+    return Policies(
+        {
+            (row.template_id, row.purpose): policy_of_row(row)
+            for row in LeasePolicy.objects.all()
+        }
+    )
+
+
+def policy_for(template: Template, purpose: str) -> Policy:
+    """Return what counts for workspaces of a template and purpose."""
+    return saved_policies().of(template.pk, purpose)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarningMoment:
+    """When a mail goes out, and how long before the end that is."""
+
+    at: dt.datetime
+    seconds_before: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadline:
+    """Everything about the end of one workspace, as of a moment.
+
+    `ends_at` is None where its lease does not end, or none runs. `latest_possible` is
+    None where an extension has no limit. `usual_extension` is where a click leads, None
+    where that is no later. `then` is "trash" or "remove"; `restorable_until` is None
+    where there is nothing to restore. `warns_at` are the mails still to come.
+    """
+
+    ends_at: dt.datetime | None
+    kept_because: str
+    latest_possible: dt.datetime | None
+    usual_extension: dt.datetime | None
+    is_extendable: bool
+    is_soon: bool
+    is_over: bool
+    warns_at: tuple[WarningMoment, ...]
+    then: str
+    trash_seconds: int
+    restorable_until: dt.datetime | None
+    sentence: str
+
+
+def exact(moment: dt.datetime) -> str:
+    """Return a moment as people read it: "Sat 21 Nov 2026, 22:05 UTC"."""
+    return moment.astimezone(dt.UTC).strftime("%a %d %b %Y, %H:%M UTC")
+
+
+def deadline_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> Deadline:
+    """Return when and how a workspace ends, as things are at `now`."""
+    runs = workspace.state in LEASED
+    ends_at = workspace.expires_at if runs else None
+    latest = policy.latest(now)
+    can_reach_further = ends_at is not None and (latest is None or ends_at < latest)
+    soon_seconds = policy.first_warning_seconds or HOUR
+    return Deadline(
+        ends_at=ends_at,
+        kept_because=workspace.keep_reason if runs else "",
+        latest_possible=latest,
+        usual_extension=_usual_extension(policy, ends_at=ends_at, now=now),
+        is_extendable=can_reach_further,
+        is_soon=ends_at is not None
+        and ends_at - now <= dt.timedelta(seconds=soon_seconds),
+        is_over=ends_at is not None and ends_at <= now,
+        warns_at=warning_moments(workspace, policy, ends_at=ends_at, now=now),
+        then="trash" if policy.trash_seconds else "remove",
+        trash_seconds=policy.trash_seconds,
+        restorable_until=_restorable_until(workspace, policy, ends_at=ends_at),
+        sentence=_sentence(workspace, policy, now=now),
+    )
+
+
+def warning_moments(
+    workspace: Workspace,
+    policy: Policy,
+    *,
+    ends_at: dt.datetime | None,
+    now: dt.datetime,
+) -> tuple[WarningMoment, ...]:
+    """Return the mails from now until an end, the earliest first.
+
+    Moments that lie before now are not made up for: who asks for two hours need not
+    be told that they end within a week. Machines get no mail.
+    """
+    if ends_at is None or workspace.owner.is_service:
+        return ()
+    moments = (
+        WarningMoment(at=ends_at - dt.timedelta(seconds=before), seconds_before=before)
+        for before in policy.warn_seconds
+    )
+    return tuple(moment for moment in moments if moment.at >= now)
+
+
+def _usual_extension(
+    policy: Policy, *, ends_at: dt.datetime | None, now: dt.datetime
+) -> dt.datetime | None:
+    end = policy.usual_end(now) or policy.latest(now)
+    if ends_at is None or end is None or end <= ends_at:
+        return None
+    return end
+
+
+def _restorable_until(
+    workspace: Workspace, policy: Policy, *, ends_at: dt.datetime | None
+) -> dt.datetime | None:
+    if workspace.state == Workspace.State.TRASHED:
+        return workspace.purge_at
+    if ends_at is None or not policy.trash_seconds:
+        return None
+    return ends_at + dt.timedelta(seconds=policy.trash_seconds)
+
+
+def _sentence(workspace: Workspace, policy: Policy, *, now: dt.datetime) -> str:
+    if workspace.state in LEASED:
+        return _sentence_of_lease(workspace, policy, now=now)
+    if workspace.state != Workspace.State.TRASHED or workspace.purge_at is None:
+        return f"{workspace.get_state_display()}."
+    if workspace.purge_at <= now:
+        return "Its time in the trash is over: it is about to be removed for good."
+    age = times.age_text(workspace.purge_at, now=now)
+    return f"It can be restored until {exact(workspace.purge_at)} ({age})."
+
+
+def _sentence_of_lease(
+    workspace: Workspace, policy: Policy, *, now: dt.datetime
+) -> str:
+    if workspace.keep_reason:
+        return f"Kept without an end: {workspace.keep_reason}"
+    if workspace.expires_at is None:
+        return "Its lease does not end."
+    if workspace.expires_at <= now:
+        return (
+            f"Its lease ended on {exact(workspace.expires_at)}: it is about to be "
+            "retired, unless its lease is extended before."
+        )
+    age = times.age_text(workspace.expires_at, now=now)
+    said = f"Its lease ends on {exact(workspace.expires_at)} ({age})."
+    if workspace.client_name:
+        said += " What is not submitted is then rescued."
+    if not policy.trash_seconds:
+        return f"{said} It is then removed for good."
+    until = workspace.expires_at + dt.timedelta(seconds=policy.trash_seconds)
+    return f"{said} It then goes to the trash and can be restored until {exact(until)}."

@@ -1,0 +1,140 @@
+"""What sites have left and what workspaces take, measured every two minutes.
+
+The sweep runs anywhere; measuring runs in the queue of workers that reach ONTAP, with
+a few requests for a site, however many volumes it has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable
+
+import structlog
+from django.db import connection
+from django.utils import timezone
+from procrastinate.contrib.django import app
+from procrastinate.exceptions import AlreadyEnqueued
+
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError, PermanentGatewayError
+from provisioner.gateways.ontap.types import VolumeUsage
+from provisioner.workspaces.models import Site, SiteCapacity, Template, Workspace
+from provisioner.workspaces.workflow import STORAGE
+
+log = structlog.get_logger(__name__)
+
+
+@app.periodic(cron="*/2 * * * *")
+@app.task(name="sweep_capacity", queue="sweeps", queueing_lock="sweep_capacity")
+def sweep_capacity(timestamp: int) -> None:
+    """Have every site measured."""
+    for site_id in Site.objects.values_list("pk", flat=True):
+        # One that is waiting already is as good.
+        with contextlib.suppress(AlreadyEnqueued):
+            measure_site.configure(queueing_lock=f"measure_site.{site_id}").defer(
+                site_id=site_id
+            )
+
+
+@app.task(name="measure_site", queue=STORAGE)
+def measure_site(site_id: int) -> None:
+    """Measure a site; a failure is kept beside what was measured before."""
+    site = Site.objects.filter(pk=site_id).first()
+    if site is None:
+        return
+    try:
+        measure(site)
+    except GatewayError as error:
+        log.warning("site_not_measured", site=site.name, **error.log_context())
+        SiteCapacity.objects.update_or_create(
+            site=site, defaults={"status_message": str(error)}
+        )
+
+
+def measure(site: Site) -> SiteCapacity:
+    """Ask ONTAP and write what it says. Safe to repeat.
+
+    An account of the SVM alone may not see aggregates: the rest is measured then.
+
+    Raises: GatewayError.
+    """
+    ontap = registry.ontap(site)
+    began_at = timezone.now()
+    version = ".".join(str(part) for part in ontap.get_cluster().version)
+    size = available = 0
+    message = ""
+    try:
+        aggregate = ontap.get_aggregate(site.aggregate)
+        size, available = aggregate.size_bytes, aggregate.available_bytes
+    except PermanentGatewayError as error:
+        message = f"The aggregate could not be looked at: {error}"
+    usage = ontap.list_volume_usage()
+    max_volumes = ontap.max_volumes()
+
+    _write_unique_bytes(usage)
+    others = _of_others(site, usage)
+    capacity, _ = SiteCapacity.objects.update_or_create(
+        site=site,
+        defaults={
+            "ontap_version": version,
+            "aggregate_size_bytes": size,
+            "aggregate_used_bytes": size - available,
+            "aggregate_available_bytes": available,
+            "volumes": len(usage),
+            "volumes_of_others": len(others),
+            "max_volumes": max_volumes,
+            "provisioned_bytes": sum(volume.size_bytes for volume in usage),
+            "details": _details(site, usage, others=others),
+            "measured_at": began_at,
+            "status_message": message,
+        },
+    )
+    return capacity
+
+
+def _write_unique_bytes(usage: Iterable[VolumeUsage]) -> None:
+    measured = [(v.uuid, v.own_bytes) for v in usage if v.own_bytes is not None]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE workspaces_workspace SET unique_bytes = seen.bytes, "
+            "measured_at = %s FROM unnest(%s::text[], %s::bigint[]) "
+            "AS seen(uuid, bytes) WHERE volume_uuid = seen.uuid AND state <> %s",
+            [
+                timezone.now(),
+                [uuid for uuid, _ in measured],
+                [own for _, own in measured],
+                Workspace.State.RETIRED,
+            ],
+        )
+
+
+def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
+    """Return the volumes that carry no tag of a row of ours."""
+    workspaces = Workspace.objects.filter(site=site).exclude(
+        state=Workspace.State.RETIRED
+    )
+    templates = Template.objects.filter(site=site)
+    ours = {row.volume_comment for row in workspaces.only("tag")}
+    ours |= {row.volume_comment for row in templates.only("tag")}
+    return [volume for volume in usage if volume.comment not in ours]
+
+
+def _details(
+    site: Site, usage: Iterable[VolumeUsage], *, others: Iterable[VolumeUsage]
+) -> dict[str, dict[str, int]]:
+    """Return what our templates' volumes have: snapshots, and clones of others."""
+    templates = set(
+        Template.objects.filter(site=site)
+        .exclude(volume_uuid="")
+        .values_list("volume_uuid", flat=True)
+    )
+    clones: Counter[str] = Counter()
+    for clone in others:
+        if clone.parent_uuid in templates:
+            clones[clone.parent_uuid] += 1
+            clones[clone.parent_snapshot_uuid] += 1
+    return {
+        "clones": dict(clones),
+        "snapshots": {v.uuid: v.snapshots for v in usage if v.uuid in templates},
+    }

@@ -1,0 +1,35 @@
+"""Time as a test wants it: everything that asks Django for the time gets this one."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from django.utils import timezone
+
+BEGINS_AT = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
+
+
+class Clock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self, now: dt.datetime = BEGINS_AT) -> None:
+        self.now = now
+
+    def advance(self, **span: float) -> dt.datetime:
+        self.now += dt.timedelta(**span)
+        return self.now
+
+    def at(self, moment: dt.datetime) -> dt.datetime:
+        self.now = moment
+        return self.now
+
+    def __call__(self) -> dt.datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(timezone, "now", clock)
+    return clock
