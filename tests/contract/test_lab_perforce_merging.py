@@ -203,3 +203,12 @@ def test_both_halves_of_a_move_are_reverted(pair: tuple[Workspace, Workspace]) -
 
     assert ws.tree() == {"binary": b"\0\1", "file": BASE.encode()}
     assert not ws.p4.run("opened")
+
+
+def test_wildcards_of_both_sides_have_to_be_the_same(
+    pair: tuple[Workspace, Workspace],
+) -> None:
+    ws, _ = pair
+    for command in ("move", "integrate"):
+        with pytest.raises(P4Exception, match="Incompatible wildcards"):
+            ws.p4.run(command, f"{ws.depot}/file", f"{ws.depot}/to/...")

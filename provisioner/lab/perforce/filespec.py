@@ -114,6 +114,8 @@ def parse_file_argument(
     Raises: CommandError.
     """
     name, spec = paths.split_revision(argument)
+    if len(paths.WILDCARD.findall(name)) > paths.MOST_WILDCARDS:
+        raise CommandError(4175)
     pattern, client = _in_depot_or_client_syntax(request, name)
     return FileSet(
         typed=argument if typed is None else typed,

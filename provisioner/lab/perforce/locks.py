@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -45,6 +46,14 @@ class Use:
 
 
 _READ, _WRITE = 0, 1
+
+
+def _file_name(table: str) -> str:
+    """Return a name for the file that is a lock, also of a client with a long name."""
+    name = quote(table, safe="")
+    if len(name) < 200:
+        return name
+    return hashlib.sha256(name.encode()).hexdigest()
 
 
 class TableLocks:
@@ -97,7 +106,7 @@ class TableLocks:
     def _take(self, table: str, mode: int, use: Use) -> int:
         """Return the open file that is the lock; closing it lets go."""
         self._directory.mkdir(exist_ok=True)
-        path = self._directory / quote(table, safe="")
+        path = self._directory / _file_name(table)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         began = time.monotonic()
         wanted = fcntl.LOCK_EX if mode == _WRITE else fcntl.LOCK_SH

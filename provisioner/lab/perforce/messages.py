@@ -17,9 +17,11 @@ INFO, WARNING, FAILED = 1, 2, 3
 # fmt: off
 MESSAGES: dict[int, tuple[int, str]] = {
     4128: (824381472, "Request too large (over %maxResults%); see 'p4 help maxresults'."),
+    4134: (838930470, "Incompatible wildcards '%arg%' <-> '%arg2%'."),
     4135: (839061543, "Path '%path%' is not under client's root '%root%'."),
     4136: (839061544, "Path '%path%' is not under client '%client%'."),
     4157: (824381501, "Too many rows scanned (over %maxScanRows%); see 'p4 help maxscanrows'."),
+    4175: (807866447, 'Excessive combinations of wildcards in path and maps.'),
     6151: (822155271, "Revision chars (@, #) not allowed in '%id%'."),
     6152: (822155272, "Slashes (/) not allowed in '%id%'."),
     6155: (822155275, "Wildcards (*, %%%%x, ...) not allowed in '%id%'."),
@@ -220,6 +222,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7578: (822418842, 'Change %change% has shelved files --  cannot submit.'),
     7579: (806428059, 'No shelved files in changelist to delete.'),
     7580: (285220252, '%change% files shelved.'),
+    7591: (822156711, "Can't increment counter '%counterName%' - value is not numeric."),
     7605: (335551925, "For server '%serverName%', configuration variable '%variableName%' set to '%variableValue%'"),
     7606: (318774710, "For server '%serverName%', configuration variable '%variableName%' removed."),
     7623: (805576135, 'Your password has expired, please change your password.'),

@@ -13,6 +13,10 @@ _UNESCAPES = {code: char for char, code in _ESCAPES.items()}
 _ESCAPED = re.compile(r"%(?:25|40|23|2[Aa])")
 _SPECIAL = re.compile(r"[%@#*]")
 WILDCARD = re.compile(r"\.\.\.|\*|%%[1-9]")
+_IN_DIRECTORY = re.compile(r"\*|%%[1-9]")
+# More wildcards than that in one pattern are refused. Source: PARAM_MAX_WILDS in the
+# published client.
+MOST_WILDCARDS = 10
 
 # Above every code point, so path >= prefix and path < prefix + this is a prefix scan.
 AFTER_ALL = "\U0010ffff"
@@ -61,7 +65,34 @@ def pattern_matches(pattern: str, path: str) -> bool:
     """Tell if a path matches a pattern."""
     if pattern.endswith("...") and not has_wildcard(pattern[:-3]):
         return path.startswith(pattern[:-3])
-    return pattern_regex(pattern).fullmatch(path) is not None
+    return _matching_regex(pattern).fullmatch(path) is not None
+
+
+@lru_cache(maxsize=4096)
+def _matching_regex(pattern: str) -> re.Pattern[str]:
+    """Return an expression that finds out in little time, whatever the pattern.
+
+    What stands between two wildcards may as well be found at the first place, so no
+    other is tried (`(?>…)`). With captures this cannot be done.
+    """
+    *parts, last = pattern.split("...")
+    regex = [f"(?>.*?{_segment(part, is_last=False)})" for part in parts[1:]]
+    if not parts:
+        return re.compile(_segment(last, is_last=True), re.DOTALL)
+    first, end = _segment(parts[0], is_last=False), _segment(last, is_last=True)
+    return re.compile(f"{first}{''.join(regex)}.*{end}", re.DOTALL)
+
+
+def _segment(text: str, *, is_last: bool) -> str:
+    """Return what matches a part without `...`; the last one ends with the path."""
+    literals = [re.escape(literal) for literal in _IN_DIRECTORY.split(text)]
+    regex = [literals[0]]
+    for index, literal in enumerate(literals[1:], start=1):
+        if is_last and index == len(literals) - 1:
+            regex.append(f"[^/]*{literal}")
+        elif literal:
+            regex.append(f"(?>[^/]*?{literal})")
+    return "".join(regex)
 
 
 @dataclass(frozen=True, kw_only=True)

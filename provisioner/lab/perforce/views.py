@@ -79,11 +79,12 @@ def _tail_translation(prefix: str, target: str) -> Translate:
 
 
 def _pattern_translation(source: str, target: str) -> Translate:
-    regex = paths.pattern_regex(source)
+    regex, matches = paths.pattern_regex(source), paths.pattern_matches
     expansion = _expansion(source, target)
 
     def translate(path: str) -> str | None:
-        match = regex.fullmatch(path)
+        # The second one may take very long to find that nothing matches.
+        match = regex.fullmatch(path) if matches(source, path) else None
         if match is None:
             return None
         return "".join(
@@ -106,10 +107,14 @@ def _expansion(source: str, target: str) -> list[str | int]:
 
 
 def is_well_formed(line: ViewLine) -> bool:
-    """Tell if both sides of a mapping have the same wildcards."""
+    """Tell if both sides of a mapping have the same wildcards, and not too many."""
     left, right = (paths.split_pattern(side)[1] for side in (line.left, line.right))
-    return sorted(left) == sorted(right) and all(
-        left.count(wildcard) == 1 for wildcard in left if wildcard.startswith("%%")
+    return (
+        len(left) <= paths.MOST_WILDCARDS
+        and sorted(left) == sorted(right)
+        and all(
+            left.count(wildcard) == 1 for wildcard in left if wildcard.startswith("%%")
+        )
     )
 
 

@@ -241,7 +241,9 @@ class Connection:
                         _shown(message.variables),
                     )
                 return message
-            self._wait(select.POLLIN, forever=forever)
+            # Who began a message has to end it.
+            has_begun = len(self._incoming) > self._parsed
+            self._wait(select.POLLIN, forever=forever and not has_begun)
             self._read_some()
 
     def close(self) -> None:

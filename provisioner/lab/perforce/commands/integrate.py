@@ -26,7 +26,7 @@ from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision, find_head, revisions_at
 from provisioner.lab.perforce.specs import BRANCH
 from provisioner.lab.perforce.specstore import all_specs, find_spec
-from provisioner.lab.perforce.views import View, ViewLine
+from provisioner.lab.perforce.views import View, ViewLine, is_well_formed
 from provisioner.lab.perforce.wire import Value
 
 
@@ -54,8 +54,7 @@ def _pairs(request: Request, client: Client) -> Iterator[tuple[Revision, str]]:
     if len(request.args) != 2:
         raise CommandError(7198, usage=_USAGE)
     source, target = (parse_file_argument(request, text) for text in request.args)
-    line = ViewLine(flag="", left=source.pattern, right=target.pattern)
-    view = View([line])
+    view = one_line_view(source, target)
     for revision in revisions_at(request.state.database, source):
         place = _as_in(source, client, revision.path)
         found = view.to_client(place) if place else None
@@ -63,6 +62,17 @@ def _pairs(request: Request, client: Client) -> Iterator[tuple[Revision, str]]:
             found = client.view.to_depot(found)
         if found is not None:
             yield revision, found
+
+
+def one_line_view(source: FileSet, target: FileSet) -> View:
+    """Return the mapping from one file argument to another.
+
+    Raises: CommandError when their wildcards are not the same.
+    """
+    line = ViewLine(flag="", left=source.pattern, right=target.pattern)
+    if not is_well_formed(line):
+        raise CommandError(4134, arg=source.pattern, arg2=target.pattern)
+    return View([line])
 
 
 def _as_in(files: FileSet, client: Client, path: str) -> str | None:

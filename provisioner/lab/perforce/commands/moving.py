@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from provisioner.lab.perforce import replies
 from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.integrate import one_line_view
 from provisioner.lab.perforce.commands.opening import (
     check_writeable,
     target_change,
@@ -16,7 +17,6 @@ from provisioner.lab.perforce.integrations import Resolve, put_resolves
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import find_head
-from provisioner.lab.perforce.views import View, ViewLine
 
 
 def move(request: Request) -> None:
@@ -26,7 +26,7 @@ def move(request: Request) -> None:
     if len(request.args) != 2:
         raise CommandError(7198, usage=_USAGE)
     source, target = (parse_file_argument(request, text) for text in request.args)
-    view = View([ViewLine(flag="", left=source.pattern, right=target.pattern)])
+    view = one_line_view(source, target)
     found = False
     for item in opened_by(request.state.database, client=client.name).values():
         if not source.has_file(path=item.path, client_path=item.client_path):

@@ -108,6 +108,8 @@ def counter(request: Request) -> None:
                 request.info(f"Counter {name} deleted.")
                 return
             if request.has("i"):
+                if not database.counter(name).isdecimal():
+                    raise CommandError(7591, counterName=name)
                 value = str(int(database.counter(name)) + 1)
             else:
                 value = request.args[1]

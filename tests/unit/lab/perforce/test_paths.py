@@ -10,6 +10,7 @@ from P4 import Map
 from provisioner.lab.perforce import paths
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.paths import RevisionSpec
+from provisioner.lab.perforce.views import View, ViewLine
 from tests.unit.lab.perforce.properties import patient
 
 _names = st.text(
@@ -85,3 +86,24 @@ def test_every_match_begins_with_the_literal_prefix(pattern: str, path: str) -> 
         prefix = paths.literal_prefix(pattern)
         assert path.startswith(prefix)
         assert prefix <= path < prefix + paths.AFTER_ALL
+
+
+@patient
+@given(
+    pattern=st.lists(
+        st.sampled_from(["a", "b", "/", "...", "*", "%%1"]), max_size=7
+    ).map("".join),
+    path=st.text("ab/", max_size=10),
+)
+def test_a_pattern_matches_what_its_captures_say(pattern: str, path: str) -> None:
+    captured = paths.pattern_regex(pattern).fullmatch(path)
+
+    assert paths.pattern_matches(pattern, path) == (captured is not None)
+
+
+def test_no_pattern_takes_long_to_match_nothing() -> None:
+    for wildcard in ("...", "*"):
+        pattern = f"//depot/{f'{wildcard}a' * 9}{wildcard}b"
+        assert not paths.pattern_matches(pattern, "//depot/" + "a" * 2000 + "c")
+        view = View([ViewLine(flag="", left=pattern, right=pattern)])
+        assert view.to_client("//depot/" + "a" * 2000 + "c") is None
