@@ -66,7 +66,11 @@ class ArchiveProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class ArchiveProblem:
-    """An entry that is not in the archive as it was: unreadable, torn or special."""
+    """An entry that is not in the archive as it was found.
+
+    `state` is unreadable, vanished, torn (it changed while it was read) or special (a
+    device, socket or pipe).
+    """
 
     path: str
     state: str

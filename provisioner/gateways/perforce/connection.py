@@ -286,7 +286,7 @@ def _library(account: PerforceAccount, *, client: str) -> Any:
     library.cwd = "/"
     library.ticket_file = _NOWHERE
     library.ignore_file = _NOWHERE
-    library.host = socket.gethostname()
+    library.host = account.host or socket.gethostname()
     library.prog = "cloneyard"
     library.port = account.port
     library.user = account.user

@@ -217,6 +217,13 @@ class PerforceGateway(Protocol):
         Source: p4 sync -k -q path#revision.
         """
 
+    def mapped_paths(self, client: str, paths: Sequence[str]) -> set[str]:
+        """Return those of these local paths that the client's view maps.
+
+        Raises: NotFound (client).
+        Source: p4 where.
+        """
+
     # local files
 
     def shelve_opened(self, client: str, *, workspace: str) -> ShelveReport:

@@ -49,7 +49,7 @@ from provisioner.gateways.perforce.restoring import (
     reopen,
     unshelve,
 )
-from provisioner.gateways.perforce.shelving import shelve_opened
+from provisioner.gateways.perforce.shelving import batches, shelve_opened
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import (
     ClientSpec,
@@ -312,6 +312,17 @@ class P4PerforceGateway:
                 )
         return findings
 
+    def mapped_paths(self, client: str, paths: Sequence[str]) -> set[str]:
+        mapped: set[str] = set()
+        with self._connected(client) as connection:
+            form_of(connection, client)
+            for some in batches(list(paths)):
+                records = connection.run(
+                    "where", *map(escape_path, some), is_bulk=True
+                ).records
+                mapped |= {r["path"] for r in records if "unmap" not in r}
+        return mapped & set(paths)
+
     def shelve_opened(self, client: str, *, workspace: str) -> ShelveReport:
         with self._connected(client) as connection:
             return shelve_opened(
@@ -448,7 +459,8 @@ def _ignore_file(patterns: tuple[str, ...], *, root: str) -> Iterator[str]:
     """Write the patterns to a file outside the tree; no patterns make an empty one."""
     with tempfile.TemporaryDirectory(prefix="cloneyard-ignore-") as place:
         path = Path(place) / "ignore"
-        path.write_text(ignore_file_text(patterns, root=root))
+        text = ignore_file_text(patterns, root=root)
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
         yield str(path)
 
 

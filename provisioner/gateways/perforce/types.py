@@ -14,7 +14,8 @@ class PerforceAccount:
     `charset` is P4CHARSET, "none" for a server that is not in unicode mode.
     `timeout_seconds` is how long connecting, and a command of a fixed size, may take;
     `bulk_timeout_seconds` how long the server may be silent in one whose work grows
-    with the number of files (a big flush may say nothing for minutes).
+    with the number of files (a big flush may say nothing for minutes). `host` is the
+    name to give for this host, for clients whose Host their owner has set.
     """
 
     port: str
@@ -22,6 +23,7 @@ class PerforceAccount:
     password: str = field(repr=False)
     charset: str = "none"
     fingerprint: str = ""
+    host: str = ""
     timeout_seconds: float = 60.0
     bulk_timeout_seconds: float = 3600.0
 

@@ -33,8 +33,16 @@ TAR, MANIFEST, SUMS, README = "work.tar", "manifest.json", "SHA256SUMS", "README
 FORMAT = 1
 STORED = "stored"
 """`state` of an entry whose content is in the tar file; all others say why it is not:
-missing, unreadable, special, directory, behind_link; torn is stored, but changed while
-it was read, twice."""
+missing, vanished (where something had just been found), unreadable, special, directory,
+behind_link; torn is stored, but changed while it was read, twice."""
+
+_PROBLEMS = {
+    "vanished": "It was there when it was looked for, and is not now.",
+    "unreadable": "It cannot be read.",
+    "torn": "It changed while it was read, twice.",
+    "special": "It is no file: a device, socket or pipe.",
+}
+_FOUND_ON_DISK = ("changed", "untracked")
 
 BLOCK_BYTES = 1 << 20
 TELL_EVERY_SECONDS = 0.2
@@ -223,7 +231,8 @@ class Archive:
                         return row | _not_stored(found.status)
                     row |= self._add(entry["path"], found, tar=tar)
             except NotThere:
-                return entry | {"state": "missing"}
+                is_odd = entry["kind"] in _FOUND_ON_DISK
+                return entry | {"state": "vanished" if is_odd else "missing"}
             except BehindLink as way:
                 return entry | {
                     "state": "behind_link",
@@ -279,8 +288,8 @@ class Archive:
         counts["count"] += 1
         counts["stored"] += is_stored
         counts["bytes"] += row.get("size", 0) if is_stored else 0
-        if row["state"] in ("unreadable", "torn", "special"):
-            reason = row.get("reason") or "It changed while it was read, twice."
+        if row["state"] in _PROBLEMS:
+            reason = row.get("reason") or _PROBLEMS[row["state"]]
             self.problems.append([row["path"], row["state"], reason])
 
 
@@ -302,7 +311,7 @@ def _seen(found: Found) -> Json:
 def _not_stored(status: os.stat_result) -> Json:
     if stat.S_ISDIR(status.st_mode):
         return {"state": "directory", "reason": "A directory has its name."}
-    return {"state": "special", "reason": "It is no file: a device, socket or pipe."}
+    return {"state": "special", "reason": _PROBLEMS["special"]}
 
 
 def readme(metadata: Json) -> str:

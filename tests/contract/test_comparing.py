@@ -1,0 +1,161 @@
+"""Comparing files before they go, where the view was changed or names are odd."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from provisioner.gateways.errors import Refused
+from provisioner.gateways.hosts.comparing import (
+    compare_files,
+    is_same_view,
+    look_name,
+)
+from provisioner.gateways.perforce.types import ClientSpec
+from tests.contract.perforce_fixtures import PerforceScene
+from tests.contract.test_client_files import GID, UID, owned_client, sync
+
+TREE: dict[str, bytes | Path | None] = {
+    "src/a.c": b"a\n",
+    "src/b.c": b"b\n",
+    "lib/c.c": b"c\n",
+}
+
+
+def compared(
+    scene: PerforceScene, recorded: ClientSpec, *, change: int
+) -> dict[str, str]:
+    client = scene.gateway.find_client(recorded.name)
+    assert client is not None
+    found = compare_files(
+        scene.gateway,
+        scene.account,
+        client=client,
+        recorded=recorded,
+        change=change,
+        seen_at=Path(recorded.root),
+        ignore=("*.o",),
+        uid=UID,
+        gid=GID,
+    )
+    paths = [os.path.relpath(finding.path, recorded.root) for finding in found]
+    assert len(set(paths)) == len(paths)
+    actions = [finding.action for finding in found]
+    return dict(zip(paths, actions, strict=True))
+
+
+def write(spec: ClientSpec, name: str | bytes, content: str) -> None:
+    path = os.path.join(os.fsencode(spec.root), os.fsencode(name))
+    if os.path.exists(path):
+        os.chmod(path, 0o644)
+    with open(path, "w") as file:
+        file.write(content)
+    os.chown(path, UID, GID)
+
+
+def narrowed(scene: PerforceScene, spec: ClientSpec) -> None:
+    view = (f"{scene.folder}/src/... //{spec.name}/src/...",)
+    scene.gateway.save_client(replace(spec, view=view))
+
+
+def test_the_same_view_is_looked_at_as_it_is(perforce: PerforceScene) -> None:
+    change = perforce.submit(TREE)
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    write(spec, "src/a.c", "mine\n")
+    write(spec, "lib/new.c", "new\n")
+    write(spec, "lib/new.o", "built\n")
+    Path(spec.root, "src/b.c").unlink()
+
+    assert compared(perforce, spec, change=change) == {
+        "src/a.c": "edit",
+        "lib/new.c": "add",
+        "src/b.c": "delete",
+    }
+    assert perforce.gateway.find_client(look_name(spec.name)) is None
+
+
+def test_a_narrowed_view_hides_nothing(perforce: PerforceScene) -> None:
+    change = perforce.submit(TREE)
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    narrowed(perforce, spec)
+    write(spec, "src/a.c", "mine\n")
+    write(spec, "lib/c.c", "mine\n")
+    write(spec, "lib/new.c", "new\n")
+    write(spec, "lib/new.o", "built\n")
+
+    assert compared(perforce, spec, change=change) == {
+        "src/a.c": "edit",
+        "lib/c.c": "edit",
+        "lib/new.c": "add",
+    }
+    assert perforce.gateway.find_client(look_name(spec.name)) is None
+
+
+def test_what_a_narrowed_view_took_away_is_not_missed(perforce: PerforceScene) -> None:
+    change = perforce.submit(TREE)
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    newer = perforce.submit({"src/a.c": b"newer\n"})
+    narrowed(perforce, spec)
+    sync(perforce, spec, change=newer)
+
+    assert compared(perforce, spec, change=change) == {}
+
+
+def test_views_are_the_same_however_they_are_written(perforce: PerforceScene) -> None:
+    spec = perforce.client_spec()
+    quoted = replace(
+        spec, view=tuple(f'"{line.split()[0]}" {line.split()[1]}' for line in spec.view)
+    )
+
+    assert is_same_view(spec, quoted)
+    assert not is_same_view(spec, replace(spec, stream="//a/b"))
+    assert not is_same_view(spec, replace(spec, view=spec.view * 2))
+
+
+def test_names_that_are_not_utf8_are_untracked_files_too(
+    lab_perforce: PerforceScene,
+) -> None:
+    change = lab_perforce.submit(TREE)
+    spec = owned_client(lab_perforce)
+    sync(lab_perforce, spec, change=change)
+    write(spec, "src/a.c", "mine\n")
+    write(spec, b"src/bad\xff [*]\n?#name", "odd\n")
+    os.mkdir(os.fsencode(spec.root) + b"/dir\xe9")
+    write(spec, b"dir\xe9/plain", "odd\n")
+    os.symlink("a.c", os.fsencode(spec.root) + b"/src/link\xe9")
+
+    assert compared(lab_perforce, spec, change=change) == {
+        "src/a.c": "edit",
+        "src/bad\udcff [*]\n?#name": "add",
+        "dir\udce9/plain": "add",
+        "src/link\udce9": "add",
+    }
+
+
+def test_a_refusal_for_another_reason_stays_one(perforce: PerforceScene) -> None:
+    change = perforce.submit(TREE)
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    client = perforce.gateway.find_client(spec.name)
+    assert client is not None
+    perforce.gateway.save_client(replace(spec, host="another-host"))
+
+    with pytest.raises(Refused):
+        compare_files(
+            perforce.gateway,
+            perforce.account,
+            client=client,
+            recorded=spec,
+            change=change,
+            seen_at=Path(spec.root),
+            ignore=(),
+            uid=UID,
+            gid=GID,
+        )
+    assert compared(perforce, spec, change=change) == {}
