@@ -87,10 +87,12 @@ def _url_map() -> Map:
 class Application:
     """ONTAP REST over one array."""
 
-    def __init__(self, array: Array, *, user: str, password: str) -> None:
-        """Let in who knows `user` and `password`."""
+    def __init__(
+        self, array: Array, *, user: str, readonly_user: str, password: str
+    ) -> None:
+        """Let in `user`, and `readonly_user` to read, both with the `password`."""
         self._array = array
-        self._user = user.encode()
+        self._users = {user.encode(): True, readonly_user.encode(): False}
         self._password = password.encode()
         self._urls = _url_map()
 
@@ -121,8 +123,10 @@ class Application:
 
     def _reply(self, request: Request, fault: Fault | None) -> Reply:
         try:
-            self._authenticate(request)
+            may_write = self._authenticate(request)
             call, handler, arguments = self._route(request)
+            if not may_write and request.method not in ("GET", "HEAD"):
+                raise OntapError("6")
             if fault is not None and fault.concerns_job:
                 call.job_fault = fault
             return handler(call, **arguments)
@@ -139,7 +143,8 @@ class Application:
             failure = OntapError("393271", reason=type(error).__name__)
             return Reply(failure.body(), status=failure.status)
 
-    def _authenticate(self, request: Request) -> None:
+    def _authenticate(self, request: Request) -> bool:
+        """Say whether the user may write, too. Raises: OntapError 6691623."""
         try:
             given = request.authorization
         except ValueError:
@@ -147,10 +152,8 @@ class Application:
         if given is not None and given.type == "basic":
             user = (given.username or "").encode("utf-8", "surrogateescape")
             password = (given.password or "").encode("utf-8", "surrogateescape")
-            if hmac.compare_digest(user, self._user) & hmac.compare_digest(
-                password, self._password
-            ):
-                return
+            if hmac.compare_digest(password, self._password) and user in self._users:
+                return self._users[user]
         raise OntapError("6691623")
 
     def _route(self, request: Request) -> tuple[Call, Handler, dict[str, Any]]:

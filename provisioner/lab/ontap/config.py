@@ -52,7 +52,8 @@ class OntapConfig:
     """Everything needed to start; `root` keeps all state between starts.
 
     password: None takes the one kept in ``root/password``, made up when absent.
-    port: 0 takes a free one. btrfs_bytes: make and mount an image of that size.
+    port: 0 takes a free one. readonly_user: has the same password, and 403 for writes,
+    as ONTAP's role of that name. btrfs_bytes: make and mount an image of that size.
     data_lif: the address that the data LIF reports. more_svms: SVMs beside `svm`.
     peer: a second cluster, on a root and a port of its own, which is peered.
     """
@@ -61,6 +62,7 @@ class OntapConfig:
     host: str = "127.0.0.1"
     port: int = 0
     user: str = "admin"
+    readonly_user: str = "readonly"
     password: str | None = field(default=None, repr=False)
     svm: str = "svm_dev"
     more_svms: tuple[str, ...] = ()

@@ -143,7 +143,10 @@ class OntapLab:
         """Take the port, and bring files and state to agree."""
         assert self._array is not None
         application = Application(
-            self._array, user=self.config.user, password=self.password
+            self._array,
+            user=self.config.user,
+            readonly_user=self.config.readonly_user,
+            password=self.password,
         )
         server = _Server(
             (self.config.host, self.config.port),

@@ -24,6 +24,24 @@ def test_without_credentials_there_is_nothing(rest: Rest) -> None:
     assert response.headers["WWW-Authenticate"].startswith("Basic")
 
 
+def test_a_role_that_may_only_read(rest: Rest) -> None:
+    uuid = rest.volume("v")
+    rest.session.auth = ("readonly", "secret")
+    try:
+        assert rest.get(f"{VOLUMES}/{uuid}")["name"] == "v"
+        for method in ("PATCH", "DELETE"):
+            response = rest(method, f"{VOLUMES}/{uuid}", {"comment": "x"})
+            assert (response.status_code, rest.code(response)) == (403, "6")
+        response = rest("POST", VOLUMES, _volume("w"))
+        assert (response.status_code, rest.code(response)) == (403, "6")
+        assert rest("PATCH", "/lab/settings", {"strict": False}).status_code == 403
+        rest.session.auth = ("readonly", "wrong")
+        assert rest("GET", VOLUMES).status_code == 401
+    finally:
+        rest.session.auth = ("admin", "secret")
+    assert rest.get(VOLUMES)["num_records"] == 2
+
+
 def test_an_unknown_path_and_a_wrong_method(rest: Rest) -> None:
     response = rest("GET", "/api/storage/luns")
     assert (response.status_code, rest.code(response)) == (404, "3")
