@@ -11,6 +11,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as rest_framework_handler
 
+from provisioner.workspaces import limits
 from provisioner.workspaces.errors import ActionRefused
 
 # What the domain refuses.
@@ -37,6 +38,8 @@ REFUSAL_STATUS = {
     "preview_stale": 409,
     "not_abandoned": 409,
     "template_busy": 409,
+    "limit_reached": 409,
+    **dict.fromkeys(limits.REFUSALS, 409),
     "state_changed": 409,
 }
 # What is refused before the domain sees it, and our own failure.
@@ -74,9 +77,10 @@ NOT_SIGNED_IN = (
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Return the answer to what a view raised; None leaves a bug of ours to rise."""
     if isinstance(exc, ActionRefused):
-        return Response(
-            {"detail": exc.sentence, "code": exc.code}, status=REFUSAL_STATUS[exc.code]
-        )
+        body: dict[str, Any] = {"detail": exc.sentence, "code": exc.code}
+        if isinstance(exc, limits.LimitReached):
+            body["limits"] = [limit_shape(limit) for limit in exc.limits]
+        return Response(body, status=REFUSAL_STATUS[exc.code])
     if isinstance(exc, Http404):
         exc = exceptions.NotFound(OTHER_CODES["not_found"])
     elif isinstance(exc, DjangoPermissionDenied):
@@ -88,6 +92,20 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         assert isinstance(exc, exceptions.APIException)
         response.data = _as_error(exc)
     return response
+
+
+def limit_shape(limit: limits.Limit) -> dict[str, Any]:
+    """Return a limit as LimitSerializer describes it."""
+    return {
+        "code": limit.code,
+        "title": limit.title,
+        "subject": limit.subject,
+        "used": limit.used,
+        "allowed": limit.allowed,
+        "percent": limit.percent,
+        "unit": "bytes" if limit.is_bytes else "things",
+        "as_of": limit.as_of,
+    }
 
 
 def _as_error(exc: exceptions.APIException) -> dict[str, Any]:

@@ -33,6 +33,21 @@ STEP_TITLES = {
 # --- what goes wrong
 
 
+class LimitSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField(help_text="That of its refusal.")
+    title = serializers.CharField(help_text="What is limited, for people.")
+    subject = serializers.CharField(help_text="Whose limit it is.")
+    used = serializers.IntegerField(
+        allow_null=True, help_text="null: not measured lately; it refuses nobody."
+    )
+    allowed = serializers.IntegerField(allow_null=True, help_text="null: no limit.")
+    percent = serializers.IntegerField(allow_null=True)
+    unit = serializers.ChoiceField(choices=["things", "bytes"])
+    as_of = serializers.DateTimeField(
+        allow_null=True, help_text="When what ONTAP says of it was measured."
+    )
+
+
 class ErrorSerializer(serializers.Serializer[Any]):
     detail = serializers.CharField(help_text="What happened, for people.")
     code = serializers.ChoiceField(choices=CODES, help_text="Why, for programs.")
@@ -40,6 +55,11 @@ class ErrorSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(),
         required=False,
         help_text="What is wrong with each field.",
+    )
+    limits = LimitSerializer(
+        many=True,
+        required=False,
+        help_text="Where a limit is reached: how near it and the others are.",
     )
 
     def get_fields(self) -> dict[str, Any]:

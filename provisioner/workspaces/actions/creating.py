@@ -11,6 +11,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import leases, notices, states
 from provisioner.workspaces.actions.leases import end_of_first_lease
 from provisioner.workspaces.actions.names import check_name
+from provisioner.workspaces.admission import check_admission
 from provisioner.workspaces.errors import (
     AccountIncomplete,
     InvalidRequest,
@@ -44,7 +45,7 @@ def workspace_create(
     usual one of its policy, or lasts `lease_seconds`.
 
     Raises: InvalidRequest, LeaseTooLong, AccountIncomplete, NoSnapshot, SnapshotGone,
-    NameTaken, RequestKeyReused.
+    NameTaken, RequestKeyReused, LimitReached.
     """
     if by.uid is None or by.gid is None:
         raise AccountIncomplete(username=by.username)
@@ -70,6 +71,7 @@ def workspace_create(
             template=template, purpose=purpose, lease_seconds=lease_seconds, now=now
         )
         snapshot = _snapshot_to_clone(template, snapshot)
+        check_admission(by=by, template=template, snapshot=snapshot)
         workspace = _insert_workspace(
             owner=by,
             site=template.site,

@@ -18,6 +18,7 @@ from provisioner.gateways.perforce.specs import (
 )
 from provisioner.workspaces import permissions, states
 from provisioner.workspaces.actions.names import check_name
+from provisioner.workspaces.admission import check_build
 from provisioner.workspaces.errors import (
     InvalidRequest,
     NameTaken,
@@ -136,7 +137,7 @@ def template_build(
 ) -> Operation:
     """Ask to build a template at a submitted change, the newest where none is named.
 
-    Raises: NotAllowed, TemplateBusy, InvalidRequest.
+    Raises: NotAllowed, TemplateBusy, InvalidRequest, LimitReached.
     """
     permissions.require(permissions.can_manage_templates(by))
     if change is not None and not 1 <= change <= LARGEST_CHANGE:
@@ -149,6 +150,7 @@ def template_build(
         )
         if template.state == Template.State.BUILDING:
             raise TemplateBusy(name=template.name)
+        check_build(template=template)
         states.set_template_state(
             template,
             Template.State.BUILDING,

@@ -20,8 +20,20 @@ class SiteCapacity(models.Model):
     aggregate_used_bytes = models.BigIntegerField(default=0)
     aggregate_available_bytes = models.BigIntegerField(default=0)
     volumes = models.PositiveIntegerField(default=0)
+    volumes_of_others = models.PositiveIntegerField(
+        default=0, help_text="Those that no row of ours stands for."
+    )
+    max_volumes = models.PositiveIntegerField(
+        null=True, blank=True, help_text="What the SVM allows. Empty: no limit."
+    )
+    details = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="{clones: {uuid of a template's volume or snapshot: clones that are "
+        "not ours}, snapshots: {uuid of a template's volume: all it has}}.",
+    )
     provisioned_bytes = models.BigIntegerField(default=0)
-    measured_at = models.DateTimeField()
+    measured_at = models.DateTimeField(null=True, blank=True)
     status_message = models.TextField(
         blank=True, help_text="Why the last attempt to measure failed."
     )

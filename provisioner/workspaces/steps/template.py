@@ -30,6 +30,7 @@ from provisioner.workspaces.steps.volumes import (
     ensure_junction,
     ensure_ours,
     ensure_policies,
+    limits_in_our_words,
     require_online,
 )
 
@@ -259,12 +260,13 @@ def ensure_snapshot(run: StepRun) -> dict[str, Any]:
     name = f"c{client['change']}.b{operation.pk}"
     taken = run.ontap.find_snapshot(uuid, name=name)
     if taken is None:
-        taken = run.ontap.create_snapshot(
-            uuid,
-            name=name,
-            comment=f"{template.volume_comment} change={client['change']}",
-            ontap_job_started=run.remember_ontap_job,
-        )
+        with limits_in_our_words():
+            taken = run.ontap.create_snapshot(
+                uuid,
+                name=name,
+                comment=f"{template.volume_comment} change={client['change']}",
+                ontap_job_started=run.remember_ontap_job,
+            )
     assert parse_client_spec(client["client_spec"]).name == template.client_name
     snapshot, _ = Snapshot.objects.get_or_create(
         template=template,

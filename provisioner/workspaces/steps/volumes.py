@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from provisioner.gateways.errors import AlreadyExists, Busy
+from provisioner.gateways.errors import AlreadyExists, Busy, LimitReached, OutOfSpace
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import ExportRule, Volume
 from provisioner.workspaces.errors import StepRefused
@@ -81,12 +83,13 @@ def ensure_ours(
 ) -> Volume:
     """Have a volume of this name that carries our tag; create it where there is none.
 
-    Raises: StepRefused where the name is a stranger's.
+    Raises: StepRefused where the name is a stranger's, or there is no room.
     """
     volume = run.ontap.find_volume(name)
     if volume is None:
         try:
-            volume = create()
+            with limits_in_our_words():
+                volume = create()
         except AlreadyExists:
             # Our own request before a lost reply, or a stranger: the tag decides.
             volume = run.ontap.find_volume(name)
@@ -99,6 +102,32 @@ def ensure_ours(
             code="volume_name_taken",
         )
     return volume
+
+
+@contextmanager
+def limits_in_our_words() -> Iterator[None]:
+    """Let what ONTAP has no room for be refused as it is before anything is made.
+
+    ONTAP gives limits of clones and volumes no codes of their own.
+
+    Raises: StepRefused.
+    """
+    try:
+        yield
+    except LimitReached as error:
+        kind = re.search(r"\b(clone|snapshot)s\b", str(error))
+        code = f"{kind[1]}_limit" if kind else "volume_limit"
+        raise StepRefused(
+            f"{error} Retire workspaces that nobody needs and empty the trash, or ask "
+            "an administrator; then try again.",
+            code=code,
+        ) from error
+    except OutOfSpace as error:
+        raise StepRefused(
+            f"{error} Retire workspaces that nobody needs and empty the trash, or ask "
+            "an administrator for room; then try again.",
+            code="space_low",
+        ) from error
 
 
 def require_online(volume: Volume) -> None:

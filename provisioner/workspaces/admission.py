@@ -1,0 +1,318 @@
+"""Is there room for one more? Asked before anything is made, and shown to people.
+
+What counts:
+
+- Clones, volumes and snapshots: our rows, which are always up to date, and what others
+  have on the SVM as last measured. A workspace counts until it is retired for good:
+  one that failed can be tried again, one in the trash is still a volume.
+- A quota of workspaces: those that are neither in the trash nor on their way out of
+  it. A quota of bytes: what destroying them would free as last measured, the trash
+  included. Bringing a workspace back from the trash is never refused by a quota.
+- Space: as measured. A measurement older than STALE_AFTER, or none, refuses nobody:
+  the page of limits says so, and ONTAP's own refusal comes in the same words.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import Count, Q, QuerySet, Sum
+from django.utils import timezone
+
+from provisioner.accounts.models import Quota, Team, User
+from provisioner.workspaces.limits import Limit, refuse_what_is_reached
+from provisioner.workspaces.models import (
+    Site,
+    SiteCapacity,
+    Snapshot,
+    Template,
+    Workspace,
+)
+
+STALE_AFTER = dt.timedelta(minutes=15)
+
+# FlexClones of a volume, and of a snapshot. Every release with this REST API has the
+# higher figure; 255 was that of 7-mode.
+CLONES_PER_VOLUME = 32_767
+CLONES_PER_VOLUME_BEFORE_9 = 255
+
+PUT_AWAY = (
+    Workspace.State.TRASHED,
+    Workspace.State.PURGING,
+    Workspace.State.RETIRED,
+)
+
+
+def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None:
+    """Refuse a workspace that has no place.
+
+    Call it in the transaction that writes the workspace's row, before it does: requests
+    for the same site or of the same team pass one by one until that ends, so that two
+    cannot both take the last place.
+
+    Raises: LimitReached.
+    """
+    _one_at_a_time(site=template.site, team_id=by.team_id)
+    refuse_what_is_reached(
+        [
+            *quota_limits(by),
+            *clone_limits(template, snapshot),
+            *site_limits(template.site, needed_bytes=template.volume_size_bytes),
+        ]
+    )
+
+
+def check_build(*, template: Template) -> None:
+    """Refuse a build whose snapshot, or for the first one whose volume, has no place.
+
+    Call it in the transaction that writes the build's operation.
+
+    Raises: LimitReached.
+    """
+    _one_at_a_time(site=template.site, team_id=None)
+    limits = [snapshot_limit(template), _space(_known(template.site))]
+    if template.state == Template.State.NEW:
+        limits = site_limits(template.site, needed_bytes=template.volume_size_bytes)
+    refuse_what_is_reached(limits)
+
+
+def _one_at_a_time(*, site: Site, team_id: int | None) -> None:
+    """Let requests pass one by one until the transaction ends; teams before sites."""
+    with connection.cursor() as cursor:
+        lock = "SELECT pg_advisory_xact_lock(hashtext(%s), %s)"
+        if team_id is not None:
+            cursor.execute(lock, ["admission_team", team_id])
+        cursor.execute(lock, ["admission_site", site.pk])
+
+
+# --- people
+
+
+def quota_limits(user: User) -> list[Limit]:
+    """Return the quotas of a person and their team, as far as there are any."""
+    own = _quotas(
+        user,
+        Workspace.objects.filter(owner=user),
+        subject=user.username,
+        code="quota",
+        whose="Your",
+    )
+    if user.team is None:
+        return own
+    return [*own, *team_limits(user.team)]
+
+
+def team_limits(team: Team) -> list[Limit]:
+    """Return the quotas of a team, as far as there are any."""
+    return _quotas(
+        team,
+        Workspace.objects.filter(owner__team=team),
+        subject=team.name,
+        code="team_quota",
+        whose=f"Team {team.name}:",
+    )
+
+
+def _quotas(
+    quota: Quota,
+    workspaces: QuerySet[Workspace],
+    *,
+    subject: str,
+    code: str,
+    whose: str,
+) -> list[Limit]:
+    limits: list[Limit] = []
+    if quota.max_workspaces is None and quota.max_unique_bytes is None:
+        return limits
+    there = workspaces.exclude(state=Workspace.State.RETIRED).aggregate(
+        number=Count("pk", filter=~Q(state__in=PUT_AWAY)), taken=Sum("unique_bytes")
+    )
+    if quota.max_workspaces is not None:
+        limits.append(
+            Limit(
+                code=f"{code}_workspaces",
+                title=f"{whose} workspaces",
+                subject=subject,
+                used=there["number"],
+                allowed=quota.max_workspaces,
+            )
+        )
+    if quota.max_unique_bytes is not None:
+        limits.append(
+            Limit(
+                code=f"{code}_bytes",
+                title=f"{whose} space",
+                subject=subject,
+                used=int(there["taken"] or 0),
+                allowed=quota.max_unique_bytes,
+                is_bytes=True,
+            )
+        )
+    return limits
+
+
+# --- templates and snapshots
+
+
+def clone_limits(template: Template, snapshot: Snapshot) -> list[Limit]:
+    """Return how many clones the template's volume and the snapshot have."""
+    known = _known(template.site)
+    ours = template.workspaces.exclude(state=Workspace.State.RETIRED).aggregate(
+        volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
+    )
+    return [
+        Limit(
+            code="clone_limit",
+            title="Clones of the template's volume",
+            subject=template.name,
+            used=ours["volume"] + known.clones_of_others(template.volume_uuid),
+            allowed=known.clones_allowed,
+        ),
+        Limit(
+            code="snapshot_clone_limit",
+            title="Clones of the snapshot",
+            subject=snapshot.name,
+            used=ours["snapshot"] + known.clones_of_others(snapshot.ontap_uuid),
+            allowed=known.clones_allowed,
+        ),
+    ]
+
+
+def snapshot_limit(template: Template) -> Limit:
+    """Return how many snapshots the template's volume has, ours or others'."""
+    known = _known(template.site)
+    ours = template.snapshots.filter(deleted_at__isnull=True).count()
+    return Limit(
+        code="snapshot_limit",
+        title="Snapshots of the template's volume",
+        subject=template.name,
+        used=max(ours, known.snapshots_of(template.volume_uuid)),
+        allowed=template.site.snapshots_per_volume,
+    )
+
+
+# --- sites
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """A site, and what was measured there; `fresh` where that is not long ago."""
+
+    site: Site
+    measured: SiteCapacity | None
+    fresh: SiteCapacity | None
+
+    def clones_of_others(self, uuid: str) -> int:
+        return self._detail("clones", uuid)
+
+    def snapshots_of(self, volume_uuid: str) -> int:
+        return self._detail("snapshots", volume_uuid)
+
+    def _detail(self, kind: str, uuid: str) -> int:
+        if self.measured is None:
+            return 0
+        return int(self.measured.details.get(kind, {}).get(uuid, 0))
+
+    @property
+    def clones_allowed(self) -> int:
+        if self.site.clones_per_volume is not None:
+            return self.site.clones_per_volume
+        version = self.measured.ontap_version if self.measured else ""
+        return clones_allowed_by(version)
+
+    @property
+    def volumes_allowed(self) -> int | None:
+        limits = [self.site.volumes_per_svm]
+        if self.measured is not None:
+            limits.append(self.measured.max_volumes)
+        return min((limit for limit in limits if limit is not None), default=None)
+
+
+def clones_allowed_by(version: str) -> int:
+    """Return how many clones a volume may have in a release of ONTAP ("9.16.1")."""
+    generation = re.match(r"\d+", version)
+    if generation is not None and int(generation[0]) < 9:
+        return CLONES_PER_VOLUME_BEFORE_9
+    return CLONES_PER_VOLUME
+
+
+def _known(site: Site) -> _Known:
+    measured = SiteCapacity.objects.filter(site=site).first()
+    is_fresh = (
+        measured is not None
+        and measured.measured_at is not None
+        and timezone.now() - measured.measured_at <= STALE_AFTER
+    )
+    return _Known(site=site, measured=measured, fresh=measured if is_fresh else None)
+
+
+def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:
+    """Return the limits of a site; `needed_bytes` is the size of one more volume."""
+    known = _known(site)
+    return [
+        _volumes(known),
+        _space(known),
+        _promised(known, needed_bytes=needed_bytes),
+    ]
+
+
+def _volumes(known: _Known) -> Limit:
+    site = known.site
+    workspaces = site.workspaces.exclude(state=Workspace.State.RETIRED).count()
+    templates = site.templates.exclude(state=Template.State.NEW).count()
+    of_others = known.measured.volumes_of_others if known.measured else 0
+    return Limit(
+        code="volume_limit",
+        title="Volumes of the SVM",
+        subject=str(site),
+        used=workspaces + templates + of_others,
+        allowed=known.volumes_allowed,
+    )
+
+
+def _space(known: _Known) -> Limit:
+    fresh = known.fresh
+    is_known = fresh is not None and fresh.aggregate_size_bytes > 0
+    usable = 100 - known.site.free_percent
+    return Limit(
+        code="space_low",
+        title="Space of the aggregate",
+        subject=str(known.site),
+        used=fresh.aggregate_used_bytes if fresh and is_known else None,
+        allowed=fresh.aggregate_size_bytes * usable // 100
+        if fresh and is_known
+        else None,
+        is_bytes=True,
+        as_of=known.measured.measured_at if known.measured else None,
+    )
+
+
+def _promised(known: _Known, *, needed_bytes: int) -> Limit:
+    """Return how much the volumes may grow to; new ones count before they are seen."""
+    fresh, percent = known.fresh, known.site.overcommit_percent
+    is_known = fresh is not None and fresh.aggregate_size_bytes > 0
+    used = allowed = None
+    if fresh is not None and is_known:
+        used = fresh.provisioned_bytes + _promised_since(known.site, fresh)
+        if percent is not None:
+            allowed = fresh.aggregate_size_bytes * percent // 100
+    return Limit(
+        code="overcommitted",
+        title="Sizes of all volumes",
+        subject=str(known.site),
+        used=used,
+        allowed=allowed,
+        needed=needed_bytes,
+        is_bytes=True,
+        as_of=known.measured.measured_at if known.measured else None,
+    )
+
+
+def _promised_since(site: Site, capacity: SiteCapacity) -> int:
+    new = site.workspaces.filter(created_at__gt=capacity.measured_at).exclude(
+        state=Workspace.State.RETIRED
+    )
+    return int(new.aggregate(total=Sum("template__volume_size_bytes"))["total"] or 0)

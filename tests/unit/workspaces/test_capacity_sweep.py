@@ -1,0 +1,214 @@
+"""What a worker measures on the lab, and what ONTAP's own refusals come to."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from provisioner.accounts.models import User
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import CloneSpec
+from provisioner.workspaces.actions import (
+    template_build,
+    workspace_create,
+    workspace_retry,
+)
+from provisioner.workspaces.models import Site, SiteCapacity, Template, Workspace
+from provisioner.workspaces.sweeps import capacity
+from tests.contract.ontap_fixtures import LabControl
+from tests.factories import SiteFactory, UserFactory
+from tests.lab import Lab
+from tests.waiting import LOOK_EVERY_SECONDS, SETTLED_WITHIN_SECONDS
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def owner(transactional_db: None) -> User:
+    return UserFactory(username="alice", uid=20001, gid=20000)
+
+
+@pytest.fixture
+def control(lab_site: Site) -> Iterator[LabControl]:
+    """The lab's switches; back where they were afterwards."""
+    control = LabControl(account=registry.ontap_account(lab_site))
+    before = control.settings()
+    yield control
+    control.set_settings(**before)
+
+
+@pytest.fixture
+def workspace(
+    owner: User, built_template: Template, run_jobs: Callable[[], None]
+) -> Workspace:
+    workspace = workspace_create(by=owner, template=built_template)
+    run_jobs()
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    return workspace
+
+
+def test_a_site_is_measured(workspace: Workspace) -> None:
+    began_at = timezone.now()
+
+    measured = capacity.measure(workspace.site)
+
+    assert measured.ontap_version == "9.16.1"
+    assert measured.aggregate_size_bytes == (
+        measured.aggregate_used_bytes + measured.aggregate_available_bytes
+    )
+    assert measured.aggregate_size_bytes > 0
+    assert measured.volumes >= 2
+    assert measured.max_volumes == 12_000
+    assert measured.provisioned_bytes >= 2 * workspace.template.volume_size_bytes
+    assert measured.measured_at is not None
+    assert measured.measured_at >= began_at
+    assert measured.status_message == ""
+    workspace.refresh_from_db()
+    assert workspace.unique_bytes is not None
+    assert workspace.unique_bytes >= 0
+    assert workspace.measured_at is not None
+
+
+def test_what_a_workspace_takes_grows_with_what_is_written(
+    workspace: Workspace,
+) -> None:
+    capacity.measure(workspace.site)
+    workspace.refresh_from_db()
+    before = workspace.unique_bytes or 0
+    (workspace.path / "big").write_bytes(os.urandom(5 << 20))
+
+    # ONTAP's figures follow what is written after a while.
+    ends = time.monotonic() + SETTLED_WITHIN_SECONDS
+    while (workspace.unique_bytes or 0) < before + (5 << 20):
+        assert time.monotonic() < ends, workspace.unique_bytes
+        time.sleep(LOOK_EVERY_SECONDS)
+        capacity.measure(workspace.site)
+        workspace.refresh_from_db()
+
+
+def test_volumes_of_others_are_told_apart(
+    workspace: Workspace, built_template: Template
+) -> None:
+    before = capacity.measure(workspace.site)
+    snapshot = workspace.snapshot
+    ontap = registry.ontap(workspace.site)
+    foreign = ontap.create_clone(
+        CloneSpec(
+            name=f"somebodys_{workspace.tag.hex[:8]}",
+            parent_volume=built_template.volume_name,
+            parent_snapshot=snapshot.name,
+            comment="not ours",
+            uid=None,
+            gid=None,
+        )
+    )
+    try:
+        after = capacity.measure(workspace.site)
+    finally:
+        ontap.delete_volume(foreign.uuid, force=True)
+
+    assert after.volumes_of_others == before.volumes_of_others + 1
+    built_template.refresh_from_db()
+    assert after.details["clones"] == {
+        built_template.volume_uuid: 1,
+        snapshot.ontap_uuid: 1,
+    }
+    assert after.details["snapshots"][built_template.volume_uuid] == 1
+
+
+def test_every_site_is_measured_by_workers_that_reach_it(
+    lab_site: Site, run_jobs: Callable[[], None]
+) -> None:
+    dark = SiteFactory(name="dark", perforce_server=lab_site.perforce_server)
+    capacity.sweep_capacity(timestamp=0)
+    capacity.sweep_capacity(timestamp=120)
+    jobs = ProcrastinateJob.objects.filter(task_name="measure_site")
+    assert [job.queue_name for job in jobs] == ["storage", "storage"]
+
+    run_jobs()
+
+    assert SiteCapacity.objects.get(site=lab_site).status_message == ""
+    unreached = SiteCapacity.objects.get(site=dark)
+    assert unreached.measured_at is None
+    assert "could not be reached" in unreached.status_message
+
+
+def test_a_failure_keeps_what_was_measured_before(lab_site: Site, lab: Lab) -> None:
+    before = capacity.measure(lab_site)
+    lab.break_ontap({"method": "GET", "path": "/api/storage/volumes*", "status": 503})
+
+    capacity.measure_site(site_id=lab_site.pk)
+
+    after = SiteCapacity.objects.get(site=lab_site)
+    assert after.status_message != ""
+    assert after.measured_at == before.measured_at
+    assert after.volumes == before.volumes
+
+
+def test_an_account_that_sees_no_aggregates_measures_the_rest(lab_site: Site) -> None:
+    lab_site.aggregate = "aggr_elsewhere"
+
+    measured = capacity.measure(lab_site)
+
+    assert measured.aggregate_size_bytes == 0
+    assert "aggr_elsewhere" in measured.status_message
+    assert measured.measured_at is not None
+
+
+def test_a_site_that_is_gone_is_not_measured(transactional_db: None) -> None:
+    capacity.measure_site(site_id=10**9)
+
+
+# --- ONTAP itself says no
+
+
+@pytest.mark.parametrize(
+    ("setting", "code"),
+    [
+        ({"max_clones_per_volume": 0}, "clone_limit"),
+        ({"max_volumes_per_svm": 1}, "volume_limit"),
+        ({"aggregate_is_full": True}, "space_low"),
+    ],
+)
+def test_a_clone_that_ontap_refuses_is_refused_in_the_same_words(
+    setting: dict[str, object],
+    code: str,
+    owner: User,
+    built_template: Template,
+    run_jobs: Callable[[], None],
+    control: LabControl,
+) -> None:
+    before = control.settings()
+    control.set_settings(**setting)
+
+    workspace = workspace_create(by=owner, template=built_template)
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert (workspace.state, workspace.status_code) == (Workspace.State.FAILED, code)
+    assert "Retire workspaces that nobody needs" in workspace.status_message
+
+    control.set_settings(**before)
+    workspace_retry(by=owner, workspace=workspace)
+    run_jobs()
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+
+
+def test_a_snapshot_that_ontap_refuses_fails_the_build_in_the_same_words(
+    built_template: Template, run_jobs: Callable[[], None], control: LabControl
+) -> None:
+    control.set_settings(max_snapshots_per_volume=1)
+
+    template_build(by=built_template.created_by, template=built_template)
+    run_jobs()
+
+    built_template.refresh_from_db()
+    assert built_template.state == Template.State.FAILED
+    assert built_template.status_code == "snapshot_limit"
