@@ -36,6 +36,22 @@ class Field:
     def is_required(self) -> bool:
         return "rq" in self.options.split()
 
+    def option(self, name: str) -> str:
+        """Return the value of an option; "" when it is not given."""
+        for option in self.options.split():
+            key, _, value = option.partition(":")
+            if key == name:
+                return value
+        return ""
+
+    @property
+    def persistence(self) -> str:
+        """Return what `p4 spec` calls the last word of a field's line."""
+        flags = self.options.split()
+        if "rq" in flags:
+            return "key" if "ro" in flags else "required"
+        return "once" if "ro" in flags else "optional"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SpecDefinition:
@@ -215,6 +231,20 @@ PasswordTimeout 409 word len:12
 Subgroups 404 wlist len:32
 Owners 408 wlist len:32
 Users 405 wlist len:32
+""",
+)
+
+SPEC = _definition(
+    "spec",
+    """
+Fields 351 wlist words:5 rq
+Words 352 wlist words:2
+Formats 353 wlist words:3
+Values 354 wlist words:2
+Presets 355 wlist words:2
+Openable 362 wlist words:2
+Maxwords 361 wlist words:2
+Comments 356 text
 """,
 )
 

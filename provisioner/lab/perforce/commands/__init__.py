@@ -6,6 +6,7 @@ from provisioner.lab.perforce.commands import (
     changes,
     clients,
     configure,
+    diffing,
     files,
     info,
     integrate,
@@ -21,6 +22,7 @@ from provisioner.lab.perforce.commands import (
     reverting,
     server,
     shelving,
+    specdefs,
     streams,
     submit,
     sync,
@@ -57,6 +59,8 @@ COMMANDS: dict[str, Command] = {
         configure,
         monitor,
         unloading,
+        diffing,
+        specdefs,
     )
     for command in module.COMMANDS
     for name in command.names
@@ -64,14 +68,14 @@ COMMANDS: dict[str, Command] = {
 
 _ELSEWHERE = """
 admin annotate archive attribute bgtask cachepurge check-permission
-checkpoint clone cluster copy cstat dbschema dbstat dbverify diff diff2 export
+checkpoint clone cluster copy cstat dbschema dbstat dbverify diff2 export
 extension failback failover fetch fix grep heartbeat help ignores init
 integrated interchanges istat job jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lock lockstat login2 logappend
 logparse logrotate logschema logstat logtail obliterate ping populate
 property proxy prune pull purge push remote remotes renameclient
 renameuser replicate repo repos reshelve restore resubmit retype review
-reviews serverid servers sizes spec storage streamlog streamspec switch topology trait
+reviews serverid servers sizes storage streamlog streamspec switch topology trait
 triggers trust typemap undo unlock unsubmit unzip upgrades verify zip
 """
 # Commands of Perforce that the lab refuses by name.

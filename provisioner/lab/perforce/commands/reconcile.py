@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from provisioner.lab.perforce import filetypes, paths, replies
 from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.cleaning import clean
 from provisioner.lab.perforce.commands.opening import (
     check_writeable,
     detected_types,
@@ -37,7 +38,16 @@ def status(request: Request) -> None:
     _reconcile(request, is_preview=not request.has("A"))
 
 
-def _reconcile(request: Request, *, is_preview: bool) -> None:
+def clean_files(request: Request) -> None:
+    """Answer `p4 clean`."""
+    _reconcile(request, is_preview=True, is_cleaning=True)
+
+
+def _reconcile(
+    request: Request, *, is_preview: bool, is_cleaning: bool = False
+) -> None:
+    is_cleaning = is_cleaning or request.has("w")
+    is_preview = is_preview or is_cleaning
     client = request.get_client()
     if request.has("k"):
         if not request.options.keys() <= {"k", "n", "l"}:
@@ -51,6 +61,8 @@ def _reconcile(request: Request, *, is_preview: bool) -> None:
     limited = any(request.has(option) for option in "aed")
     for wanted in file_sets(request, default="..."):
         found = []
+        if not is_cleaning:
+            found += _changed_minds(request, client, wanted)
         if not limited or request.has("e") or request.has("d"):
             found += _edits_and_deletes(request, client, wanted, change)
         if not limited or request.has("a"):
@@ -61,10 +73,53 @@ def _reconcile(request: Request, *, is_preview: bool) -> None:
         ]
         if not found:
             request.say(6827, argc=wanted.typed)
+        if is_cleaning:
+            clean(request, client, found)
+            continue
         if not is_preview:
-            found = insert_opened(request, found)
+            found = _open(request, found)
         for item in found:
             _report(request, client, item, is_preview=is_preview)
+
+
+def _open(request: Request, found: list[Opened]) -> list[Opened]:
+    """Open files; those that are open already get their new action."""
+    opened = insert_opened(request, found)
+    with request.state.database.writing():
+        request.state.database.execute_many(
+            "UPDATE opened SET action=? WHERE client=? AND path=?",
+            ((item.action, item.client, item.path) for item in opened),
+        )
+    return opened
+
+
+def _changed_minds(request: Request, client: Client, wanted: FileSet) -> list[Opened]:
+    """Return files open for edit that are gone, and for delete that are there."""
+    candidates = [
+        item
+        for item in opened_by(request.state.database, client=client.name).values()
+        if item.action in ("edit", "delete")
+        and wanted.has_file(path=item.path, client_path=item.client_path)
+    ]
+    for index, item in enumerate(candidates):
+        request.send(
+            "client-CheckFile",
+            {
+                "path": client.local_path(item.client_path),
+                "type": filetypes.wire_code(item.type, line_end=client.line_end),
+                "confirm": replies.COMPARED,
+                "item": index,
+            },
+        )
+    found = []
+    for answer in request.answers():
+        if answer.func != replies.COMPARED:
+            continue
+        item = candidates[answer.integer("item")]
+        action = "delete" if answer.text("status") == "missing" else "edit"
+        if action != item.action:
+            found.append(item._replace(action=action))
+    return found
 
 
 def _chosen(request: Request) -> str:
@@ -222,19 +277,27 @@ def _directory(client: Client, wanted: FileSet) -> tuple[str, bool]:
     ) > prefix.count("/")
 
 
-_FLAGS = "naedfIlmk"
+_FLAGS = "naedfIlmkw"
 
 COMMANDS = (
     Command(
         names=("reconcile", "rec"),
         run=reconcile,
         usage=(
-            "reconcile [-n -a -e -d -f -I -l -m] [-c change] [file...] |"
+            "reconcile [-n -a -e -d -f -I -l -m -w] [-c change] [file...] |"
             " -k [-l -n] [file...]"
         ),
         flags=_FLAGS,
         valued="c",
-        absent="wtKM",
+        absent="tKM",
+        uses_client=True,
+    ),
+    Command(
+        names=("clean",),
+        run=clean_files,
+        usage="clean [-n -a -e -d -I -l -m] [file...]",
+        flags="naedIlm",
+        absent="K",
         uses_client=True,
     ),
     Command(
@@ -243,7 +306,7 @@ COMMANDS = (
         usage="status [-A -a -e -d -f -I -m] [-c change] [file...]",
         flags=_FLAGS + "A",
         valued="c",
-        absent="sw",
+        absent="s",
         uses_client=True,
     ),
 )

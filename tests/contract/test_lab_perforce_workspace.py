@@ -1,0 +1,166 @@
+"""A day in a workspace on the lab: what differs, cleaning up, changing one's mind."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from P4 import P4Exception
+
+from tests.contract.lab_perforce import (
+    LabServer,
+    Workspace,
+    lab_server,
+    warned,
+    workspace,
+)
+
+pytestmark = pytest.mark.timeout(90, method="thread")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
+        yield running
+
+
+@pytest.fixture
+def ws(server: LabServer, tmp_path: Path) -> Workspace:
+    """A client with four files, as they were submitted."""
+    mark = uuid.uuid4().hex[:8]
+    made = workspace(server, tmp_path, name=f"ws-{mark}", depot=f"//depot/{mark}")
+    made.add({"a": "1\n2\n3\n", "b": "b\n", "c": "c\n", "bin": b"\0\1"})
+    return made
+
+
+def overwrite(ws: Workspace, name: str, content: str) -> None:
+    (ws.root / name).chmod(0o644)
+    ws.write(name, content)
+
+
+def actions(ws: Workspace) -> dict[str, str]:
+    return {x["depotFile"].rpartition("/")[2]: x["action"] for x in ws.p4.run("opened")}
+
+
+# --- diff
+
+
+def test_a_diff_shows_what_changed_in_opened_files(ws: Workspace) -> None:
+    ws.p4.run("edit", "a", "bin")
+    ws.write("a", "1\ntwo\n3\n")
+    ws.write("bin", b"\0\2")
+    overwrite(ws, "b", "not opened\n")
+
+    text, *lines, binary, differ = ws.p4.run("diff")
+
+    assert text["depotFile"] == f"{ws.depot}/a"
+    assert lines == ["2c2", "< 2", "---", "> two"]
+    assert binary["depotFile"] == f"{ws.depot}/bin"
+    assert differ == "(... files differ ...)"
+    unified = ws.p4.run("diff", "-du", "a")
+    assert unified[-4:] == [" 1", "-2", "+two", " 3"]
+
+
+def test_a_diff_against_a_revision_needs_no_open_file(ws: Workspace) -> None:
+    ws.edit("a", "1\n2\nthree\n")
+
+    assert ws.p4.run("diff", "a#1")[1:] == ["3c3", "< 3", "---", "> three"]
+    assert len(ws.p4.run("diff", "-f", "a")) == 1
+    assert ws.p4.run("diff", "-f", "-Od", "a") == []
+    assert warned(ws.p4, "diff", "a") == [6526]
+
+
+def test_files_are_listed_by_how_they_differ(ws: Workspace) -> None:
+    ws.p4.run("edit", "a", "bin")
+    ws.write("a", "changed\n")
+    overwrite(ws, "b", "changed\n")
+    (ws.root / "c").unlink()
+
+    def listed(letter: str) -> dict[str, str]:
+        return {
+            x["depotFile"].rpartition("/")[2]: x.get("status", "")
+            for x in ws.p4.run("diff", f"-s{letter}")
+        }
+
+    assert listed("a") == {"a": ""}
+    assert listed("r") == {"bin": ""}
+    assert listed("e") == {"b": ""}
+    assert listed("d") == {"c": ""}
+    assert listed("l") == {"b": "diff", "c": "missing"}
+    ws.p4.run("revert", "a")
+    assert warned(ws.p4, "diff", "-sa") == [6517]
+
+
+# --- clean and reconcile
+
+
+def test_cleaning_gives_back_what_was_had(ws: Workspace) -> None:
+    before = ws.tree()
+    overwrite(ws, "a", "spoiled\n")
+    (ws.root / "b").unlink()
+    ws.write("made/by/hand")
+
+    shown = ws.p4.run("clean", "-n")
+    assert ws.tree() != before
+    done = ws.p4.run("clean")
+
+    assert done == shown
+    assert {x["action"] for x in done} == {"refreshed", "added", "deleted"}
+    assert ws.tree() == before
+    assert actions(ws) == {}
+    assert warned(ws.p4, "reconcile", "-w") == [6827]
+
+
+def test_cleaning_leaves_opened_files_alone(ws: Workspace) -> None:
+    ws.p4.run("edit", "a")
+    ws.write("a", "work\n")
+
+    assert warned(ws.p4, "clean") == [6827]
+    assert ws.tree()["a"] == b"work\n"
+
+
+def test_reconcile_follows_a_change_of_mind(ws: Workspace) -> None:
+    ws.p4.run("edit", "a")
+    (ws.root / "a").unlink()
+    ws.p4.run("delete", "b")
+    ws.write("b", "back again\n")
+
+    ws.p4.run("reconcile", "-n")
+    assert actions(ws) == {"a": "edit", "b": "delete"}
+    ws.p4.run("reconcile")
+
+    assert actions(ws) == {"a": "delete", "b": "edit"}
+    ws.submit()
+    assert set(ws.tree()) == {"b", "bin", "c"}
+    assert ws.p4.run("print", "-q", "b")[-1] == "back again\n"
+
+
+# --- printing a part
+
+
+def test_a_part_of_a_file_is_printed(ws: Workspace) -> None:
+    def text(*options: str) -> str:
+        return str(ws.p4.run("print", "-q", *options, "a")[-1])
+
+    assert text("--offset=2", "--size=3") == "2\n3"
+    assert text("--size=1") == "1"
+    assert text("--offset=0", "--size=0") == "1\n2\n3\n"
+
+
+# --- how forms are defined
+
+
+def test_definitions_of_forms_are_shown(ws: Workspace) -> None:
+    client = ws.p4.fetch_spec("client")
+
+    assert "301 Client word 32 key" in client["Fields"]
+    assert "View 2" in client["Words"]
+    assert any(line.startswith("LineEnd local/unix") for line in client["Values"])
+    for kind in ("user", "change", "depot", "label", "branch", "group", "stream"):
+        assert ws.p4.fetch_spec(kind)["Fields"]
+    with pytest.raises(P4Exception, match="Unknown spec type"):
+        ws.p4.fetch_spec("poem")
+    with pytest.raises(P4Exception, match="not part of the lab"):
+        ws.p4.fetch_spec("job")
