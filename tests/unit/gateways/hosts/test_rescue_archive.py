@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import tarfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -362,25 +363,33 @@ def test_what_a_killed_try_left_is_replaced(root: Path) -> None:
     assert report.directory.is_dir()
 
 
-def test_stopping_leaves_nothing_behind(root: Path) -> None:
-    (root / "big").write_bytes(bytes(64 << 20))
+@pytest.fixture
+def never(tmp_path: Path) -> Path:
+    """A file that cannot be opened before somebody writes to it."""
+    os.mkfifo(tmp_path / "never")
+    return tmp_path / "never"
+
+
+def test_stopping_leaves_nothing_behind(root: Path, never: Path) -> None:
+    (root / "file").write_text("mine")
     seen: list[ArchiveProgress] = []
 
     with pytest.raises(TransientGatewayError):
         archive(
             root,
-            untracked("big"),
+            untracked("file"),
+            attachments={"have.txt": never},
             progress=seen.append,
-            should_stop=lambda: True,
+            should_stop=lambda: bool(seen) and seen[-1].files == 1,
         )
 
     assert left_in_rescue(root) == []
 
 
 def test_a_process_that_was_killed_leaves_no_directory_that_looks_complete(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, never: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (root / "big").write_bytes(bytes(64 << 20))
+    (root / "file").write_text("mine")
     started: list[subprocess.Popen[bytes]] = []
     original = subprocess.Popen
 
@@ -394,11 +403,11 @@ def test_a_process_that_was_killed_leaves_no_directory_that_looks_complete(
         started[-1].kill()
 
     with pytest.raises(TransientGatewayError):
-        archive(root, untracked("big"), progress=kill)
+        archive(root, untracked("file"), attachments={"have.txt": never}, progress=kill)
     names = [path.name for path in (root.parent / "rescue/alice").iterdir()]
-    assert all(name.startswith(".") for name in names)
+    assert [name.endswith("-abc123.partial") for name in names] == [True]
 
-    archive(root, untracked("big"))
+    archive(root, untracked("file"))
     names = [path.name for path in (root.parent / "rescue/alice").iterdir()]
     assert [name.endswith("-abc123") for name in names] == [True]
 
@@ -436,3 +445,39 @@ def test_a_tar_file_that_is_not_the_manifests_is_found(root: Path) -> None:
 def test_an_archive_that_is_not_there_is_refused(root: Path) -> None:
     with pytest.raises(Refused):
         verify_archive(root / "absent")
+
+
+# --- attacks
+
+
+def test_swaps_while_it_works_leak_nothing(root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (root / "dir").mkdir()
+    names = [f"file{number}" for number in range(200)]
+    for name in names:
+        (outside / name).write_bytes(b"SECRET")
+        (root / "dir" / name).write_bytes(b"mine")
+    (root / "link").symlink_to(outside)
+    is_over = threading.Event()
+
+    def swap() -> None:
+        while not is_over.is_set():
+            (root / "dir").rename(root / "aside")
+            (root / "link").rename(root / "dir")
+            (root / "aside").rename(root / "link")
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    try:
+        paths = [f"{way}/{name}" for way in ("dir", "link") for name in names]
+        reports = [
+            archive(root, untracked(*paths), tag=f"00000{number}")
+            for number in range(3)
+        ]
+    finally:
+        is_over.set()
+        swapping.join()
+
+    for report in reports:
+        assert b"SECRET" not in (report.directory / "work.tar").read_bytes()
