@@ -7,6 +7,7 @@ place. Source: p4 help views.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -118,6 +119,29 @@ def is_well_formed(line: ViewLine) -> bool:
     )
 
 
+class _Places:
+    """Finds the prefixes that may meet another without looking at each pair."""
+
+    def __init__(self, prefixes: Sequence[tuple[int, str]]) -> None:
+        self._at: dict[str, list[int]] = {}
+        for index, prefix in prefixes:
+            self._at.setdefault(prefix, []).append(index)
+        self._sorted = sorted(self._at)
+
+    def meeting(self, prefix: str) -> list[int]:
+        """Return, in order, what begins with a prefix or is the beginning of it."""
+        found = [
+            index
+            for size in range(len(prefix))
+            for index in self._at.get(prefix[:size], ())
+        ]
+        for other in self._sorted[bisect_left(self._sorted, prefix) :]:
+            if not other.startswith(prefix):
+                break
+            found += self._at[other]
+        return sorted(found)
+
+
 class _Direction:
     """All lines of a view read from one side to the other."""
 
@@ -131,14 +155,17 @@ class _Direction:
             _Side(*((line.left, line.right) if reverse else (line.right, line.left)))
             for line in lines
         ]
+        places = _Places(
+            [
+                (index, target.prefix)
+                for index, target in enumerate(targets)
+                if lines[index].flag in ("", "-")
+            ]
+        )
         for index, line in enumerate(lines):
             # A later line that writes to the same place hides this one there.
-            later = [
-                targets[other]
-                for other in range(index + 1, len(lines))
-                if lines[other].flag in ("", "-")
-                and _may_meet(targets[index].prefix, targets[other].prefix)
-            ]
+            meeting = places.meeting(targets[index].prefix)
+            later = [targets[other] for other in meeting if other > index]
             self._rules.append((line.flag, sides[index], later))
         self._rules.reverse()
 

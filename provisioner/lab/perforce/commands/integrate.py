@@ -233,9 +233,9 @@ COMMANDS = (
         names=("integrate", "integ", "merge"),
         run=integrate,
         usage=_USAGE,
-        flags="nr",
+        flags="nr3",
         valued="cb",
-        absent="defhtvDiRsmFKSPOqA3",
+        absent="defhtvDiRsmFKSPOqA",
         uses_client=True,
     ),
     Command(
