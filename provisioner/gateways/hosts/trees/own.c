@@ -53,8 +53,8 @@ enum {
   TICK_NANOSECONDS = 200 * 1000 * 1000,
 };
 
-/* A call that waits longer than this waits for a server or a disk; what one costs a
-   processor then is the reason to have no more threads than keep all of them busy. */
+/* A call that sleeps, and longer than this, waits for a server or a disk; what one
+   costs a processor then is the reason to have no more threads than keep all busy. */
 static const double SLOW_SECONDS = 100e-6, CALL_CPU_SECONDS = 4e-6;
 
 static const int OPEN_DIRECTORY = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -605,10 +605,31 @@ static void share(struct directory *directory, struct directory *below, bool is_
   pthread_mutex_unlock(&lock);
 }
 
-static double seconds_on(clockid_t clock) {
+/* What this thread has cost until now. */
+struct meter {
+  double passed, computed;
+  long sleeps;
+};
+
+static struct meter read_meter(void) {
   struct timespec now;
-  clock_gettime(clock, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+  struct rusage used;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  getrusage(RUSAGE_THREAD, &used);
+  return (struct meter){
+      .passed = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec,
+      .computed = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                  1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec),
+      .sleeps = used.ru_nvcsw,
+  };
+}
+
+/* Return how long one of so many calls waited. Where fewer than half of them slept it
+   was for a processor, if at all, and more threads would not help. */
+static double waited_each(const struct meter *before, uint64_t calls) {
+  struct meter now = read_meter();
+  if ((uint64_t)(now.sleeps - before->sleeps) < (calls + 1) / 2) return 0;
+  return (now.passed - before->passed - (now.computed - before->computed)) / (double)calls;
 }
 
 static void add_threads(unsigned wanted) {
@@ -646,14 +667,11 @@ static void learn(double waited) {
 static void change_chunk(struct directory *directory, const struct statx *itself,
                          const char *chunk, ssize_t size, struct counts *counts) {
   uint64_t before = counts->entries;
-  double began = seconds_on(CLOCK_MONOTONIC);
-  double computed = seconds_on(CLOCK_THREAD_CPUTIME_ID);
+  struct meter meter = read_meter();
   if (itself) change_found(directory, directory->fd, "", itself, counts);
   change_names(directory, directory->fd, chunk, size, counts);
-  if (counts->entries == before) return;
-  computed = seconds_on(CLOCK_THREAD_CPUTIME_ID) - computed;
-  learn((seconds_on(CLOCK_MONOTONIC) - began - computed) /
-        (double)(counts->entries - before));
+  uint64_t calls = counts->entries - before;
+  if (calls) learn(waited_each(&meter, calls));
 }
 
 /* Read on in a directory, share what is there, and act on what was read. Where too many
