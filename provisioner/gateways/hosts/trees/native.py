@@ -72,6 +72,9 @@ def build() -> Path:
         made.chmod(0o755)
         _run([str(made)], status=USAGE_STATUS)
         made.replace(program_path())
+    for older in PLACE.glob("own-*"):
+        if older != program_path():
+            older.unlink()
     program = find_program()
     if program is None:
         raise BuildFailed(

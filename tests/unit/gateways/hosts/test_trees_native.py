@@ -44,11 +44,13 @@ def test_one_that_others_may_change_is_not_run(place: Path, which: str) -> None:
 def test_one_of_another_source_is_not_run(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    native.build()
+    old = native.build()
     changed = tmp_path / "own.c"
     changed.write_text(native.SOURCE.read_text() + "\n/* changed */\n")
     monkeypatch.setattr(native, "SOURCE", changed)
     assert native.find_program() is None
+    assert native.build() != old
+    assert not old.exists()
 
 
 @needs_compiler
