@@ -15,6 +15,7 @@ from provisioner.gateways.perforce.errors import (
     ClientHasPendingChanges,
     ClientHasShelves,
     ClientIsLocked,
+    ClientOfOtherServer,
 )
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import (
@@ -388,6 +389,66 @@ def test_a_locked_client_is_deleted_once_its_work_is_safe(desk: Desk) -> None:
     desk.scene.gateway.delete_client(desk.spec.name, keep_shelves=True)
 
     assert desk.scene.gateway.find_client(desk.spec.name) is None
+
+
+def test_a_client_of_another_server_is_deleted_where_it_is_named(
+    lab_perforce: PerforceScene,
+) -> None:
+    spec = lab_perforce.make_client()
+    gateway = lab_perforce.gateway
+    with lab_perforce.at_the_shell(spec.name) as shell:
+        [form] = shell.run("client", "-o").records
+        lines = "".join(f"\t{line}\n" for line in form["View"])
+        text = f"Client:\t{spec.name}\n\nRoot:\t{spec.root}\n\nServerID:\tedge-2\n"
+        shell.run("client", "-i", text=f"{text}\nView:\n{lines}")
+
+    found = gateway.find_client(spec.name)
+    assert found is not None
+    assert found.server_id == "edge-2"
+    for keep_shelves in (False, True):
+        with pytest.raises(ClientOfOtherServer):
+            gateway.delete_client(spec.name, keep_shelves=keep_shelves)
+    gateway.delete_client(spec.name, keep_shelves=True, server_id="edge-2")
+    assert gateway.find_client(spec.name) is None
+
+
+def test_a_client_that_bob_locked_to_his_host_is_rescued_as_bob(
+    lab_perforce: PerforceScene,
+) -> None:
+    change = lab_perforce.submit(TREE)
+    spec = lab_perforce.make_client()
+    gateway = lab_perforce.gateway
+    gateway.sync(spec.name, change=change, on_progress=ignore_progress)
+    desk = Desk(scene=lab_perforce, spec=spec, change=change)
+    lab_perforce.person("bob")
+    bob = replace(
+        lab_perforce.account,
+        user="bob",
+        password=gateway.user_ticket("bob") or "",
+        host="bobs-laptop",
+    )
+    with lab_perforce.at_the_shell_as(bob, spec.name) as shell:
+        shell.run("edit", desk.path("edited"))
+    desk.write("edited", b"bob's\n")
+    locked = replace(
+        spec,
+        owner="bob",
+        host=bob.host,
+        options=spec.options.replace("unlocked", "locked"),
+    )
+    gateway.save_client(locked)
+
+    with pytest.raises(ClientIsLocked):
+        P4PerforceGateway(
+            replace(lab_perforce.account, host=bob.host)
+        ).reconcile_preview(spec.name, untracked=False)
+    report = P4PerforceGateway(bob).shelve_opened(spec.name, workspace="main-1")
+    gateway.revert_server_side(spec.name)
+    gateway.delete_client(spec.name, keep_shelves=True)
+
+    [shelf] = report.shelves
+    assert desk.printed("edited", change=shelf.change) == b"bob's\n"
+    gateway.delete_pending_change(shelf.change, delete_shelf=True)
 
 
 # --- bringing it back

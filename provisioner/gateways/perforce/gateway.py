@@ -99,13 +99,16 @@ class PerforceGateway(Protocol):
         Source: p4 client -i.
         """
 
-    def delete_client(self, name: str, *, keep_shelves: bool = False) -> None:
+    def delete_client(
+        self, name: str, *, keep_shelves: bool = False, server_id: str = ""
+    ) -> None:
         """Delete a client spec. Gone already is success. Never deletes a shelf.
 
         Without `keep_shelves` nothing is forced. With it, for clients whose work is
-        rescued and recorded, shelved changes stay, a lock is passed over, and a client
-        of another server is deleted there; opened files and pending changes without a
-        shelf are refused all the same, since force would drop them.
+        rescued and recorded, shelved changes stay and a lock is passed over; opened
+        files and pending changes without a shelf are refused all the same, since force
+        would drop them. Those of a client that is bound to another server cannot be
+        seen here: it goes only where that server is named by `server_id`.
 
         Raises: ClientHasOpenedFiles, ClientHasPendingChanges, ClientHasShelves (all
         InUse), ClientIsLocked, ClientOfOtherServer, NotPermitted (all Refused).

@@ -142,9 +142,16 @@ class P4PerforceGateway:
         with self._connected() as connection:
             connection.run("client", "-i", text=render_client_spec(spec))
 
-    def delete_client(self, name: str, *, keep_shelves: bool = False) -> None:
+    def delete_client(
+        self, name: str, *, keep_shelves: bool = False, server_id: str = ""
+    ) -> None:
         with self._connected() as connection:
-            flags = _force_flags(connection, name) if keep_shelves else ()
+            flags: tuple[str, ...] = ()
+            if keep_shelves:
+                _require_no_work(connection, name)
+                flags = ("-f", "-Fs")
+            if keep_shelves and server_id:
+                flags += (f"--serverid={server_id}",)
             connection.run(
                 *("client", "-d", *flags, name),
                 accepted={NO_SUCH_CLIENT},
@@ -372,8 +379,8 @@ class P4PerforceGateway:
         return connected(self._account, holder=self._holder, client=client)
 
 
-def _force_flags(connection: Connection, name: str) -> tuple[str, ...]:
-    """Return how to delete a client past its shelves and its lock, not past work.
+def _require_no_work(connection: Connection, name: str) -> None:
+    """Refuse to force what would drop somebody's work.
 
     Raises: ClientHasOpenedFiles, ClientHasPendingChanges.
     """
@@ -392,13 +399,6 @@ def _force_flags(connection: Connection, name: str) -> tuple[str, ...]:
             operation="client -d",
             remote_code=str(CLIENT_HAS_PENDING_CHANGES),
         )
-    listed = connection.run("clients", "-a", "-e", name).records
-    bound = {
-        record.get("ServerID", "") for record in listed if record["client"] == name
-    }
-    [info] = connection.run("info").records
-    other = bound - {"", info.get("ServerID", "")}
-    return ("-f", "-Fs", *(f"--serverid={server}" for server in other))
 
 
 def _all_of(client: str, change: int) -> str:
