@@ -89,6 +89,8 @@ class Array:
         )
         self.stopping = threading.Event()
         self.housekeeping = Housekeeping(self)
+        self._svms: dict[str, Svm] = {}
+        self._identities: dict[str, str] = {}
         self._volume_locks: defaultdict[str, threading.RLock] = defaultdict(
             threading.RLock
         )
@@ -110,18 +112,28 @@ class Array:
         """Return the directory with the snapshot's files."""
         return self.root / "data" / "snapshots" / snapshot.uuid
 
+    def svm(self, uuid: str) -> Svm:
+        """Return an SVM; they neither change nor go."""
+        if uuid not in self._svms:
+            self._svms[uuid] = self.store.get(Svm, uuid)
+        return self._svms[uuid]
+
     def mount_root(self, svm: Svm) -> Path:
         """Return the top of the SVM's namespace."""
         return self.root / "svm" / svm.name / "ns"
 
     def identity(self, name: str) -> str:
         """Return the uuid of something that there is one of, such as the cluster."""
-        with self.store.transaction():
-            value = self.store.setting(f"uuid.{name}")
-            if value is None:
-                value = str(uuid.uuid4())
-                self.store.remember(f"uuid.{name}", value)
-        return str(value)
+        known = self._identities.get(name)
+        if known is None:
+            with self.store.transaction():
+                stored: str | None = self.store.setting(f"uuid.{name}")
+                known = stored or str(uuid.uuid4())
+                if stored is None:  # the caller's transaction may yet be undone
+                    self.store.remember(f"uuid.{name}", known)
+                else:
+                    self._identities[name] = known
+        return known
 
     @contextlib.contextmanager
     def busy(self, *volume_uuids: str) -> Iterator[None]:

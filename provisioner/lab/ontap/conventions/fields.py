@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 from provisioner.lab.ontap.conventions.query import Scalar
 from provisioner.lab.ontap.errors import OntapError
@@ -47,6 +48,10 @@ class Wanted:
 
     fields: FieldSet
     names: tuple[str, ...]
+    # Asked once for every record of a long list.
+    _decided: dict[str, bool] = dataclass_field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @classmethod
     def parse(
@@ -73,6 +78,12 @@ class Wanted:
 
     def has(self, field: str) -> bool:
         """Say whether the answer carries `field` if it is set."""
+        known = self._decided.get(field)
+        if known is None:
+            known = self._decided[field] = self._decide(field)
+        return known
+
+    def _decide(self, field: str) -> bool:
         if field in self.fields.keys or "**" in self.names:
             return True
         if "*" in self.names and field not in self.fields.expensive:
@@ -87,8 +98,9 @@ class Wanted:
     def select(self, record: Flat) -> dict[str, object]:
         """Return the nested record with the wanted fields that are set."""
         result: dict[str, object] = {}
+        decided = self._decided
         for field, value in record.items():
-            if self.has(field):
+            if decided[field] if field in decided else self.has(field):
                 settled = value() if callable(value) else value
                 if settled is not None:
                     put(result, field, settled)
@@ -107,11 +119,11 @@ def put(target: dict[str, object], field: str, value: object) -> None:
 
 def values_of(record: Flat, field: str) -> list[Scalar]:
     """Return what a filter on `field` looks at: no value when it is unset."""
+    if field in record:
+        return list(_scalars(_settle(record[field]), ()))
     found: list[Scalar] = []
     for name, value in record.items():
-        if name == field:
-            found.extend(_scalars(_settle(value), ()))
-        elif field.startswith(name + "."):
+        if field.startswith(name + "."):
             rest = field[len(name) + 1 :].split(".")
             found.extend(_scalars(_settle(value), rest))
         elif name.startswith(field + "."):

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 
 def _view(array: Array, volume: Volume) -> Flat:
-    svm = array.store.get(Svm, volume.svm_uuid)
-    policy = policy_of(array, volume)
+    svm = array.svm(volume.svm_uuid)
     return {
         "uuid": volume.uuid,
         "name": volume.name,
@@ -48,8 +47,8 @@ def _view(array: Array, volume: Volume) -> Flat:
             array.store.count(Destination, source_uuid=volume.uuid)
         ),
         "flexcache_endpoint_type": "none",
-        "nas.export_policy.name": policy.name,
-        "nas.export_policy.id": policy.id,
+        "nas.export_policy.name": lambda: policy_of(array, volume).name,
+        "nas.export_policy.id": volume.export_policy_id,
         "nas.path": volume.junction_path,
         "nas.uid": volume.uid,
         "nas.gid": volume.gid,
@@ -76,8 +75,7 @@ def _snapshot_policy_uuid(array: Array, volume: Volume) -> str | None:
 
 
 def _junction_parent(array: Array, volume: Volume) -> object:
-    parent = array.store.find(Volume, volume.junction_parent_uuid)
-    return None if parent is None else {"name": parent.name, "uuid": parent.uuid}
+    return _named(array.store.find(Volume, volume.junction_parent_uuid))
 
 
 def _clone(array: Array, volume: Volume) -> Flat:
@@ -87,17 +85,17 @@ def _clone(array: Array, volume: Volume) -> Flat:
             array.store.count(Volume, parent_uuid=volume.uuid)
         ),
     }
-    parent = array.store.find(Volume, volume.parent_uuid)
-    if parent is None:
+    if volume.parent_uuid is None:
         return view
-    snapshot = array.store.find(Snapshot, volume.parent_snapshot_uuid)
-    svm = array.store.get(Svm, parent.svm_uuid)
     return {
         **view,
-        "clone.parent_volume": {"name": parent.name, "uuid": parent.uuid},
-        "clone.parent_svm": {"name": svm.name, "uuid": svm.uuid},
-        "clone.parent_snapshot": snapshot
-        and {"name": snapshot.name, "uuid": snapshot.uuid},
+        "clone.parent_volume": lambda: _named(
+            array.store.find(Volume, volume.parent_uuid)
+        ),
+        "clone.parent_svm": lambda: _named(_parent_svm(array, volume)),
+        "clone.parent_snapshot": lambda: _named(
+            array.store.find(Snapshot, volume.parent_snapshot_uuid)
+        ),
         "clone.split_initiated": volume.is_splitting,
         "clone.split_complete_percent": volume.split_percent
         if volume.is_splitting
@@ -106,6 +104,15 @@ def _clone(array: Array, volume: Volume) -> Flat:
         "clone.inherited_physical_used": lambda: array.usage.inherited_bytes(volume),
         "clone.inherited_savings": volume.inherited_savings_bytes,
     }
+
+
+def _parent_svm(array: Array, volume: Volume) -> Svm | None:
+    parent = array.store.find(Volume, volume.parent_uuid)
+    return None if parent is None else array.svm(parent.svm_uuid)
+
+
+def _named(row: Volume | Svm | Snapshot | None) -> object:
+    return None if row is None else {"name": row.name, "uuid": row.uuid}
 
 
 VOLUMES: Resource[Volume] = Resource(

@@ -141,6 +141,9 @@ def _candidates(call: Call) -> list[Volume]:
         if not found:
             return []
         equals["svm_uuid"] = found[0].uuid
+    parent = call.filters.get("clone.parent_volume.uuid", "")
+    if parent and is_plain(parent):
+        equals["parent_uuid"] = parent
     return store.select(Volume, phase=LIVE, **equals)
 
 
