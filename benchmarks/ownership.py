@@ -184,12 +184,13 @@ def run_pipe(commands: list[list[str]]) -> None:
 def mounted(directory: Path, *arguments: str) -> Iterator[Path]:
     """Mount something on a directory that is made for it and removed afterwards."""
     directory.mkdir()
-    run("mount", *arguments, str(directory))
     try:
+        run("mount", *arguments, str(directory))
         yield directory
     finally:
-        # Lazily: what was killed a moment ago may still have a file open.
-        run("umount", "-l", str(directory))
+        if directory.is_mount():
+            # Lazily: what was killed a moment ago may still have a file open.
+            run("umount", "-l", str(directory))
         directory.rmdir()
 
 
