@@ -537,12 +537,8 @@ def test_what_only_a_shelf_can_tell_comes_out_of_it(desk: Desk) -> None:
 
     report = restored(desk, *retired(desk))
 
-    # A server may bring a branch back as an add: then it is said.
-    if report.not_opened:
-        assert "for branch" in report.not_opened[0].reason
-    else:
-        assert state(desk.opened()) == opened
-    assert {file.depot_file for file in desk.opened()} == set(opened)
+    assert report.not_opened == ()
+    assert state(desk.opened()) == opened
     assert desk.tree() == files
 
 
@@ -622,6 +618,35 @@ def test_single_files_are_flushed_to_their_revisions(desk: Desk) -> None:
     assert had[desk.path("edited")] == 1
     assert had[desk.path("other")] == 2
     assert desk.path("link") not in had
+
+
+def test_a_have_list_comes_back_from_its_differences(desk: Desk) -> None:
+    name, gateway = desk.spec.name, desk.scene.gateway
+    newer = desk.scene.submit({"edited": b"newer\n", "later": b"new\n", "link": None})
+    desk.p4("sync", f"{desk.path('edited')}@{newer}", f"{desk.path('later')}@{newer}")
+    desk.p4("sync", f"{desk.path('deleted')}#none")
+    desk.edit("other", b"mine\n")
+    desk.add("new", b"new\n")
+    before: dict[str, int] = {}
+    gateway.have_revisions(name, before.__setitem__)
+
+    differences = gateway.have_differences(name, change=desk.change)
+
+    assert dict(differences) == {
+        desk.path("edited"): 2,
+        desk.path("later"): 1,
+        desk.path("deleted"): 0,
+        desk.path("other"): 1,
+        desk.path("new"): 0,
+    }
+    gateway.revert_server_side(name)
+    gateway.delete_client(name)
+    gateway.save_client(desk.spec)
+    gateway.flush(name, change=desk.change)
+    gateway.flush_to(name, differences)
+    after: dict[str, int] = {}
+    gateway.have_revisions(name, after.__setitem__)
+    assert after == before
 
 
 def test_shelves_and_have_lists_of_what_is_not_there(perforce: PerforceScene) -> None:

@@ -210,6 +210,17 @@ class PerforceGateway(Protocol):
         Source: p4 have.
         """
 
+    def have_differences(self, client: str, *, change: int) -> list[tuple[str, int]]:
+        """Return what the client has otherwise than a flush to the change would say.
+
+        Depot path and revision, 0 where it has none of a file: after a flush of the
+        same view to the change, `flush_to` these brings the have list back. Opened
+        files are among them in any case.
+
+        Raises: NotFound (client or change).
+        Source: p4 sync -n //client/...@change, p4 opened, p4 have.
+        """
+
     def flush_to(self, client: str, revisions: Iterable[tuple[str, int]]) -> None:
         """Make the server believe the client has these revisions of these files.
 

@@ -45,6 +45,7 @@ from provisioner.gateways.perforce.progress import SyncCounter
 from provisioner.gateways.perforce.protections import Protection, Protections
 from provisioner.gateways.perforce.restoring import (
     flush_to,
+    have_differences,
     have_revisions,
     reopen,
     unshelve,
@@ -342,6 +343,13 @@ class P4PerforceGateway:
     def have_revisions(self, client: str, each: Callable[[str, int], None]) -> int:
         with self._connected(client) as connection:
             return have_revisions(connection, each)
+
+    def have_differences(self, client: str, *, change: int) -> list[tuple[str, int]]:
+        with self._connected(client) as connection:
+            _require_submitted(connection, change)
+            return have_differences(
+                connection, client=client, everything=_all_of(client, change)
+            )
 
     def flush_to(self, client: str, revisions: Iterable[tuple[str, int]]) -> None:
         with self._connected(client) as connection:

@@ -52,6 +52,29 @@ def have_revisions(connection: Connection, each: Callable[[str, int], None]) -> 
     return count
 
 
+def have_differences(
+    connection: Connection, *, client: str, everything: str
+) -> list[tuple[str, int]]:
+    """Return depot path and revision of what a flush to `everything` would change.
+
+    Source: p4 sync -n, p4 have.
+    """
+    paths = {file.depot_file for file in list_opened(connection, client=client)}
+    connection.run(
+        *("sync", "-n", everything),
+        each=lambda record: paths.add(record["depotFile"]),
+        is_bulk=True,
+    )
+    differences: list[tuple[str, int]] = []
+    for some in batches(sorted(paths)):
+        had = {
+            record["depotFile"]: int(record["haveRev"])
+            for record in connection.run("have", *some, is_bulk=True).records
+        }
+        differences += [(path, had.get(path, 0)) for path in some]
+    return differences
+
+
 def flush_to(connection: Connection, revisions: Iterable[tuple[str, int]]) -> None:
     """Make the server believe the client has these revisions; 0 is none.
 
