@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 MANAGE := $(BIN)/python manage.py
 .DEFAULT_GOAL := help
-.PHONY: help demo lab run worker test check bench schema format clean browser
+.PHONY: help demo lab run worker test check bench schema format clean native browser
 
 help: ## Show this
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -16,7 +16,7 @@ $(READY): requirements.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt >&2
 	@touch $(READY)
 
-demo: $(READY) ## Everything on this machine: lab, worker, web server, a workspace
+demo: native ## Everything on this machine: lab, worker, web server, a workspace
 	@$(MANAGE) demo $(if $(SOURCE),--source "$(SOURCE)") $(if $(BUILD),--build "$(BUILD)") $(if $(IGNORE),--ignore "$(IGNORE)") $(ARGS)
 
 lab: $(READY) ## The lab alone
@@ -26,16 +26,16 @@ run: $(READY) ## The web server for development
 	@$(MANAGE) migrate --verbosity 0
 	@DEBUG=true $(MANAGE) runserver $(ARGS)
 
-worker: $(READY) ## A worker for all queues
+worker: native ## A worker for all queues
 	@$(MANAGE) worker $(ARGS)
 
-test: $(READY) browser ## Every test
+test: native browser ## Every test
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: $(READY) ## Formatting, lint, types, import contracts, migrations, schema
 	@.ci/check $(BIN)
 
-bench: $(READY) ## Benchmarks; a JSON line per figure
+bench: native ## Benchmarks; a JSON line per figure
 	@benchmarks/run $(BIN) $(ARGS)
 
 schema: $(READY) ## Write docs/openapi.yaml anew
@@ -44,6 +44,9 @@ schema: $(READY) ## Write docs/openapi.yaml anew
 format: $(READY) ## Format code and templates
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 	@git ls-files 'templates/*.html' | xargs -r $(BIN)/djade --target-version 5.2
+
+native: $(READY) # the parallel chown, compiled where there is a C compiler
+	@$(BIN)/python -m provisioner.gateways.hosts.trees.native
 
 browser: # a Chromium and btrfs-progs, where we may install them
 	@.ci/system-packages

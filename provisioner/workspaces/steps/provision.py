@@ -125,7 +125,7 @@ def ensure_owner(run: StepRun) -> dict[str, Any]:
         run,
         by="chown",
         sentence=f"{report.entries:,} entries seen, {report.changed:,} given to uid "
-        f"{workspace.uid} in {report.seconds:.1f} s.",
+        f"{workspace.uid} in {report.seconds:.1f} s by the {report.walker} walk.",
     )
 
 

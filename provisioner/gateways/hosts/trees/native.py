@@ -122,7 +122,9 @@ def _run(command: list[str], *, status: int) -> None:
 
 
 def main(output: IO[str]) -> None:
-    """Build, and say which walk will run."""
+    """Build unless it is there, and say which walk will run from now on."""
+    if find_program() is not None:
+        return
     try:
         output.write(f"Compiled the parallel chown: {build()}\n")
     except (BuildFailed, OSError) as error:
