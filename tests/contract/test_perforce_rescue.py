@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.gateways.errors import InUse, NotFound
+from provisioner.gateways.hosts.inventory import opened_before
 from provisioner.gateways.perforce.errors import (
     ClientHasOpenedFiles,
     ClientHasPendingChanges,
@@ -253,9 +254,12 @@ def test_shelving_again_makes_nothing_new(desk: Desk) -> None:
     desk.p4("edit", desk.path("link"))
     first = desk.shelve()
 
+    opened = opened_before(desk.opened(), [first])
     again = desk.shelve()
 
     assert again == first
+    assert opened_before(desk.opened(), [again]) == opened
+    assert {file.change for file in opened} == {str(change), "default"}
     assert len(desk.scene.gateway.list_pending_changes(desk.spec.name)) == 2
 
 

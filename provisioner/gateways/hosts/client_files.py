@@ -119,6 +119,7 @@ def shelve_as(
             for shelf in answer["shelves"]
         ),
         not_shelved=tuple(NotDone(**item) for item in answer["not_shelved"]),
+        moved=answer["moved"],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -115,6 +116,23 @@ def entries_to_archive(
             depot_path=finding.depot_file,
         )
         for finding in unsaved.findings
+    ]
+
+
+def opened_before(
+    opened: Iterable[OpenedFile], reports: Iterable[ShelveReport]
+) -> list[OpenedFile]:
+    """Return the opened files with the changes they were in before they were shelved.
+
+    This is what to keep for PerforceGateway.reopen: shelving moves files into changes
+    of ours, and a try that was killed may have done that before anything was kept.
+    """
+    moved: dict[str, str] = {}
+    for report in reports:
+        moved |= report.moved
+    return [
+        dataclasses.replace(file, change=moved.get(file.change, file.change))
+        for file in opened
     ]
 
 

@@ -267,7 +267,7 @@ def _listen(
         moved_at = time.monotonic()
         if "progress" in line:
             relay(line["progress"])
-        else:
+        elif "alive" not in line:
             return _outcome(line)
     raise AssertionError  # the lines end with an outcome
 

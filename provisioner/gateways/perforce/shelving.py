@@ -119,6 +119,7 @@ class _Shelving:
                 NotDone(depot_file=path, reason=reason)
                 for path, reason in self._not_done.items()
             ),
+            moved=self._moved(targets.values()),
         )
 
     def _opened(self) -> list[OpenedFile]:
@@ -127,6 +128,14 @@ class _Shelving:
             for file in list_opened(self._connection, client=self._client)
             if file.user == self._user
         ]
+
+    def _moved(self, targets: Iterable[_Target]) -> dict[str, str]:
+        moved = {str(t.change): t.was for t in targets if t.made_by_us}
+        for number, change in self._pending.items():
+            marked = _WAS.search(change.description)
+            if marked and self._is_ours(change):
+                moved[number] = marked[1]
+        return moved
 
     # -- what can be shelved
 

@@ -162,8 +162,14 @@ class Shelf:
 
 @dataclass(frozen=True, kw_only=True)
 class ShelveReport:
+    """`moved` gives, for each change of ours, the one that its files were opened in.
+
+    They stay opened in ours: see hosts/inventory.opened_before.
+    """
+
     shelves: tuple[Shelf, ...]
     not_shelved: tuple[NotDone, ...]
+    moved: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

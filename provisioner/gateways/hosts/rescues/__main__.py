@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,19 @@ class _Stopped(BaseException):
     """We were asked to stop."""
 
 
+class _Pulse:
+    """Tells the caller, once a second, that we are still at work."""
+
+    def __init__(self) -> None:
+        self._told_at = 0.0
+
+    def beat(self) -> None:
+        now = time.monotonic()
+        if now - self._told_at > 1:
+            self._told_at = now
+            say(alive=True)
+
+
 def say(**line: Any) -> None:
     """Write one line to the caller."""
     sys.stdout.write(json.dumps(line) + "\n")
@@ -39,7 +53,7 @@ def main() -> None:
     try:
         if order["act"] == "verify":
             directory = os.open(order["directory"], _DIRECTORY)
-            say(verified=verify(directory))
+            say(verified=verify(directory, beat=_Pulse().beat))
         else:
             say(archived=_archive(order))
     except NoPlace as refusal:
@@ -63,7 +77,7 @@ def _archive(order: Json) -> Json:
         )
         with place.translated():
             archive.write(_entries(), attachments=order["attachments"])
-        sums = verify(place.directory)
+        sums = verify(place.directory, beat=_Pulse().beat)
         place.publish()
     return {
         "directory": place.path,

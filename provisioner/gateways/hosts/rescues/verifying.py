@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from provisioner.gateways.hosts.rescues.writing import (
@@ -26,15 +26,19 @@ class Damaged(Exception):
     """The archive is not what was written; the argument says where."""
 
 
-def verify(directory: int) -> dict[str, str]:
+def verify(
+    directory: int, *, beat: Callable[[], None] = lambda: None
+) -> dict[str, str]:
     """Read the whole archive; return the checksums of its files.
+
+    `beat` is called for every block that was read.
 
     Raises: Damaged.
     """
     try:
-        sums = _check_sums(directory)
+        sums = _check_sums(directory, beat)
         with _file(directory, TAR) as work, _file(directory, MANIFEST) as manifest:
-            _compare(_rows(manifest), _members(work))
+            _compare(_rows(manifest), _members(work, beat))
     except (OSError, tarfile.TarError, ValueError, KeyError) as error:
         raise Damaged(f"It cannot be read: {error}.") from error
     return sums
@@ -53,7 +57,7 @@ def _file(directory: int, name: str) -> IO[bytes]:
     return os.fdopen(fd, "rb", buffering=BLOCK_BYTES)
 
 
-def _check_sums(directory: int) -> dict[str, str]:
+def _check_sums(directory: int, beat: Callable[[], None]) -> dict[str, str]:
     with _file(directory, SUMS) as lines:
         told = [
             line.rstrip("\n").partition("  ")
@@ -64,7 +68,7 @@ def _check_sums(directory: int) -> dict[str, str]:
         raise Damaged(f"{SUMS} does not name what must be there.")
     for name, expected in sums.items():
         with _file(directory, name) as file:
-            if _sha256(file) != expected:
+            if _sha256(file, beat) != expected:
                 raise Damaged(f"{name} has another checksum than it was written with.")
     return sums
 
@@ -82,7 +86,9 @@ def _rows(manifest: IO[bytes]) -> Iterator[Json]:
     raise Damaged(f"{MANIFEST} is cut off.")
 
 
-def _members(work: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, str]]:
+def _members(
+    work: IO[bytes], beat: Callable[[], None]
+) -> Iterator[tuple[tarfile.TarInfo, str]]:
     """Yield the members with the SHA-256 of their contents, "" for links."""
     with tarfile.open(
         fileobj=work, mode="r:", encoding="utf-8", errors="surrogateescape"
@@ -90,7 +96,7 @@ def _members(work: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, str]]:
         while (member := tar.next()) is not None:
             tar.members = []  # type: ignore[attr-defined]  # it would keep all
             content = tar.extractfile(member) if member.isreg() else None
-            yield member, _sha256(content) if content is not None else ""
+            yield member, _sha256(content, beat) if content is not None else ""
 
 
 def _compare(
@@ -113,8 +119,9 @@ def _compare(
         raise Damaged(f"{TAR} has more than {MANIFEST} says.")
 
 
-def _sha256(file: Any) -> str:
+def _sha256(file: Any, beat: Callable[[], None]) -> str:
     digest = hashlib.sha256()
     while block := file.read(BLOCK_BYTES):
         digest.update(block)
+        beat()
     return digest.hexdigest()
