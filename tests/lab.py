@@ -127,6 +127,9 @@ def lab_site(db: None, lab: Lab, settings: Any) -> Site:
     settings.SITE_SECRET = lambda name, *, key: secrets[name]
     settings.LOG_DIR = lab.root / "logs"
     settings.STEP_GIVE_UP_SECONDS = 20
+    rescue_root = lab.root / "rescue"
+    rescue_root.mkdir(exist_ok=True)
+    rescue_root.chmod(0o755)
     server = PerforceServer.objects.create(
         name="lab", p4port=lab.perforce["port"], p4user=lab.perforce["user"]
     )
@@ -141,6 +144,7 @@ def lab_site(db: None, lab: Lab, settings: Any) -> Site:
         aggregate=lab.ontap["aggregate"],
         mount_root=lab.ontap["mount_root"],
         export_clients=["127.0.0.1"],
+        rescue_root=str(rescue_root),
         template_uid=20000 if os.geteuid() == 0 else os.geteuid(),
         template_gid=20000 if os.geteuid() == 0 else os.getegid(),
     )

@@ -11,7 +11,9 @@ from django.db.models.lookups import IsNull
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import workflow
+from provisioner.workspaces import leases, workflow
+from provisioner.workspaces.admission import quota_limits
+from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.logs import LogPiece, read_log
 from provisioner.workspaces.models import (
     Event,
@@ -22,6 +24,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
     available_snapshots,
     can_be_restored,
@@ -171,6 +174,8 @@ class Home:
     templates: list[Template]
     templates_count: int
     trash_count: int
+    quotas: list[Limit]
+    deadlines: dict[int, leases.Deadline]
 
     @property
     def is_moving(self) -> bool:
@@ -182,11 +187,14 @@ def home_of(user: User) -> Home:
     # What can be had now comes first.
     is_unpublished = IsNull(F("default_snapshot_id"), True)
     templates = list(templates_visible_to(user).order_by(is_unpublished, "name"))
+    workspaces = list(workspaces_of(user))
     return Home(
-        workspaces=list(workspaces_of(user)),
+        workspaces=workspaces,
+        deadlines=leases.deadlines_of(workspaces),
         templates=templates[:TEMPLATES_OFFERED],
         templates_count=len(templates),
         trash_count=trashed_workspaces_of(user).count(),
+        quotas=quota_limits(user),
     )
 
 
@@ -206,28 +214,48 @@ class Findings:
     kind: str
     title: str
     found: list[dict[str, Any]]
+    count: int
+    size_bytes: int
 
     @property
     def tally(self) -> str:
-        """How many there are, or that only the first of them are kept here."""
-        count = len(self.found)
-        return f"the first {count}" if count >= FINDINGS_SHOWN else str(count)
+        """How many there are, and how many of them are kept here."""
+        if self.count > len(self.found):
+            return f"{self.count:,}, the first {len(self.found)} are shown"
+        if len(self.found) >= FINDINGS_SHOWN:
+            return f"the first {len(self.found)}"
+        return str(self.count)
 
 
 def findings_of(found: dict[str, Any] | None) -> list[Findings]:
     """Return recorded findings in reading order, those with a known kind."""
+    if not found:
+        return []
+    counts = found.get("counts", {})
     return [
-        Findings(kind=kind, title=title, found=found[kind])
+        Findings(
+            kind=kind,
+            title=title,
+            found=found[kind],
+            count=counts.get(kind, {}).get("count", len(found[kind])),
+            size_bytes=counts.get(kind, {}).get("bytes", 0),
+        )
         for kind, title in FINDING_TITLES.items()
-        if found and found.get(kind)
+        if found.get(kind)
     ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceOverview:
-    """`last` is its newest operation, `have` what the flush proved (None: not yet)."""
+    """`last` is its newest operation, `have` what the flush proved (None: not yet).
+
+    `may_keep` says whether who looks may keep it without an end.
+    """
 
     workspace: Workspace
+    deadline: leases.Deadline
+    may_keep: bool
+    may_change: bool
     last: OperationOverview | None
     have: dict[str, Any] | None
     events: list[Event]
@@ -299,8 +327,12 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
     if workspace is None:
         return None
     operations = list(workspace.operations.all())
+    policy = leases.policy_for(workspace.template, workspace.purpose)
     return WorkspaceOverview(
         workspace=workspace,
+        deadline=leases.deadline_of(workspace, policy, timezone.now()),
+        may_keep=user.is_administrator or policy.maximum_seconds is None,
+        may_change=can_change_workspace(user, workspace),
         last=operation_overview(operations[0]) if operations else None,
         have=_have_of(operations),
         events=list(

@@ -94,7 +94,7 @@ def set_workspace_state(
     data: dict[str, Any] | None = None,
     purge_at: dt.datetime | None = None,
 ) -> None:
-    """Move a workspace, with its event. `purge_at` is for what goes into the trash.
+    """Move a workspace, with its event. The trash keeps it until `purge_at`.
 
     Raises: StateChanged where the row is not in a state that leads here.
     """
@@ -196,6 +196,11 @@ def end_operation(
             **fields
         )
     )
+
+
+def note_findings(operation: Operation, findings: dict[str, Any]) -> None:
+    """Keep what a running operation found, for its page."""
+    Operation.objects.filter(pk=operation.pk).update(findings=findings)
 
 
 def _move_step(step: Step, to: Step.State, **fields: Any) -> None:

@@ -14,10 +14,9 @@ class Rescue(models.Model):
 
     `directory` is below the site's rescue root and has the archive, its manifest and
     checksums; "" where nothing had to be archived. `shelves` lists shelved changes,
-    {"change", "was", "files", "made_by_us"}: `was` is the pending change that the files
-    were opened in ("default" or a number). `reverted` lists what was opened, to open it
-    again: {"depot_path", "action", "change", "type", "revision"}. `have` names the
-    file, beside the manifest, with the have list where it was not the pin's.
+    and `reverted` what was opened, to open it again, both as the Perforce gateway has
+    them (Shelf, OpenedFile). `have` names the file, beside the manifest, with the have
+    list where it was not the pin's.
     """
 
     workspace = models.ForeignKey(
@@ -32,6 +31,9 @@ class Rescue(models.Model):
     archive_sha256 = models.CharField(max_length=64, blank=True)
     shelves = models.JSONField(default=list)
     reverted = models.JSONField(default=list)
+    descriptions = models.JSONField(
+        default=dict, help_text="What the pending changes said, by number."
+    )
     have = models.CharField(max_length=255, blank=True)
     inventory = models.JSONField(default=dict, help_text="Counts and bytes by kind.")
     is_complete = models.BooleanField(

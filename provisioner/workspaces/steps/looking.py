@@ -4,19 +4,81 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.hosts import client_files
+from provisioner.gateways.hosts.inventory import KINDS, UnsavedFiles, count_unsaved
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.errors import StepRefused, UnsavedWork
 from provisioner.workspaces.models import Unsaved, Workspace
-from provisioner.workspaces.steps.provision import FINDINGS_SHOWN, ignored_in
+from provisioner.workspaces.steps.provision import (
+    FINDINGS_SHOWN,
+    client_spec_of,
+    ignored_in,
+)
 from provisioner.workspaces.steps.run import StepRun
 
-Findings = dict[str, list[dict[str, Any]]]
-"""What was found, by kind: opened, shelved, pending, changed, missing, untracked; or
-unchecked, where the files could not be compared. Kinds with nothing are absent."""
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What was found. `why_unchecked` says why files could not be compared, or "".
+
+    `seen_at` is where this host sees the clone, None where it does not.
+    """
+
+    files: UnsavedFiles | None = None
+    why_unchecked: str = ""
+    path: str = ""
+    seen_at: Path | None = None
+
+    @cached_property
+    def findings(self) -> dict[str, list[dict[str, Any]]]:
+        """Everything by kind; kinds with nothing in them are absent."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        if self.files is not None:
+            found["opened"] = [dataclasses.asdict(f) for f in self.files.opened]
+            changes = self.files.pending
+            found["shelved"] = [dataclasses.asdict(c) for c in changes if c.is_shelved]
+            found["pending"] = [
+                dataclasses.asdict(c)
+                for c in changes
+                if not c.is_shelved and not c.files
+            ]
+            for action, kind in KINDS.items():
+                found[kind] = [
+                    dataclasses.asdict(f)
+                    for f in self.files.findings
+                    if f.action == action
+                ]
+        if self.why_unchecked:
+            found["unchecked"] = [{"path": self.path, "reason": self.why_unchecked}]
+        return {kind: items for kind, items in found.items() if items}
+
+    @cached_property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return {kind: {"count", "bytes"}}."""
+        if self.files is None or self.seen_at is None:
+            return {k: {"count": len(v), "bytes": 0} for k, v in self.findings.items()}
+        return count_unsaved(self.files, seen_at=self.seen_at)
+
+    @property
+    def count(self) -> int:
+        return sum(len(found) for found in self.findings.values())
+
+    @property
+    def first_findings(self) -> dict[str, Any]:
+        """As many of each kind as a page shows, and how many there are of each."""
+        shown: dict[str, Any] = {
+            kind: found[:FINDINGS_SHOWN] for kind, found in self.findings.items()
+        }
+        return {**shown, "counts": self.counts} if shown else {}
+
+
+NOTHING = Look()
 
 
 def choice_of(run: StepRun) -> Unsaved:
@@ -24,43 +86,24 @@ def choice_of(run: StepRun) -> Unsaved:
     return Unsaved(run.operation.parameters.get("unsaved", Unsaved.REFUSE))
 
 
-def unsaved_work(run: StepRun) -> Findings:
-    """Return what is unsaved, by kind; kinds with nothing in them are absent."""
+def look_for_unsaved_work(run: StepRun) -> Look:
+    """Return what would be lost if the client and the clone went now."""
     workspace = run.workspace
     if not workspace.client_name or workspace.client_spec:
-        return {}  # What there was is settled: see Workspace.client_spec.
+        return NOTHING  # What there was is settled: see Workspace.client_spec.
     client = run.perforce.find_client(workspace.client_name)
-    findings: Findings = {}
-    if client is not None:
-        findings = _work_the_server_knows(run)
+    files = None if client is None else _known_to_the_server(run, client)
+    volume = our_volume(run)
     # Nobody has worked in a workspace that never was ready, and before the flush
     # every file would look untracked.
-    if workspace.ready_at is not None:
-        findings |= _work_in_files(run, client)
-    return {kind: found for kind, found in findings.items() if found}
-
-
-def _work_the_server_knows(run: StepRun) -> Findings:
-    client = run.workspace.client_name
-    changes = run.perforce.list_pending_changes(client)
-    return {
-        "opened": [dataclasses.asdict(f) for f in run.perforce.list_opened(client)],
-        "shelved": [dataclasses.asdict(c) for c in changes if c.is_shelved],
-        "pending": [dataclasses.asdict(c) for c in changes if not c.is_shelved],
-    }
-
-
-def _work_in_files(run: StepRun, client: ClientSpec | None) -> Findings:
-    """Compare files with the have list; where that cannot be done, that is found."""
-    workspace = run.workspace
-    volume = our_volume(run)
-    if volume is None and not os.path.lexists(workspace.path):
-        return {}
+    has_files = volume is not None or os.path.lexists(workspace.path)
+    if workspace.ready_at is None or not has_files:
+        return Look(files=files, path=str(workspace.path))
     reason = _why_not_comparable(workspace, client=client, volume=volume)
     if reason:
-        return {"unchecked": [{"path": str(workspace.path), "reason": reason}]}
-    run.visible_root(workspace.junction_path)
-    found = client_files.reconcile_as(
+        return Look(files=files, why_unchecked=reason, path=str(workspace.path))
+    seen_at = run.visible_root(workspace.junction_path)
+    findings = client_files.reconcile_as(
         run.perforce_account,
         client=workspace.client_name,
         untracked=True,
@@ -68,14 +111,27 @@ def _work_in_files(run: StepRun, client: ClientSpec | None) -> Findings:
         uid=workspace.uid,
         gid=workspace.gid,
     )
-    return {
-        kind: [dataclasses.asdict(f) for f in found if f.action == action]
-        for kind, action in (
-            ("changed", "edit"),
-            ("missing", "delete"),
-            ("untracked", "add"),
-        )
-    }
+    assert files is not None, "without a client there is nothing to compare with"
+    return Look(
+        files=dataclasses.replace(files, findings=findings),
+        path=str(workspace.path),
+        seen_at=seen_at,
+    )
+
+
+def _known_to_the_server(run: StepRun, client: ClientSpec) -> UnsavedFiles:
+    pending = run.perforce.list_pending_changes(client.name)
+    return UnsavedFiles(
+        client=client.name,
+        root=client.root,
+        opened=run.perforce.list_opened(client.name),
+        pending=pending,
+        shelved={
+            change.change: run.perforce.list_shelved_files(change.change)
+            for change in pending
+            if change.is_shelved
+        },
+    )
 
 
 def _why_not_comparable(
@@ -86,6 +142,8 @@ def _why_not_comparable(
         return f"the client {workspace.client_name} is gone from Perforce"
     if client.root.rstrip("/") != str(workspace.path):
         return f"its client's root is {client.root}, not {workspace.path}"
+    if hidden := _hidden_by_view(workspace, client):
+        return f"its client's view was changed and hides files: {hidden}"
     if volume is None:
         return f"{workspace.volume_name} is not on the SVM {workspace.site.svm}"
     if volume.junction_path != workspace.junction_path:
@@ -93,26 +151,32 @@ def _why_not_comparable(
     return ""
 
 
-def refusal(findings: Findings) -> UnsavedWork:
+def _hidden_by_view(workspace: Workspace, client: ClientSpec) -> str:
+    """Return a line that the client's view lost, or that leaves files out; or ""."""
+    ours = client_spec_of(workspace).view
+    lost = [line for line in ours if line not in client.view]
+    leaves_out = [
+        line
+        for line in client.view
+        if line not in ours and line.lstrip('"').startswith("-")
+    ]
+    return (lost + leaves_out + [""])[0]
+
+
+def refusal(look: Look) -> UnsavedWork:
     """Return the refusal that says why nothing was deleted."""
-    if unchecked := findings.get("unchecked"):
+    if look.why_unchecked:
         sentence = (
             f"The files in this workspace cannot be compared with Perforce: "
-            f"{unchecked[0]['reason']}. Have that put right, or retire again and "
-            "choose to discard what is there."
+            f"{look.why_unchecked}. Have that put right, or retire again and choose to "
+            "discard what is there."
         )
     else:
-        count = sum(len(found) for found in findings.values())
         sentence = (
-            f"{count:,} things in this workspace are not submitted. Retire it again "
-            "and choose whether they are rescued or discarded, or keep it."
+            f"{look.count:,} things in this workspace are not submitted. Retire it "
+            "again and choose whether they are rescued or discarded, or keep it."
         )
-    return UnsavedWork(sentence, findings=first_of(findings))
-
-
-def first_of(findings: Findings) -> dict[str, Any]:
-    """Return as many of each kind as a page shows."""
-    return {kind: found[:FINDINGS_SHOWN] for kind, found in findings.items()}
+    return UnsavedWork(sentence, findings=look.first_findings)
 
 
 def our_volume(run: StepRun) -> Volume | None:

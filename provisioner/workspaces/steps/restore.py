@@ -8,10 +8,17 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from django.db import transaction
+
+from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
+from provisioner.gateways.perforce.types import OpenedFile, Shelf
+from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Rescue
 from provisioner.workspaces.steps.looking import our_volume
 from provisioner.workspaces.steps.provision import client_spec_of
+from provisioner.workspaces.steps.rescue import account_of, read_have
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
     ensure_junction,
@@ -88,13 +95,86 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
     pin = workspace.snapshot
     run.progress("flushing", done=0, total=pin.have_count, unit="files")
     run.perforce.flush(workspace.client_name, change=pin.change)
+    not_restored = _flush_what_came_later(run)
     have = run.perforce.have_list(workspace.client_name)
-    return {"have_count": have.count, "have_digest": have.digest}
+    return {
+        "have_count": have.count,
+        "have_digest": have.digest,
+        "not_restored": not_restored,
+    }
+
+
+def _flush_what_came_later(run: StepRun) -> list[str]:
+    """Flush to the have list that the rescue kept, where it was not the pin's."""
+    rescue = _last_rescue(run)
+    if rescue is None or not rescue.have:
+        return []
+    try:
+        wanted = read_have(rescue)
+    except OSError as error:
+        return [
+            f"What was synced after the snapshot: the list of it, {rescue.have} in "
+            f"{rescue.directory}, cannot be read ({error.strerror}). Those files show "
+            "as changed; p4 sync settles that."
+        ]
+    client = run.workspace.client_name
+    others: dict[str, int] = {}
+
+    def compare(depot_path: str, revision: int) -> None:
+        if wanted.pop(depot_path, 0) != revision:
+            others[depot_path] = revision
+
+    kept = dict(wanted)
+    run.perforce.have_revisions(client, compare)
+    differing = {path: kept.get(path, 0) for path in others} | wanted
+    if differing:
+        run.perforce.flush_to(client, differing.items())
+    return []
+
+
+def _last_rescue(run: StepRun) -> Rescue | None:
+    return run.workspace.rescues.filter(is_complete=True).first()
 
 
 def ensure_opened(run: StepRun) -> dict[str, Any]:
-    """Have open what was open; the content on disk stays as it is."""
+    """Have open what was open; the content on disk stays as it is.
+
+    What could not be opened again is kept on the operation, in sentences.
+    """
     workspace = run.workspace
-    workspace.client_spec = ""
-    workspace.save(update_fields=["client_spec"])
-    return {}
+    not_restored = list(run.result_of("flush").get("not_restored", []))
+    rescue = _last_rescue(run) if workspace.client_spec else None
+    if rescue is not None:
+        not_restored += _reopen(run, rescue)
+    with transaction.atomic():
+        states.note_findings(run.operation, {"not_restored": not_restored})
+        workspace.client_spec = ""
+        workspace.save(update_fields=["client_spec"])
+    return {"not_restored": len(not_restored)}
+
+
+def _reopen(run: StepRun, rescue: Rescue) -> list[str]:
+    files = [OpenedFile(**file) for file in rescue.reverted]
+    shelves = [Shelf(**{**s, "files": tuple(s["files"])}) for s in rescue.shelves]
+    not_opened = []
+    for user in sorted({file.user for file in files}):
+        theirs = [file for file in files if file.user == user]
+        account = account_of(run, user)
+        if account is None:
+            not_opened.append(
+                f"{len(theirs):,} files that {user} had opened: the account of "
+                "Cloneyard may not act as that user. p4 reconcile opens them again."
+            )
+            continue
+        run.progress(f"opening what {user} had opened")
+        report = client_files.reopen_as(
+            account,
+            client=run.workspace.client_name,
+            files=theirs,
+            descriptions=rescue.descriptions,
+            shelves=shelves,
+            uid=run.workspace.uid,
+            gid=run.workspace.gid,
+        )
+        not_opened += [f"{n.depot_file}: {n.reason}" for n in report.not_opened]
+    return not_opened

@@ -6,18 +6,19 @@ from typing import Any
 
 from provisioner.gateways.errors import Busy, InUse
 from provisioner.gateways.hosts import mounts
+from provisioner.gateways.perforce.errors import ClientIsLocked
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Step, Unsaved
+from provisioner.workspaces.models import Rescue, Step, Unsaved
 from provisioner.workspaces.steps.looking import (
-    Findings,
+    Look,
     choice_of,
-    first_of,
+    look_for_unsaved_work,
     our_volume,
     refusal,
-    unsaved_work,
 )
+from provisioner.workspaces.steps.rescue import rescue_work
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import ensure_frozen_policy, ensure_policies
 
@@ -42,9 +43,9 @@ def ensure_nothing_unsaved(run: StepRun) -> dict[str, Any]:
 
     Nothing has been touched yet, and whoever works there goes on undisturbed.
     """
-    findings = unsaved_work(run)
-    if findings:
-        raise refusal(findings)
+    look = look_for_unsaved_work(run)
+    if look.findings:
+        raise refusal(look)
     return {}
 
 
@@ -68,26 +69,35 @@ def ensure_work_settled(run: StepRun) -> dict[str, Any]:
 
     What was found and discarded is kept in an event, with who asked for it.
     """
-    findings = unsaved_work(run)
-    if not findings:
-        return {}
+    look = look_for_unsaved_work(run)
     choice = choice_of(run)
     if choice == Unsaved.DISCARD:
-        _record_discarded(run, findings)
-    else:
+        if look.findings:
+            _record_discarded(run, look)
+    elif look.why_unchecked or (look.findings and choice == Unsaved.REFUSE):
         _thaw(run)
-        raise refusal(findings)
-    return {"findings": first_of(findings)}
+        raise refusal(look)
+    else:
+        _rescue(run, look)
+    return {"counts": look.counts}
 
 
-def _record_discarded(run: StepRun, findings: Findings) -> None:
-    count = sum(len(found) for found in findings.values())
+def _rescue(run: StepRun, look: Look) -> None:
+    """Rescue what was found; where that is not possible, leave it to its owner."""
+    try:
+        rescue_work(run, look)
+    except StepRefused:
+        _thaw(run)
+        raise
+
+
+def _record_discarded(run: StepRun, look: Look) -> None:
     states.record_event(
         run.workspace,
         kind="unsaved_work_discarded",
-        message=f"Chose to discard {count:,} things that were not submitted.",
+        message=f"Chose to discard {look.count:,} things that were not submitted.",
         actor=run.operation.requested_by,
-        data=findings,
+        data=look.findings,
     )
 
 
@@ -118,29 +128,48 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
 
 
 def _delete_client(run: StepRun) -> None:
-    workspace = run.workspace
-    if workspace.client_spec:
-        # An undo stopped half way: what it had opened again is rescued already.
-        run.perforce.revert_server_side(workspace.client_name)
-    elif choice_of(run) == Unsaved.DISCARD:
-        _discard_opened(run)
+    """Delete the client; by force only past what a rescue or a choice has settled."""
+    name, choice = run.workspace.client_name, choice_of(run)
+    if choice == Unsaved.DISCARD and not run.workspace.client_spec:
+        _drop_changes(run, delete_shelves=True)
+    elif choice == Unsaved.RESCUE or run.workspace.client_spec:
+        _rescue_what_came_since(run)
+        _drop_changes(run, delete_shelves=False)
+    is_settled = choice != Unsaved.REFUSE or bool(run.workspace.client_spec)
     try:
-        run.perforce.delete_client(workspace.client_name)
+        run.perforce.delete_client(name, keep_shelves=is_settled)
     except InUse as error:
-        findings = unsaved_work(run)
+        if is_settled:
+            raise Busy(error.sentence, system="perforce", operation="client") from error
+        look = look_for_unsaved_work(run)
         _thaw(run)
-        raise refusal(findings) from error
+        raise refusal(look) from error
+    except ClientIsLocked:
+        # The look found nothing, so force drops nothing but the lock.
+        run.perforce.delete_client(name, keep_shelves=True)
 
 
-def _discard_opened(run: StepRun) -> None:
+def _rescue_what_came_since(run: StepRun) -> None:
+    """Rescue once more where something was opened after the rescue."""
+    rescue = Rescue.objects.filter(operation=run.operation).first()
+    if rescue is None:
+        return
+    known = {file["depot_file"] for file in rescue.reverted}
+    opened = run.perforce.list_opened(run.workspace.client_name)
+    if any(file.depot_file not in known for file in opened):
+        _rescue(run, look_for_unsaved_work(run))
+
+
+def _drop_changes(run: StepRun, *, delete_shelves: bool) -> None:
     """Revert on the server alone and drop pending changes: then the client can go."""
     client = run.workspace.client_name
     if run.perforce.list_opened(client):
         run.perforce.revert_server_side(client)
     for change in run.perforce.list_pending_changes(client):
-        run.perforce.delete_pending_change(
-            change.change, delete_shelf=change.is_shelved
-        )
+        if delete_shelves or not change.is_shelved:
+            run.perforce.delete_pending_change(
+                change.change, delete_shelf=delete_shelves and change.is_shelved
+            )
 
 
 def ensure_unmounted(run: StepRun) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def test_unsaved_work_stops_a_retirement(
 
     assert operation.state == Operation.State.REFUSED
     assert operation.findings is not None
-    assert list(operation.findings) == [kind]
+    assert set(operation.findings) == {kind, "counts"}
+    assert operation.findings["counts"][kind]["count"] == 1
     assert len(operation.findings[kind]) == 1
     assert workspace.state == Workspace.State.READY
     assert workspace.status_code == "unsaved_work"

@@ -1,0 +1,260 @@
+"""The trash: what is rescued on the way in, what comes back, what goes for good."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from provisioner.demo.checks import left_behind
+from provisioner.gateways import registry
+from provisioner.workspaces import actions, workflow
+from provisioner.workspaces.errors import (
+    NothingToRestore,
+    NotInTrash,
+    WorkspaceRetired,
+)
+from provisioner.workspaces.models import (
+    Operation,
+    Rescue,
+    Site,
+    Unsaved,
+    Workspace,
+)
+from tests.at_work import KINDS_OF_WORK, AtWork
+from tests.lab import Lab
+from tests.waiting import settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def workspace(lab_workspace: Workspace) -> Workspace:
+    """A workspace of alice that is ready."""
+    return lab_workspace
+
+
+def retire(workspace: Workspace, *, unsaved: str = Unsaved.RESCUE) -> Operation:
+    operation = actions.workspace_retire(
+        by=workspace.owner, workspace=workspace, unsaved=unsaved
+    )
+    settle(workspace)
+    operation.refresh_from_db()
+    return operation
+
+
+def restore(workspace: Workspace) -> Operation:
+    operation = actions.workspace_restore(by=workspace.owner, workspace=workspace)
+    settle(workspace)
+    operation.refresh_from_db()
+    return operation
+
+
+def opened_in(workspace: Workspace) -> set[tuple[str, str, str]]:
+    perforce = registry.perforce(workspace.site.perforce_server)
+    return {
+        (file.depot_file, file.action, file.user)
+        for file in perforce.list_opened(workspace.client_name)
+    }
+
+
+def contents_of(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def test_a_retired_workspace_is_in_the_trash(workspace: Workspace) -> None:
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert workspace.state == Workspace.State.TRASHED
+    assert workspace.purge_at is not None
+    assert workspace.trashed_at is not None
+    kept_hours = (workspace.purge_at - workspace.trashed_at).total_seconds() / 3600
+    assert round(kept_hours, 3) == 72
+    perforce = registry.perforce(workspace.site.perforce_server)
+    assert perforce.find_client(workspace.client_name) is None
+    volume = registry.ontap(workspace.site).find_volume(workspace.volume_name)
+    assert volume is not None
+    assert not volume.junction_path
+    assert volume.export_policy == workspace.site.frozen_policy
+    assert not workspace.path.exists()
+
+
+def test_what_was_put_away_comes_back_as_it_was(workspace: Workspace) -> None:
+    perforce = registry.perforce(workspace.site.perforce_server)
+    before = contents_of(workspace.path)
+    client = perforce.find_client(workspace.client_name)
+    have = perforce.have_list(workspace.client_name)
+    retire(workspace)
+
+    operation = restore(workspace)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert operation.findings == {"not_restored": []}
+    assert workspace.state == Workspace.State.READY
+    assert contents_of(workspace.path) == before
+    again = perforce.find_client(workspace.client_name)
+    assert again is not None
+    assert client is not None
+    assert (again.owner, again.root, again.view, again.options) == (
+        client.owner,
+        client.root,
+        client.view,
+        client.options,
+    )
+    assert perforce.have_list(workspace.client_name) == have
+    assert (workspace.purge_at, workspace.trashed_at) == (None, None)
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_WORK)
+def test_work_of_every_kind_is_rescued_and_comes_back(
+    kind: str, workspace: Workspace, at_work: AtWork
+) -> None:
+    KINDS_OF_WORK[kind](at_work)
+    before, opened = contents_of(workspace.path), opened_in(workspace)
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    rescue = Rescue.objects.get(workspace=workspace)
+    assert rescue.is_complete
+    assert kind in rescue.inventory
+    if kind == "opened":
+        assert sum(len(shelf["files"]) for shelf in rescue.shelves) == 1
+    if kind in ("changed", "untracked"):
+        assert rescue.archived_files == 1
+    restore(workspace)
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert contents_of(workspace.path) == before
+    assert opened_in(workspace) == opened
+
+
+def test_the_archive_of_a_rescue_holds_the_files(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    at_work.leave_an_untracked_file()
+    at_work.change_without_opening()
+    retire(workspace)
+
+    directory = Path(Rescue.objects.get(workspace=workspace).directory)
+
+    assert directory.is_relative_to(workspace.site.rescue_root)
+    assert directory.stat().st_uid == workspace.uid
+    with tarfile.open(directory / "work.tar") as archive:
+        assert sorted(archive.getnames()) == ["src/file3.txt", "src/notes.txt"]
+        kept = archive.extractfile("src/notes.txt")
+        assert kept is not None
+        assert kept.read() == b"do not lose me\n"
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert manifest
+
+
+def test_files_synced_after_the_snapshot_are_known_again(
+    workspace: Workspace, at_work: AtWork, lab: Lab
+) -> None:
+    perforce = registry.perforce(workspace.site.perforce_server)
+    at_work.open_for_edit()
+    at_work.file.write_text("submitted from the workspace\n")
+    change = at_work.p4.fetch_change()
+    change["Description"] = "from the workspace"
+    at_work.p4.run_submit(change)
+    have = perforce.have_list(workspace.client_name)
+    assert have.digest != workspace.snapshot.have_digest
+    retire(workspace, unsaved=Unsaved.REFUSE)
+    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+
+    restore(workspace)
+
+    assert perforce.have_list(workspace.client_name) == have
+
+
+def test_purging_leaves_nothing_but_the_rescue(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    at_work.leave_an_untracked_file()
+    retire(workspace)
+
+    actions.workspace_purge(by=workspace.owner, workspace=workspace)
+    settle(workspace)
+
+    assert workspace.state == Workspace.State.RETIRED
+    assert left_behind(workspace) == []
+    assert (Path(Rescue.objects.get().directory) / "work.tar").exists()
+    with pytest.raises(WorkspaceRetired):
+        actions.workspace_restore(by=workspace.owner, workspace=workspace)
+
+
+def test_a_retirement_under_way_can_be_stopped(workspace: Workspace) -> None:
+    retirement = actions.workspace_retire(by=workspace.owner, workspace=workspace)
+
+    operation = restore(workspace)
+
+    retirement.refresh_from_db()
+    assert retirement.state == Operation.State.CANCELLED
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert workspace.state == Workspace.State.READY
+    assert (workspace.path / "src" / "file3.txt").exists()
+
+
+def test_a_retirement_that_failed_half_way_can_be_undone(
+    workspace: Workspace, at_work: AtWork, lab: Lab, settings: Settings
+) -> None:
+    at_work.open_for_edit()
+    settings.STEP_GIVE_UP_SECONDS = 0
+    lab.break_perforce({"command": "revert", "error": "not now"})
+    retire(workspace)
+    assert workspace.state == Workspace.State.FAILED
+    lab.break_perforce()
+
+    restore(workspace)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert {action for _, action, _ in opened_in(workspace)} == {"edit"}
+    volume = registry.ontap(workspace.site).get_volume(workspace.volume_uuid)
+    assert volume.export_policy == workspace.site.export_policy
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in workflow.RESTORE])
+def test_a_step_of_a_restoration_that_was_done_already_changes_nothing(
+    name: str, workspace: Workspace, at_work: AtWork
+) -> None:
+    at_work.open_for_edit()
+    retire(workspace)
+    restoration = restore(workspace)
+    before, opened = contents_of(workspace.path), opened_in(workspace)
+
+    workflow.perform(restoration.steps.get(name=name))
+
+    assert contents_of(workspace.path) == before
+    assert opened_in(workspace) == opened
+
+
+def test_without_a_rescue_area_nothing_that_needs_one_is_deleted(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    at_work.leave_an_untracked_file()
+    Site.objects.update(rescue_root="")
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.FAILED
+    assert operation.status_code == "no_rescue_area"
+    assert (workspace.path / "src" / "notes.txt").exists()
+    restore(workspace)
+    assert workspace.state == Workspace.State.READY
+
+
+def test_what_is_not_in_the_trash_is_neither_restored_nor_purged(
+    workspace: Workspace,
+) -> None:
+    with pytest.raises(NothingToRestore):
+        actions.workspace_restore(by=workspace.owner, workspace=workspace)
+    with pytest.raises(NotInTrash):
+        actions.workspace_purge(by=workspace.owner, workspace=workspace)
