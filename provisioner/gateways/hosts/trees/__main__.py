@@ -13,6 +13,7 @@ import threading
 from typing import Any
 
 from provisioner.gateways.hosts.processes import die_with_parent
+from provisioner.gateways.hosts.trees.directories import Directories
 from provisioner.gateways.hosts.trees.own import OwnershipWalk
 from provisioner.gateways.hosts.trees.remove import RemovalWalk
 from provisioner.gateways.hosts.trees.root import Root, open_root
@@ -75,13 +76,12 @@ def make_walk(root: Root, request: dict[str, Any]) -> OwnershipWalk | RemovalWal
     )
     crew = hire(order, processes=request["processes"], threads=request["threads"])
     walk = OwnershipWalk if request["act"] == "own" else RemovalWalk
+    directories = Directories(root.fd, mount_id=root.mount_id, most_open=most_open // 2)
     return walk(
-        root.fd,
+        directories,
         crew=crew,
         mounts_inside=root.mounts_inside,
-        mount_id=root.mount_id,
         report=lambda kind, path, error: say(**{kind: [path, error]}),
-        most_open=most_open // 2,
     )
 
 

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from provisioner.gateways.hosts.trees import wire
-from provisioner.gateways.hosts.trees.walk import Group, Node, Packs, Walk, locate
+from provisioner.gateways.hosts.trees.directories import Directories, Node
+from provisioner.gateways.hosts.trees.walk import Group, Packs, Walk, locate
 from provisioner.gateways.hosts.trees.wire import Outcome
 
 
@@ -20,8 +21,8 @@ class OwnershipWalk(Walk):
 
     operation = wire.CHANGE_OWNER
 
-    def __init__(self, root_fd: int, **arguments: Any) -> None:
-        super().__init__(root_fd, **arguments)
+    def __init__(self, directories: Directories, **arguments: Any) -> None:
+        super().__init__(directories, **arguments)
         self._linked: dict[int, list[tuple[Node, str]]] = {}
 
     def listed(self, node: Node, *, is_root: bool) -> list[str]:

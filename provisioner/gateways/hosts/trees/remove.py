@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from provisioner.gateways.hosts.trees import wire
-from provisioner.gateways.hosts.trees.walk import Group, Node, Packs, Walk, locate
+from provisioner.gateways.hosts.trees.directories import Node
+from provisioner.gateways.hosts.trees.walk import Group, Packs, Walk, locate
 from provisioner.gateways.hosts.trees.wire import Outcome
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from provisioner.gateways.hosts.trees import wire
-from provisioner.gateways.hosts.trees.root import OPEN_DIRECTORY, mount_id_of
+from provisioner.gateways.hosts.trees.directories import Directories, Node
 from provisioner.gateways.hosts.trees.wire import Outcome
 
 FIRST_BATCH, FAST_BATCH, SLOW_BATCH, LARGE_SLOW_BATCH = 16, 256, 24, 96
@@ -30,29 +30,6 @@ MOST_THREADS = 128
 SLOW_LISTERS = 16
 SAMPLES = 3
 TICK_SECONDS = 0.2
-
-
-class Node:
-    """A directory of the tree; `users` counts who still needs its descriptor."""
-
-    __slots__ = ("fd", "inode", "is_kept", "name", "parent", "users")
-
-    def __init__(self, parent: Node | None, name: str) -> None:
-        self.parent = parent
-        self.name = name
-        self.fd = -1
-        self.inode = 0
-        self.users = 0
-        self.is_kept = False
-
-    def path(self, name: str = ".") -> str:
-        """Return the path of one of its names, from the root; "." is the root."""
-        parts = [] if name == "." else [name]
-        node = self
-        while node.parent is not None:
-            parts.append(node.name)
-            node = node.parent
-        return "/".join(reversed(parts)) or "."
 
 
 Group = tuple[Node, list[str]]
@@ -102,30 +79,20 @@ class Walk:
 
     def __init__(
         self,
-        root_fd: int,
+        directories: Directories,
         *,
         crew: Crew,
         mounts_inside: Iterable[str],
-        mount_id: int | None,
         report: Report,
-        most_open: int,
     ) -> None:
-        self.root = Node(None, "")
-        self.root.fd = os.dup(root_fd)
-        self.root.users = 2  # one for its listing, one so that it stays open
-        found = os.fstat(root_fd)
-        self.root.inode, self.device = found.st_ino, found.st_dev
+        self.directories = directories
         self.tally = Tally()
         self._crew = crew
         self._mounts_inside = frozenset(mounts_inside)
-        self._mount_id = mount_id
         self._report = report
-        self._most_open = most_open
-        self._open = 1
         self._stack: list[Item] = []
-        lock = threading.RLock()
-        self.change = threading.Condition(lock)
-        self._room = threading.Condition(lock)
+        self.change = threading.Condition(directories.change)
+        self._room = threading.Condition(directories.change)
         self._unfinished = 0
         self._numbers = itertools.count(1)
         self._in_flight: dict[int, tuple[int, int, list[Group]]] = {}
@@ -153,7 +120,7 @@ class Walk:
 
     def run(self, progress: Callable[[Tally], None]) -> None:
         """Walk to the end; `progress` is called a few times a second."""
-        self._push([(self._enter_root, self.root, "")])
+        self._push([(self._enter_root, self.directories.root, "")])
         self._add_lister()
         self._crew.outcomes.settimeout(TICK_SECONDS)
         next_tick = time.monotonic() + TICK_SECONDS
@@ -283,7 +250,7 @@ class Walk:
         if len(self._list_waits) != SAMPLES or min(self._list_waits) < SLOW_SECONDS:
             return
         # Each may hold a batch's worth of descriptors beside those that are counted.
-        affordable = self._most_open // (2 * wire.MOST_DIRECTORIES)
+        affordable = self.directories.most_open // (2 * wire.MOST_DIRECTORIES)
         for _ in range(min(SLOW_LISTERS, affordable) - 1):
             self._add_lister()
 
@@ -306,31 +273,16 @@ class Walk:
         """Open a subdirectory and list it, unless it is another filesystem."""
         node = Node(parent, name)
         try:
-            parent_fd, is_borrowed = self.borrow(parent)
-            try:
-                fd = os.open(name, OPEN_DIRECTORY, dir_fd=parent_fd)
-            finally:
-                if is_borrowed:
-                    os.close(parent_fd)
+            is_ours = self.directories.open(node)
         except OSError as error:
             self._not_entered(parent, name, packs, error.errno or 0)
             return
-        if not self._is_ours(fd):
-            os.close(fd)
+        if not is_ours:
             self.skip(node.path())
             self.left_alone(parent)
             return
-        node.fd, node.inode, node.users = fd, os.fstat(fd).st_ino, 1
-        with self.change:
-            self._open += 1
         self.entered(parent)
         self._list(node, packs, is_root=False)
-
-    def _is_ours(self, fd: int) -> bool:
-        # The path of a mount point may change while we walk; its mount does not.
-        return os.fstat(fd).st_dev == self.device and (
-            self._mount_id is None or mount_id_of(fd) == self._mount_id
-        )
 
     def _not_entered(self, parent: Node, name: str, packs: Packs, error: int) -> None:
         if error == errno.ENOENT:
@@ -373,10 +325,7 @@ class Walk:
             self.add(packs, node, self._passable(node, names))
         directories = self._passable(node, directories)
         if directories:
-            with self.change:
-                node.users += len(directories)
-                if self._open > self._most_open:
-                    self._close(node)
+            self.directories.needed_below(node, subdirectories=len(directories))
             self._push([(self._enter, node, name) for name in directories])
         self.release(node)
 
@@ -433,7 +382,7 @@ class Walk:
         directories, reached, borrowed = [], [], []
         for node, names in groups:
             try:
-                fd, is_borrowed = self.borrow(node)
+                fd, is_borrowed = self.directories.borrow(node)
                 directories.append((fd, names))
                 reached.append((node, names))
                 if is_borrowed:
@@ -481,46 +430,9 @@ class Walk:
             self.fail(node.path(name), error=error)
         self.release(node)
 
-    # -- descriptors
-
     def release(self, node: Node) -> None:
-        """Give up one use of a node; after the last its descriptor is closed."""
-        with self.change:
-            node.users -= 1
-            if not node.users:
-                self._close(node)
-
-    def _close(self, node: Node) -> None:
-        if node.fd >= 0:
-            os.close(node.fd)
-            node.fd = -1
-            self._open -= 1
-
-    def borrow(self, node: Node) -> tuple[int, bool]:
-        """Return a descriptor of a node, and whether the caller has to close it.
-
-        A node that had to be closed is opened again, name by name from the nearest
-        ancestor that is open; what is there now has to be the same directory.
-        """
-        with self.change:
-            if node.fd >= 0:
-                return node.fd, False
-            missing, ancestor = [node], node.parent
-            while ancestor is not None and ancestor.fd < 0:
-                missing.append(ancestor)
-                ancestor = ancestor.parent
-            assert ancestor is not None, "the root stays open"
-            fd = os.dup(ancestor.fd)
-        for step in reversed(missing):
-            try:
-                below = os.open(step.name, OPEN_DIRECTORY, dir_fd=fd)
-            finally:
-                os.close(fd)
-            fd = below
-        if not self._is_ours(fd) or os.fstat(fd).st_ino != node.inode:
-            os.close(fd)
-            raise FileNotFoundError(errno.ENOENT, "another directory took its name")
-        return fd, True
+        """Give up one use of a node."""
+        self.directories.release(node)
 
 
 def locate(groups: list[Group], position: int) -> tuple[Node, str]:
