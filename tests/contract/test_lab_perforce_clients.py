@@ -377,3 +377,41 @@ def test_a_command_is_paused_and_resumed(ws: Workspace, server: LabServer) -> No
         faults.unlink(missing_ok=True)
         flushing.join(timeout=60)
         admin.run("configure", "unset", "monitor")
+
+
+# --- faults and kinds of users
+
+
+def test_a_login_expires_when_the_settings_say_so(server: LabServer) -> None:
+    server.person("gus")
+    first = server.connect(client="neutral", user="gus", password="none")
+    first.run_login(password="gus")
+    p4 = server.connect(client="neutral", user="gus", password=first.password)
+    assert p4.run("clients") is not None
+    server.faults({"command": "clients", "expire_tickets": True, "times": 1})
+
+    assert refused(p4, "clients") == 7480
+    assert refused(p4, "depots") == 7480
+    p4.run_login(password="gus")
+    assert p4.run("depots")
+    server.faults()
+
+
+def test_a_server_under_load_refuses_by_its_number(
+    ws: Workspace, server: LabServer
+) -> None:
+    server.faults({"command": "sync", "max_commands": 10, "times": 2})
+
+    assert refused(ws.p4, "sync") == 7805
+    assert refused(ws.p4, "sync") == 7805
+    assert ws.p4.run("sync") == []
+    server.faults()
+
+
+def test_service_users_do_next_to_nothing(admin: P4, server: LabServer) -> None:
+    robot = server.person("robot")
+    admin.save_user({**admin.fetch_user("robot"), "Type": "service"}, "-f")
+
+    assert refused(robot, "clients") == 6715
+    assert robot.run("login", "-s") is not None
+    assert robot.run("info")

@@ -84,6 +84,14 @@ def issue_ticket(database: Database, *, user: str, lifetime_seconds: float) -> T
     return ticket
 
 
+def expire_tickets(database: Database, *, user: str) -> None:
+    """Let every login of a user be over, as if its time had passed."""
+    with database.writing():
+        database.execute(
+            "UPDATE tickets SET expires=? WHERE user=?", time.time() - 1, user
+        )
+
+
 def end_tickets(database: Database, *, user: str) -> None:
     """End every login of a user. Safe to repeat."""
     with database.writing():

@@ -15,6 +15,8 @@ DEFAULTS = {
     "client.readonly.dir": "client.readonly",
     # From 2 on, planning a sync or flush takes no locks on the tables it reads.
     "db.peeking": "2",
+    # So many seconds apart, at least, the access dates of clients move.
+    "dm.domain.accessupdate": "300",
     # 1: administrators may look at the protections of others, too.
     "dm.protects.allow.admin": "0",
     # 1: `p4 monitor` shows the commands that run.

@@ -2,7 +2,9 @@
 
     {"rules": [{"command": "sync", "latency_seconds": 0.5},
                {"command": "client", "drop": "after", "times": 1},
-               {"command": "*", "error": "server is paused", "times": 3}]}
+               {"command": "*", "error": "server is paused", "times": 3},
+               {"command": "*", "max_commands": 10, "times": 3},
+               {"command": "opened", "expire_tickets": true, "times": 1}]}
 
     {"held_locks": {"db.have": 5}}
 
@@ -43,6 +45,10 @@ class Rule:
     latency_seconds: float = 0.0
     drop: str = ""
     error: str = ""
+    # The server is said to run that many commands and to take no more.
+    max_commands: int = 0
+    # The logins of whoever asks are over before the command.
+    expire_tickets: bool = False
     times: int | None = None
 
     def before(self) -> None:
@@ -62,6 +68,8 @@ class Rule:
         """
         if self.error:
             raise CommandError(7192, command=self.error)
+        if self.max_commands:
+            raise CommandError(7805, maxCommands=self.max_commands)
 
     def after(self) -> None:
         """Apply what comes after the effect: the lost reply.

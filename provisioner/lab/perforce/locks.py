@@ -116,8 +116,9 @@ class TableLocks:
                     with contextlib.suppress(BlockingIOError):
                         fcntl.flock(descriptor, wanted | fcntl.LOCK_NB)
                         break
-                self._check_time()
                 time.sleep(_LOOK_AGAIN_SECONDS)
+                # Before the next try: who was told to stop takes no lock any more.
+                self._check_time()
         except BaseException:
             os.close(descriptor)
             raise

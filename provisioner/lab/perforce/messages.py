@@ -151,6 +151,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6664: (301996552, "Can't unshelve %depotFile% to open for %badAdd%: file already exists."),
     6665: (301996553, "Can't unshelve %depotFile% to open for %badEdit%: file does not exist or has been deleted."),
     6668: (822417932, "Client '%client%' has files shelved; use 'shelve -df' to remove them, and then try again,\nor use 'client -df -Fs' to delete the client and leave the shelved changes intact."),
+    6715: (807672379, 'Command not allowed for a service user.'),
     6718: (838933054, '%change% can only be updated by user %user%, or by admin user with -f.'),
     6748: (318773852, "%depotFile%%depotRev% - can't update modified file %localPath%"),
     6751: (822418015, "Client '%client%' has files opened; use -f to force switch."),
@@ -230,6 +231,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7606: (318774710, "For server '%serverName%', configuration variable '%variableName%' removed."),
     7623: (805576135, 'Your password has expired, please change your password.'),
     7634: (268443090, 'No configurables have been set.'),
+    7805: (822156925, 'Request refused: this server is configured to run a maximum of %maxCommands% simultaneous commands. Please try again later when the load is lower.'),
     7993: (805379897, "Client of type 'readonly' cannot modify files."),
     7998: (822157118, "Can't unload partitioned client %domainName%."),
 }

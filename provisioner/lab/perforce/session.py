@@ -37,6 +37,9 @@ from provisioner.lab.perforce.wire import (
 log = logging.getLogger("provisioner.lab.perforce")
 
 _PAUSED_LOOKS_SECONDS = 0.05
+_FOR_SERVICE_USERS = frozenset(
+    {"info", "login", "logout", "passwd", "password", "user"}
+)
 
 
 class Session:
@@ -166,10 +169,13 @@ class Session:
             raise CommandError(7194)
         request.options, request.args = parse_options(command, request.message.args)
         rule.refuse()
+        if rule.expire_tickets:
+            auth.expire_tickets(self._state.database, user=request.user)
         if self._state.config.is_unicode and "unicode" not in request.message:
             raise CommandError(7190)
         if not command.is_open:
             self._authenticate(request)
+        self._check_user_type(request)
         limit = self._state.limit(request.user, "MaxLockTime")
         if limit is not None:
             request.locks.limit_seconds = limit / 1000
@@ -221,6 +227,19 @@ class Session:
                 self._connection.between_writes = None
 
     # --- who is asking
+
+    def _check_user_type(self, request: Request) -> None:
+        """Refuse a service user most commands.
+
+        Source: p4 help user; Perforce's manual on service users.
+
+        Raises: CommandError.
+        """
+        if request.command in _FOR_SERVICE_USERS:
+            return
+        user = find_spec(self._state.database, kind="user", name=request.user)
+        if user is not None and user.text("Type") == "service":
+            raise CommandError(6715)
 
     def _authenticate(self, request: Request) -> str | None:
         """Return the secret the user knows; None when they need none.

@@ -49,7 +49,6 @@ class PerforceConfig:
     # The name a client's ServerID is held against; a server starts without one.
     server_id: str = ""
     ticket_lifetime_seconds: float = 43_200.0
-    client_access_granularity_seconds: int = 300
     peer_timeout_seconds: float = 600.0
     log_wire: bool = False
     # What `-v` sets; see configurables.
@@ -170,5 +169,5 @@ def touch_client(state: ServerState, *, name: str) -> None:
         state.database,
         kind="client",
         name=name,
-        granularity_seconds=state.config.client_access_granularity_seconds,
+        granularity_seconds=state.configurables.number("dm.domain.accessupdate"),
     )
