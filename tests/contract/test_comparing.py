@@ -69,6 +69,9 @@ def test_the_same_view_is_looked_at_as_it_is(perforce: PerforceScene) -> None:
     write(spec, "lib/new.c", "new\n")
     write(spec, "lib/new.o", "built\n")
     Path(spec.root, "src/b.c").unlink()
+    perforce.gateway.save_client(
+        perforce.client_spec("ws-look", name=look_name(spec.name), view=())
+    )
 
     assert compared(perforce, spec, change=change) == {
         "src/a.c": "edit",

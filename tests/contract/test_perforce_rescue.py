@@ -17,6 +17,7 @@ from provisioner.gateways.perforce.errors import (
     ClientHasShelves,
     ClientIsLocked,
     ClientOfOtherServer,
+    NotPermitted,
 )
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import (
@@ -393,6 +394,13 @@ def test_a_locked_client_is_deleted_once_its_work_is_safe(desk: Desk) -> None:
     desk.scene.gateway.delete_client(desk.spec.name, keep_shelves=True)
 
     assert desk.scene.gateway.find_client(desk.spec.name) is None
+
+
+def test_only_administrators_delete_by_force(lab_perforce: PerforceScene) -> None:
+    spec = lab_perforce.make_client()
+
+    with pytest.raises(NotPermitted):
+        lab_perforce.person("plain").delete_client(spec.name, keep_shelves=True)
 
 
 def test_a_client_of_another_server_is_deleted_where_it_is_named(

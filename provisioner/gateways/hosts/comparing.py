@@ -73,6 +73,7 @@ def compare_files(
             gid=gid,
         )
 
+    gateway.delete_client(look_name(client.name))  # a look that was killed left it
     claimed = dataclasses.replace(account, host=client.host)
     found = reconciled(client.name, claimed)
     if is_same_view(client, recorded):

@@ -24,15 +24,11 @@ from provisioner.gateways.perforce.connection import (
 from provisioner.gateways.perforce.errors import (
     CANT_CLOBBER,
     CHANGE_NOT_SHELVED,
-    CLIENT_HAS_OPENED_FILES,
-    CLIENT_HAS_PENDING_CHANGES,
     LEFT_BEHIND_BY_SYNC,
     NO_SHELF_TO_DELETE,
     NO_SUCH_CHANGE,
     NO_SUCH_CLIENT,
     PROTECTIONS_EMPTY,
-    ClientHasOpenedFiles,
-    ClientHasPendingChanges,
 )
 from provisioner.gateways.perforce.have import HaveDigest
 from provisioner.gateways.perforce.paths import (
@@ -149,7 +145,7 @@ class P4PerforceGateway:
         with self._connected() as connection:
             flags: tuple[str, ...] = ()
             if keep_shelves:
-                _require_no_work(connection, name)
+                pending.require_no_work(connection, client=name)
                 flags = ("-f", "-Fs")
             if keep_shelves and server_id:
                 flags += (f"--serverid={server_id}",)
@@ -385,28 +381,6 @@ class P4PerforceGateway:
         self, client: str = NEUTRAL_CLIENT
     ) -> AbstractContextManager[Connection]:
         return connected(self._account, holder=self._holder, client=client)
-
-
-def _require_no_work(connection: Connection, name: str) -> None:
-    """Refuse to force what would drop somebody's work.
-
-    Raises: ClientHasOpenedFiles, ClientHasPendingChanges.
-    """
-    if pending.list_opened(connection, client=name):
-        raise ClientHasOpenedFiles(
-            f"Client {name} has files opened.",
-            system="perforce",
-            operation="client -d",
-            remote_code=str(CLIENT_HAS_OPENED_FILES),
-        )
-    changes = pending.list_pending_changes(connection, client=name)
-    if not all(change.is_shelved for change in changes):
-        raise ClientHasPendingChanges(
-            f"Client {name} has pending changes without a shelf.",
-            system="perforce",
-            operation="client -d",
-            remote_code=str(CLIENT_HAS_PENDING_CHANGES),
-        )
 
 
 def _all_of(client: str, change: int) -> str:

@@ -7,7 +7,13 @@ from itertools import zip_longest
 
 from provisioner.gateways.errors import NotFound
 from provisioner.gateways.perforce.connection import Connection, Record
-from provisioner.gateways.perforce.errors import NO_SUCH_CLIENT
+from provisioner.gateways.perforce.errors import (
+    CLIENT_HAS_OPENED_FILES,
+    CLIENT_HAS_PENDING_CHANGES,
+    NO_SUCH_CLIENT,
+    ClientHasOpenedFiles,
+    ClientHasPendingChanges,
+)
 from provisioner.gateways.perforce.types import (
     OpenedFile,
     PendingChange,
@@ -102,6 +108,28 @@ def form_of(connection: Connection, client: str) -> Record:
             remote_code=str(NO_SUCH_CLIENT),
         )
     return form
+
+
+def require_no_work(connection: Connection, *, client: str) -> None:
+    """Refuse to force what would drop somebody's work.
+
+    Raises: ClientHasOpenedFiles, ClientHasPendingChanges.
+    """
+    if list_opened(connection, client=client):
+        raise ClientHasOpenedFiles(
+            f"Client {client} has files opened.",
+            system="perforce",
+            operation="client -d",
+            remote_code=str(CLIENT_HAS_OPENED_FILES),
+        )
+    changes = list_pending_changes(connection, client=client)
+    if not all(change.is_shelved for change in changes):
+        raise ClientHasPendingChanges(
+            f"Client {client} has pending changes without a shelf.",
+            system="perforce",
+            operation="client -d",
+            remote_code=str(CLIENT_HAS_PENDING_CHANGES),
+        )
 
 
 def _opened(record: Record, *, client: str) -> OpenedFile:
