@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from provisioner.accounts.models import User
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import PerforceServer, Site, Template
@@ -54,6 +56,8 @@ def ensure_people() -> None:
 
 def ensure_site(*, lab: dict[str, Any]) -> Site:
     """Have the site that is the lab, at the ports it has today."""
+    rescue_root = Path(settings.VAR_DIR) / "rescue"
+    rescue_root.mkdir(mode=0o755, exist_ok=True)
     ontap, perforce = lab["ontap"], lab["perforce"]
     server, _ = PerforceServer.objects.update_or_create(
         name=SITE_NAME,
@@ -72,6 +76,7 @@ def ensure_site(*, lab: dict[str, Any]) -> Site:
     site.ontap_user, site.ontap_ca_file = ontap["user"], ontap["ca_file"]
     site.svm, site.aggregate = ontap["svm"], ontap["aggregate"]
     site.mount_root = ontap["mount_root"]
+    site.rescue_root = str(rescue_root)
     return actions.site_save(by=admin, site=site)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import (
-    LeasePolicy,
     Operation,
     Snapshot,
     Step,
@@ -19,11 +18,34 @@ GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRE
 
 
 def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
-    """Return the workspaces a person may see: theirs, or all for administrators."""
+    """Return the workspaces a person may see, as the table of permissions has it."""
     workspaces = Workspace.objects.select_related(
         "owner", "template", "snapshot", "site__perforce_server"
     )
-    return workspaces if user.is_administrator else workspaces.filter(owner=user)
+    return workspaces if user.is_administrator else workspaces.filter(_shared(user))
+
+
+def _shared(user: User, *, by: str = "") -> Q:
+    """Return the condition for what is a person's own or a team mate's.
+
+    `by` leads to the workspace ("workspace__").
+    """
+    own = Q(**{f"{by}owner": user})
+    if user.team_id is None:
+        return own
+    return own | Q(**{f"{by}owner__team": user.team_id})
+
+
+def workspaces_of_team(user: User) -> QuerySet[Workspace]:
+    """Return what the team mates of a person have, trash left out, newest first."""
+    if user.team_id is None:
+        return Workspace.objects.none()
+    return (
+        workspaces_visible_to(user)
+        .filter(owner__team=user.team_id)
+        .exclude(owner=user)
+        .exclude(state__in=GONE)
+    )
 
 
 def workspaces_of(user: User) -> QuerySet[Workspace]:
@@ -69,7 +91,7 @@ def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:
 
 
 def operations_visible_to(user: User) -> QuerySet[Operation]:
-    """Return operations with steps: of one's workspaces, all for administrators.
+    """Return operations with steps: of the workspaces that a person may see.
 
     Builds of templates are for everybody to follow: their result is for everybody.
     """
@@ -78,8 +100,9 @@ def operations_visible_to(user: User) -> QuerySet[Operation]:
     ).prefetch_related(Prefetch("steps", queryset=Step.objects.order_by("position")))
     if user.is_administrator:
         return operations
-    own = operations.filter(workspace__owner=user)
-    return own | operations.filter(template__isnull=False)
+    return operations.filter(
+        _shared(user, by="workspace__") | Q(template__isnull=False)
+    )
 
 
 def with_newest_operation(workspaces: QuerySet[Workspace]) -> QuerySet[Workspace]:
@@ -102,20 +125,6 @@ def latest_operation(subject: Workspace | Template) -> Operation | None:
         .order_by("-created_at", "-id")
         .first()
     )
-
-
-TRASH_SECONDS = {Workspace.Purpose.DEVELOPMENT: 72 * 3600, Workspace.Purpose.BUILD: 0}
-
-
-def trash_seconds_of(workspace: Workspace) -> int:
-    """Return how long the trash keeps a workspace: its template's policy, or all's."""
-    policies = LeasePolicy.objects.filter(purpose=workspace.purpose).filter(
-        Q(template=workspace.template) | Q(template=None)
-    )
-    policy = policies.order_by(F("template").asc(nulls_last=True)).first()
-    if policy is not None:
-        return policy.trash_seconds
-    return TRASH_SECONDS[Workspace.Purpose(workspace.purpose)]
 
 
 def can_be_restored(workspace: Workspace) -> bool:

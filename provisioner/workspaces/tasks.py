@@ -24,8 +24,8 @@ from provisioner.accounts.models import User
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.workspaces import states, workflow
 from provisioner.workspaces.errors import StateChanged, StepRefused, UnsavedWork
+from provisioner.workspaces.leases import policy_for
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
-from provisioner.workspaces.queries import trash_seconds_of
 
 log = structlog.get_logger(__name__)
 
@@ -277,7 +277,7 @@ def _reach_goal(operation: Operation) -> None:
 
 def _put_into_trash(operation: Operation, workspace: Workspace) -> None:
     """Keep the clone for an undo, or purge it at once where nobody could want it."""
-    seconds = trash_seconds_of(workspace)
+    seconds = policy_for(workspace.template, workspace.purpose).trash_seconds
     if workspace.ready_at is None or operation.parameters.get("purge"):
         seconds = 0
     states.set_workspace_state(

@@ -18,13 +18,14 @@ from provisioner.web.forms import (
     WorkspaceCreateForm,
     WorkspaceRetireForm,
 )
-from provisioner.web.http import WebRequest, digest, posted
+from provisioner.web.http import WebRequest, digest, for_changing, posted
 from provisioner.workspaces import actions, overviews
 from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.leases import policy_for
 from provisioner.workspaces.queries import (
     templates_visible_to,
-    trash_seconds_of,
     trashed_workspaces_of,
+    workspaces_of_team,
     workspaces_visible_to,
 )
 
@@ -35,6 +36,13 @@ def workspace_list(request: WebRequest) -> HttpResponse:
     """Show my workspaces, and templates to get one from."""
     page = "workspaces/_list.html" if request.htmx else "workspaces/list.html"
     return render(request, page, {"home": overviews.home_of(request.user)})
+
+
+@require_safe
+def workspace_team_list(request: WebRequest) -> HttpResponse:
+    """Show what my team mates have; changing it is for them."""
+    workspaces = workspaces_of_team(request.user)
+    return render(request, "workspaces/team.html", {"workspaces": workspaces})
 
 
 @require_safe
@@ -92,6 +100,7 @@ def workspace_detail(request: WebRequest, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@for_changing
 def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
     """Ask before a workspace is taken back; unsaved work needs a choice."""
     overview = overviews.find_workspace_overview(request.user, pk=pk)
@@ -119,13 +128,16 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
             "form": form,
             "overview": overview,
             "workspace": workspace,
-            "trash_seconds": trash_seconds_of(workspace),
+            "trash_seconds": policy_for(
+                workspace.template, workspace.purpose
+            ).trash_seconds,
         },
         status=form.http_code,
     )
 
 
 @require_POST
+@for_changing
 def workspace_restore(request: WebRequest, pk: int) -> HttpResponse:
     """Bring a workspace back from the trash, or out of its retirement."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
@@ -137,6 +149,7 @@ def workspace_restore(request: WebRequest, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@for_changing
 def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
     """Ask before what is in the trash is destroyed for good."""
     overview = overviews.find_workspace_overview(request.user, pk=pk)
@@ -160,6 +173,7 @@ def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
+@for_changing
 def workspace_retry(request: WebRequest, pk: int) -> HttpResponse:
     """Go on with a workspace that failed."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
