@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypedDict
 
 from django.db import models
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
@@ -12,6 +13,8 @@ from rest_framework.reverse import reverse
 from provisioner.accounts.models import ApiToken
 from provisioner.api.errors import CODES
 from provisioner.api.fields import Flag, IdOrName, Name, Number, Text
+from provisioner.api.lease_shapes import LeaseSerializer, Seconds
+from provisioner.workspaces import leases
 from provisioner.workspaces.models import (
     LineEnd,
     Operation,
@@ -365,6 +368,7 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
         allow_null=True,
         help_text="What differed from the depot, where that was asked for.",
     )
+    lease = serializers.SerializerMethodField()
     operation = serializers.SerializerMethodField()
     links = serializers.SerializerMethodField()
 
@@ -397,10 +401,20 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
             "purge_at",
             "retired_at",
             "unique_bytes",
+            "lease",
             "operation",
             "links",
         )
         read_only_fields = fields
+
+    @extend_schema_field(LeaseSerializer)
+    def get_lease(self, workspace: Workspace) -> Any:
+        # Read once for a whole list: all its serializers share the context.
+        policies = self.context.get("policies") or leases.saved_policies()
+        self.context["policies"] = policies
+        policy = policies.of_workspace(workspace)
+        deadline = leases.deadline_of(workspace, policy, timezone.now())
+        return LeaseSerializer(deadline).data
 
     @extend_schema_field(OperationSummarySerializer(allow_null=True))
     def get_operation(self, workspace: Any) -> Any:
@@ -435,4 +449,7 @@ class WorkspaceCreateSerializer(serializers.Serializer[Any]):
     )
     reconcile = Flag(
         default=False, help_text="Compare all files with the depot before it is ready."
+    )
+    lease = Seconds(
+        required=False, help_text="Seconds until it is retired; the usual if not given."
     )

@@ -7,7 +7,7 @@ from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
-from provisioner.api import viewsets
+from provisioner.api import abandoned, leases, viewsets
 
 app_name = "api"
 
@@ -16,6 +16,11 @@ router.register("v1/tokens", viewsets.TokenViewSet, basename="token")
 router.register("v1/templates", viewsets.TemplateViewSet, basename="template")
 router.register("v1/snapshots", viewsets.SnapshotViewSet, basename="snapshot")
 router.register("v1/workspaces", viewsets.WorkspaceViewSet, basename="workspace")
+router.register(
+    "v1/workspaces", leases.WorkspaceLeaseViewSet, basename="workspace-lease"
+)
+router.register("v1/lease-policies", leases.LeasePolicyViewSet, basename="lease-policy")
+router.register("v1/abandoned", abandoned.AbandonedViewSet, basename="abandoned")
 router.register("v1/operations", viewsets.OperationViewSet, basename="operation")
 
 urlpatterns = [

@@ -69,7 +69,7 @@ def _of_template(value: str) -> Q:
     return Q(template__name=value)
 
 
-def _chosen(
+def chosen(
     rows: QuerySet[AnyModel], *, word: str, id_or_name: int | str, hint: str = ""
 ) -> AnyModel:
     """Return the one row that was meant.
@@ -169,7 +169,7 @@ class TemplateViewSet(ApiViewSet):
     def create(self, request: Request) -> Response:
         permissions.require(permissions.can_manage_templates(self.user))
         asked = self.read_body(s.TemplateCreateSerializer)
-        site = _chosen(Site.objects.all(), word="site", id_or_name=asked.pop("site"))
+        site = chosen(Site.objects.all(), word="site", id_or_name=asked.pop("site"))
         template = actions.template_create(by=self.user, site=site, **asked)
         body = self.get_serializer(self.get_queryset().get(pk=template.pk)).data
         where = reverse("api:template-detail", [template.pk], request=request)
@@ -278,6 +278,7 @@ class WorkspaceViewSet(ApiViewSet):
             name=asked.get("name", ""),
             purpose=asked["purpose"],
             wants_reconcile=asked["reconcile"],
+            lease_seconds=asked.get("lease"),
             request_key=request_key(request),
         )
         return self._settled(workspace.pk, seconds=seconds, status=202)
@@ -286,7 +287,7 @@ class WorkspaceViewSet(ApiViewSet):
         templates = queries.templates_visible_to(self.user)
         if "site" in asked:
             templates = templates.filter(site__name=asked["site"])
-        return _chosen(
+        return chosen(
             templates,
             word="template",
             id_or_name=asked["template"],
@@ -298,7 +299,7 @@ class WorkspaceViewSet(ApiViewSet):
     ) -> Snapshot | None:
         if "snapshot" not in asked:
             return None
-        return _chosen(
+        return chosen(
             template.snapshots.all(),
             word=f"snapshot of {template.name}",
             id_or_name=asked["snapshot"],

@@ -6,9 +6,11 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from provisioner.web.views import (
+    abandoned,
     accounts,
     administration,
     health,
+    leases,
     operations,
     templates,
     workspaces,
@@ -43,6 +45,26 @@ urlpatterns = [
     ),
     path(
         "workspaces/<int:pk>/retry/", workspaces.workspace_retry, name="workspace-retry"
+    ),
+    path(
+        "workspaces/<int:pk>/extend/", leases.workspace_extend, name="workspace-extend"
+    ),
+    path("workspaces/<int:pk>/keep/", leases.workspace_keep, name="workspace-keep"),
+    path(
+        "workspaces/<int:pk>/release/",
+        leases.workspace_release,
+        name="workspace-release",
+    ),
+    path("lease-policies/", leases.lease_policy_list, name="lease-policy-list"),
+    path("lease-policies/edit/", leases.lease_policy_edit, name="lease-policy-edit"),
+    path(
+        "lease-policies/<int:pk>/remove/",
+        leases.lease_policy_remove,
+        name="lease-policy-remove",
+    ),
+    path("abandoned/", abandoned.abandoned_list, name="abandoned-list"),
+    path(
+        "abandoned/progress/", abandoned.abandoned_progress, name="abandoned-progress"
     ),
     path("templates/", templates.template_list, name="template-list"),
     path("templates/new/", templates.template_create, name="template-create"),

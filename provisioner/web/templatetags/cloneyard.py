@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
 from django import template
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -14,8 +16,9 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from provisioner.lib import sizes, times
+from provisioner.lib import sizes, spans, times
 from provisioner.web.http import digest
+from provisioner.workspaces import leases
 from provisioner.workspaces.overviews import StepLine
 
 register = template.Library()
@@ -84,6 +87,28 @@ def ago(moment: dt.datetime | None) -> SafeString | str:
         moment.astimezone(dt.UTC).strftime("%d %b %Y, %H:%M:%S UTC"),
         times.age_text(moment, now=timezone.now()),
     )
+
+
+@register.filter
+def exact(moment: dt.datetime | None) -> SafeString | str:
+    """Show a time to the minute, with its zone."""
+    if moment is None:
+        return ""
+    return format_html(
+        '<time datetime="{}">{}</time>', moment.isoformat(), leases.exact(moment)
+    )
+
+
+@register.filter
+def span(seconds: int | None) -> str:
+    """Show a length of time exactly: "30 d", "1 d 12 h"."""
+    return "" if seconds is None else spans.span_text(seconds)
+
+
+@register.filter
+def item(mapping: Mapping[Any, Any], key: Any) -> Any:
+    """Return what a mapping has under a key, None where it has nothing."""
+    return mapping.get(key)
 
 
 @register.filter

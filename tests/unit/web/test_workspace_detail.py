@@ -202,5 +202,5 @@ def test_its_story_takes_few_queries(
     browser = browser_of(alice)
     # the session, its user, the workspace, its operations, their steps, the events,
     # what was rescued
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         browser.get(address_of(refused))

@@ -91,7 +91,7 @@ def test_more_workspaces_take_no_more_queries(
             by=alice, template=snapshot.template, name=f"w-{number}"
         )
     # the session, its user, their workspaces, the templates, how many are in the trash
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         as_alice.get("/")
 
 

@@ -1,0 +1,91 @@
+"""What looks abandoned, for those who run the place."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from provisioner.web.http import WebRequest, administrators_only, digest, posted
+from provisioner.web.lease_forms import ChosenForm
+from provisioner.workspaces import abandoned, actions
+from provisioner.workspaces.actions.abandoned import MOST_AT_A_TIME, Outcome
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def abandoned_list(request: WebRequest) -> HttpResponse:
+    """Show what looks abandoned and why; ask owners, or go on to retiring it."""
+    found = abandoned.abandoned_workspaces(request.user)
+    form = ChosenForm(
+        posted(request),
+        pks=[one.workspace.pk for one in found.workspaces],
+        verbs=("notify", "preview", "retire"),
+    )
+    if form.is_valid():
+        chosen = form.cleaned_data["workspace"]
+        if form.cleaned_data["do"] == "notify":
+            asked = actions.abandoned_notify(by=request.user, pks=chosen)
+            _say_whom(request, asked)
+            return redirect("abandoned-list")
+        if form.cleaned_data["do"] == "preview":
+            outcomes = actions.abandoned_retire(
+                by=request.user, pks=chosen, preview=True
+            )
+            return render(request, "abandoned/retire.html", _shown(outcomes))
+        outcomes = actions.abandoned_retire(by=request.user, pks=chosen)
+        pks = ",".join(str(outcome.workspace.pk) for outcome in outcomes)
+        return redirect(f"{reverse('abandoned-progress')}?workspaces={pks}")
+    return render(
+        request,
+        "abandoned/list.html",
+        {
+            "form": form,
+            "found": found,
+            "all_chosen": request.GET.get("choose") == "all",
+            "chosen": {
+                int(pk) for pk in request.POST.getlist("workspace") if pk.isdecimal()
+            },
+        },
+        status=form.http_code,
+    )
+
+
+def _say_whom(request: WebRequest, outcomes: list[Outcome]) -> None:
+    asked = [outcome for outcome in outcomes if outcome.word == "notify"]
+    messages.success(
+        request,
+        "1 owner is asked." if len(asked) == 1 else f"{len(asked)} owners are asked.",
+    )
+    for outcome in outcomes:
+        is_deaf = outcome.word == "notify" and not outcome.workspace.owner.email
+        if outcome.word == "refused" or is_deaf:
+            messages.warning(request, f"{outcome.workspace}: {outcome.sentence}")
+
+
+def _shown(outcomes: list[Outcome]) -> dict[str, object]:
+    return {
+        "outcomes": outcomes,
+        "count": sum(outcome.word == "retire" for outcome in outcomes),
+    }
+
+
+@require_safe
+@administrators_only
+@vary_on_headers("HX-Request")
+def abandoned_progress(request: WebRequest) -> HttpResponse:
+    """Show how far those are that were retired together, until each is away."""
+    named = request.GET.get("workspaces", "").split(",")[:MOST_AT_A_TIME]
+    pks = [int(pk) for pk in named if pk.isascii() and pk.isdecimal() and len(pk) < 19]
+    progress = abandoned.retirement_progress(request.user, pks=pks)
+    context: dict[str, object] = {
+        "progress": progress,
+        "pks": ",".join(map(str, pks)),
+    }
+    if not request.htmx:
+        return render(request, "abandoned/progress.html", context)
+    context["is_news"] = request.GET.get("said") != digest(progress.announcement)
+    return render(request, "abandoned/_progress.html", context)

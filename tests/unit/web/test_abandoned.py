@@ -1,0 +1,133 @@
+"""/abandoned/: why it looks so, asking owners, retiring many, and how far that is."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import states
+from provisioner.workspaces.models import Notice, Operation, Workspace
+from tests.abandoning import abandon
+from tests.unit.web.conftest import end, running_of
+
+ABANDONED = "/abandoned/"
+
+
+def test_each_sign_is_shown_with_its_time(as_admin: Client, ready: Workspace) -> None:
+    abandon(ready, days=41, submitted=50, shelved=90)
+    Workspace.objects.filter(pk=ready.pk).update(unique_bytes=3 * 2**30)
+
+    page = as_admin.get(ABANDONED).text
+
+    assert "no Perforce command for 41 days" in page
+    assert "no submitted change for 50 days" in page
+    assert "no shelved change for 90 days" in page
+    assert "frees 3.0 GiB" in page or "frees 3 GiB" in page
+    assert ready.snapshot.name in page
+    assert "as the last one" in page
+
+
+def test_nothing_abandoned_is_a_designed_page(
+    as_admin: Client, ready: Workspace
+) -> None:
+    page = as_admin.get(ABANDONED).text
+
+    assert "Nothing looks abandoned" in page
+    assert "1 workspace has" in page
+
+
+def test_all_can_be_chosen_without_scripts(as_admin: Client, ready: Workspace) -> None:
+    abandon(ready)
+
+    assert " checked" not in as_admin.get(ABANDONED).text
+    assert " checked" in as_admin.get(f"{ABANDONED}?choose=all").text
+
+
+def test_owners_are_asked(as_admin: Client, ready: Workspace) -> None:
+    User.objects.filter(pk=ready.owner_id).update(email="alice@example.com")
+    abandon(ready)
+
+    answer = as_admin.post(
+        ABANDONED, {"workspace": [ready.pk], "do": "notify"}, follow=True
+    )
+
+    assert "1 owner is asked." in answer.text
+    assert Notice.objects.filter(kind="abandoned", workspace=ready).count() == 1
+
+
+def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
+    as_admin: Client, ready: Workspace
+) -> None:
+    abandon(ready)
+    preview = as_admin.post(ABANDONED, {"workspace": [ready.pk], "do": "preview"})
+    assert "Retire 1 workspace?" in preview.text
+    ready.refresh_from_db()
+    assert ready.state == Workspace.State.READY
+
+    answer = as_admin.post(ABANDONED, {"workspace": [ready.pk], "do": "retire"})
+
+    assert answer.status_code == 302
+    progress = answer["Location"]
+    page = as_admin.get(progress).text
+    assert "0 of 1 are in the trash or gone." in page
+    assert "http-equiv" in page
+    assert "hx-get" in page
+    end(running_of(ready), Operation.State.SUCCEEDED)
+    ready.refresh_from_db()
+    states.set_workspace_state(ready, Workspace.State.TRASHED)
+
+    page = as_admin.get(progress, headers={"HX-Request": "true"}).text
+
+    assert "1 of 1 are in the trash or gone." in page
+    assert "hx-get" not in page
+
+
+def test_what_stopped_it_stays_on_the_page(as_admin: Client, ready: Workspace) -> None:
+    abandon(ready)
+    answer = as_admin.post(ABANDONED, {"workspace": [ready.pk], "do": "retire"})
+    end(running_of(ready), Operation.State.REFUSED, message="Not comparable.")
+    ready.refresh_from_db()
+    states.set_workspace_state(ready, Workspace.State.READY)
+
+    page = as_admin.get(answer["Location"]).text
+
+    assert "Not comparable." in page
+    assert "hx-get" not in page
+
+
+def test_a_choice_is_needed_and_has_to_be_abandoned(
+    as_admin: Client, ready: Workspace
+) -> None:
+    none = as_admin.post(ABANDONED, {"do": "retire"})
+    assert none.status_code == 422
+
+    abandon(ready, submitted=1)
+    used = as_admin.post(ABANDONED, {"workspace": [ready.pk], "do": "retire"})
+
+    assert used.status_code == 422
+    ready.refresh_from_db()
+    assert ready.state == Workspace.State.READY
+
+
+def test_an_address_that_names_nothing_is_a_page(as_admin: Client) -> None:
+    answer = as_admin.get(f"{ABANDONED}progress/?workspaces=,x,99999999999999999999,7")
+
+    assert answer.status_code == 200
+    assert "No workspaces were named." in answer.text
+
+
+@pytest.mark.parametrize("who", ["alice", "carol"])
+def test_it_is_for_administrators(
+    request: pytest.FixtureRequest, ready: Workspace, who: str
+) -> None:
+    browser: Client = request.getfixturevalue(f"as_{who}")
+    abandon(ready)
+
+    answers = {
+        browser.get(ABANDONED).status_code,
+        browser.post(ABANDONED, {"workspace": [ready.pk], "do": "retire"}).status_code,
+        browser.get(f"{ABANDONED}progress/?workspaces={ready.pk}").status_code,
+    }
+
+    assert answers == {403}
