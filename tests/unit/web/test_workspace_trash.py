@@ -1,0 +1,136 @@
+"""The pages of the trash: what is in it, bringing back, destroying for good."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions, states
+from provisioner.workspaces.models import Operation, Rescue, Workspace
+
+
+@pytest.fixture
+def trashed(ready: Workspace, alice: User) -> Workspace:
+    """One of alice's, in the trash."""
+    operation = actions.workspace_retire(by=alice, workspace=ready)
+    states.end_operation(operation, Operation.State.SUCCEEDED)
+    states.skip_waiting_steps(operation)
+    ready.refresh_from_db()
+    states.set_workspace_state(
+        ready,
+        Workspace.State.TRASHED,
+        purge_at=timezone.now() + dt.timedelta(hours=73),
+    )
+    Rescue.objects.create(
+        workspace=ready,
+        operation=operation,
+        directory="/rescue/alice/hers-1",
+        archived_files=2,
+        archived_bytes=3072,
+        archive_sha256="0" * 64,
+        shelves=[{"change": 7, "was": "default", "files": ["//a"], "made_by_us": True}],
+        is_complete=True,
+    )
+    return ready
+
+
+def operations(workspace: Workspace, kind: str) -> int:
+    return workspace.operations.filter(kind=kind).count()
+
+
+def test_the_trash_lists_what_can_come_back(
+    as_alice: Client, as_carol: Client, trashed: Workspace
+) -> None:
+    page = as_alice.get("/trash/").text
+    assert "hers" in page
+    assert "in 3 d" in page
+    assert f"/workspaces/{trashed.pk}/restore/" in page
+    assert "hers" not in as_carol.get("/trash/").text
+
+
+def test_an_empty_trash_says_so(as_carol: Client) -> None:
+    assert "Nothing is in your trash" in as_carol.get("/trash/").text
+
+
+def test_home_counts_the_trash_and_leaves_it_out(
+    as_alice: Client, trashed: Workspace
+) -> None:
+    page = as_alice.get("/").text
+    assert "1 in the trash" in page
+    assert f'href="/workspaces/{trashed.pk}/"' not in page
+
+
+def test_its_page_says_what_was_rescued(as_alice: Client, trashed: Workspace) -> None:
+    page = as_alice.get(f"/workspaces/{trashed.pk}/").text
+    assert "In the trash" in page
+    assert "/rescue/alice/hers-1" in page
+    assert "p4 unshelve -s 7" in page
+    assert "3 KiB" in page
+
+
+def test_it_is_brought_back_with_one_click(
+    as_alice: Client, trashed: Workspace
+) -> None:
+    answer = as_alice.post(f"/workspaces/{trashed.pk}/restore/")
+    assert answer["Location"] == f"/workspaces/{trashed.pk}/"
+    trashed.refresh_from_db()
+    assert trashed.state == Workspace.State.RESTORING
+    as_alice.post(f"/workspaces/{trashed.pk}/restore/")
+    assert operations(trashed, Operation.Kind.RESTORE) == 1
+
+
+def test_what_is_in_use_cannot_be_brought_back(
+    as_alice: Client, ready: Workspace
+) -> None:
+    answer = as_alice.post(f"/workspaces/{ready.pk}/restore/", follow=True)
+    assert "is not in the trash" in answer.text
+    assert operations(ready, Operation.Kind.RESTORE) == 0
+
+
+def test_destroying_asks_first(as_alice: Client, trashed: Workspace) -> None:
+    Workspace.objects.update(unique_bytes=5 * 2**20, measured_at=timezone.now())
+    page = as_alice.get(f"/workspaces/{trashed.pk}/purge/").text
+    assert "Destroy hers for good?" in page
+    assert "5 MiB become free" in page
+    assert operations(trashed, Operation.Kind.PURGE) == 0
+
+
+def test_a_confirmed_one_is_destroyed(as_alice: Client, trashed: Workspace) -> None:
+    answer = as_alice.post(f"/workspaces/{trashed.pk}/purge/")
+    assert answer["Location"] == f"/workspaces/{trashed.pk}/"
+    trashed.refresh_from_db()
+    assert trashed.state == Workspace.State.PURGING
+
+
+def test_what_is_not_in_the_trash_is_not_destroyed(
+    as_alice: Client, ready: Workspace
+) -> None:
+    assert (
+        "It is not in the trash" in as_alice.get(f"/workspaces/{ready.pk}/purge/").text
+    )
+    answer = as_alice.post(f"/workspaces/{ready.pk}/purge/")
+    assert answer.status_code == 409
+    assert operations(ready, Operation.Kind.PURGE) == 0
+
+
+@pytest.mark.parametrize("what", ["restore", "purge"])
+def test_an_administrator_may(as_admin: Client, trashed: Workspace, what: str) -> None:
+    assert as_admin.post(f"/workspaces/{trashed.pk}/{what}/").status_code == 302
+    assert operations(trashed, what) == 1
+
+
+@pytest.mark.parametrize("what", ["restore", "purge"])
+def test_a_stranger_may_not(as_carol: Client, trashed: Workspace, what: str) -> None:
+    assert as_carol.post(f"/workspaces/{trashed.pk}/{what}/").status_code == 404
+    assert operations(trashed, what) == 0
+
+
+@pytest.mark.parametrize("what", ["restore", "purge"])
+def test_nobody_may_not(as_nobody: Client, trashed: Workspace, what: str) -> None:
+    answer = as_nobody.post(f"/workspaces/{trashed.pk}/{what}/")
+    assert answer["Location"].startswith("/login/")
+    assert operations(trashed, what) == 0
