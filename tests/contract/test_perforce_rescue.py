@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.gateways.errors import InUse, NotFound
+from provisioner.gateways.errors import InUse, NotFound, Unreachable
 from provisioner.gateways.hosts.inventory import opened_before
 from provisioner.gateways.perforce.errors import (
     ClientHasOpenedFiles,
@@ -666,3 +666,62 @@ def test_shelves_and_have_lists_of_what_is_not_there(perforce: PerforceScene) ->
         perforce.gateway.have_revisions("nobody-has-this", lambda path, number: None)
     with pytest.raises(NotFound):
         perforce.gateway.shelve_opened("nobody-has-this", workspace="main-1")
+
+
+# --- lost replies
+
+
+@pytest.fixture
+def lab_desk(lab_perforce: PerforceScene) -> Desk:
+    change = lab_perforce.submit(TREE)
+    spec = lab_perforce.make_client()
+    lab_perforce.gateway.sync(spec.name, change=change, on_progress=ignore_progress)
+    return Desk(scene=lab_perforce, spec=spec, change=change)
+
+
+def busy_desk(desk: Desk) -> None:
+    change = desk.scene.pending_change(desk.spec.name)
+    desk.edit("edited", b"mine\n", change=str(change))
+    desk.p4("reopen", "-t", "binary", desk.path("edited"))
+    desk.add("new", b"new\n")
+    desk.p4("delete", desk.path("deleted"))
+    desk.move("moved", "renamed")
+    desk.p4("integrate", desk.path("other"), desk.path("branched"))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("command", ["change", "reopen", "shelve", "describe"])
+def test_a_lost_reply_while_shelving_makes_nothing_twice(
+    lab_desk: Desk, command: str, when: str
+) -> None:
+    busy_desk(lab_desk)
+    lab_desk.scene.set_faults({"command": command, "drop": when, "times": 1})
+
+    with pytest.raises(Unreachable):
+        lab_desk.shelve()
+    report = lab_desk.shelve()
+
+    assert report.not_shelved == ()
+    shelved = [path for shelf in report.shelves for path in shelf.files]
+    assert sorted(shelved) == sorted(file.depot_file for file in lab_desk.opened())
+    assert {shelf.was for shelf in report.shelves} > {"default"}
+    assert len(lab_desk.scene.gateway.list_pending_changes(lab_desk.spec.name)) == 2
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("command", ["edit", "add", "delete", "move", "unshelve"])
+def test_a_lost_reply_while_opening_again_is_made_good(
+    lab_desk: Desk, command: str, when: str
+) -> None:
+    busy_desk(lab_desk)
+    opened, files = state(lab_desk.opened()), lab_desk.tree()
+    kept = retired(lab_desk)
+    lab_desk.scene.set_faults({"command": command, "drop": when, "times": 1})
+
+    with pytest.raises(Unreachable):
+        restored(lab_desk, *kept)
+    report = restored(lab_desk, *kept)
+
+    assert report.not_opened == ()
+    assert state(lab_desk.opened()) == opened
+    assert lab_desk.tree() == files

@@ -132,8 +132,8 @@ class _Reopening:
         self, files: Sequence[OpenedFile], shelves: Sequence[Shelf]
     ) -> ReopenReport:
         opened = self._opened()
-        missing = [file for file in files if file.depot_file not in opened]
-        self._open(missing)
+        # The source of a move is open for edit where a try ended between the two.
+        self._open([file for file in files if not _is_opened(file, opened)])
         opened = self._opened()
         self._unshelve(
             [file for file in files if file.depot_file not in opened], shelves
@@ -283,6 +283,11 @@ class _Reopening:
         if now.change != self._change(file.change):
             return f"It is opened in change {now.change} now, and was in {file.change}."
         return ""
+
+
+def _is_opened(file: OpenedFile, opened: Mapping[str, OpenedFile]) -> bool:
+    now = opened.get(file.depot_file)
+    return now is not None and now.action == file.action
 
 
 def unshelve(
