@@ -198,3 +198,21 @@ def test_restore_and_split(ready: dict[str, Any]) -> None:
             break
     volume.delete(force=True)
     assert (Path(ready["mount_root"]) / "c" / "file").read_text() == "before"
+
+
+def test_a_directory_that_is_closed_to_it_is_not_measured(
+    ready: dict[str, Any],
+) -> None:
+    volume = template(ready)
+    closed = Path(ready["mount_root"]) / "t" / "closed"
+    closed.mkdir(mode=0o000)  # of root, or closed to ourselves
+    try:
+        for _ in range(2):
+            volume.get(fields="space")
+            assert volume.space.used >= 0
+        with pytest.raises(NetAppRestError, match="enough space to create a snapshot"):
+            Snapshot(volume.uuid, name="s").post(poll=True)
+        assert list(Snapshot.get_collection(volume.uuid)) == []
+    finally:
+        closed.rmdir()
+    Snapshot(volume.uuid, name="s").post(poll=True)

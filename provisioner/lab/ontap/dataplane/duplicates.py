@@ -79,8 +79,8 @@ def _files(root: Path) -> Iterator[tuple[str, int]]:
                         if status.st_nlink > 1:
                             seen.add(status.st_ino)
                         yield entry.path, status.st_blocks * 512
-        except FileNotFoundError:
-            continue  # somebody is working in it
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue  # somebody is working in it, or it is closed to us
 
 
 @dataclass

@@ -21,6 +21,8 @@ _ENABLE_SIMPLE = 4
 _QUOTA_TREE, _QGROUP_INFO = 8, 242
 _KEY, _HEADER, _ITEM = "7Q4I4Q", "3Q2I", "5Q"
 _ARGUMENT_BYTES = 4096
+# In what _GET_SUBVOL_INFO gives: after the id, the name and two more ids.
+_GENERATION_AT = 8 + 256 + 8 + 8
 _ANY = (1 << 64) - 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -80,12 +82,24 @@ def _search(descriptor: int) -> dict[int, int]:
 
 def subvolume_id(path: Path) -> int:
     """Return the id of the subvolume at `path`. Raises: OSError when it is none."""
+    return _subvolume_number(path, at=0)
+
+
+def subvolume_generation(path: Path) -> int:
+    """Return a number that grows with each commit that changed the subvolume.
+
+    Raises: OSError when it is none.
+    """
+    return _subvolume_number(path, at=_GENERATION_AT)
+
+
+def _subvolume_number(path: Path, *, at: int) -> int:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         argument = bytearray(504)
         fcntl.ioctl(descriptor, _GET_SUBVOL_INFO, argument)
     finally:
         os.close(descriptor)
-    (identity,) = struct.unpack_from("Q", argument)
-    assert isinstance(identity, int)
-    return identity
+    (number,) = struct.unpack_from("Q", argument, at)
+    assert isinstance(number, int)
+    return number

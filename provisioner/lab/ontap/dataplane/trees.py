@@ -181,6 +181,7 @@ def _remove_contents(root: str) -> None:
 def measure_tree(root: Path, *, stopped: threading.Event) -> int:
     """Return the bytes that the tree occupies, hard links counted once.
 
+    Unless run by root, what nobody else may enter is left out.
     When `stopped` is set it returns what it has by then.
     """
     total = 0
@@ -198,8 +199,8 @@ def measure_tree(root: Path, *, stopped: threading.Event) -> int:
                     total += status.st_blocks * 512
                     if stat.S_ISDIR(status.st_mode):
                         pending.append(entry.path)
-        except FileNotFoundError:
-            continue  # somebody is working in it
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue  # somebody is working in it, or it is closed to us
     return total
 
 

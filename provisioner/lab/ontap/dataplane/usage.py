@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import OrderedDict
@@ -11,7 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.dataplane.extents import Ranges, ranges_of, shared_bytes
-from provisioner.lab.ontap.dataplane.quotas import bytes_by_subvolume, subvolume_id
+from provisioner.lab.ontap.dataplane.quotas import (
+    bytes_by_subvolume,
+    subvolume_generation,
+    subvolume_id,
+)
 from provisioner.lab.ontap.dataplane.trees import measure_tree
 from provisioner.lab.ontap.records import LIVE, Snapshot, Volume
 
@@ -23,6 +28,8 @@ _FRESH_SECONDS = 2.0
 _EMPTY_TREE_BYTES = 16 << 10
 _PATIENCE_SECONDS = 0.05
 _BASES_KEPT = 8
+# A measure is good for so many times as long as it took.
+_FRESH_TIMES = 10
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,16 @@ class _Measured:
 
     used: int
     shared: int = 0
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What was measured, when, in how many seconds, as of which generation."""
+
+    measured: _Measured
+    at: float
+    seconds: float
+    generation: int | None
 
 
 def shared_inside(volume: Volume) -> int:
@@ -49,8 +66,8 @@ class Usage:
         """Measure the volumes of `array`."""
         self._array = array
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[float, _Measured]] = {}
-        self._running: dict[str, Future[_Measured]] = {}
+        self._known: dict[str, _Known] = {}
+        self._running: dict[str, tuple[float, Future[_Measured]]] = {}
         self._bases: OrderedDict[str, Ranges] = OrderedDict()
         self._counting = threading.Lock()
         self._counted_at = float("-inf")
@@ -64,33 +81,66 @@ class Usage:
     def _measured(self, volume: Volume) -> _Measured:
         with self._lock:
             known = self._known.get(volume.uuid)
-            if known is not None and time.monotonic() - known[0] < _FRESH_SECONDS:
-                return known[1]
-            running = self._running.get(volume.uuid)
-            if running is None:
-                running = self._pool.submit(self._measure, volume)
-                self._running[volume.uuid] = running
+        if known is not None and self._is_fresh(known, volume):
+            return known.measured
+        with self._lock:
+            if volume.uuid not in self._running:
+                future = self._pool.submit(self._measure, volume)
+                self._running[volume.uuid] = (time.monotonic(), future)
+            began, running = self._running[volume.uuid]
+            is_worth_waiting = len(self._running) == 1 and (
+                known is None or known.seconds < _PATIENCE_SECONDS
+            )
+        patience = began + _PATIENCE_SECONDS - time.monotonic()
         try:
-            return running.result(_PATIENCE_SECONDS)
+            return running.result(max(0.0, patience) if is_worth_waiting else 0)
         except NotYet:
             if known is not None:
-                return known[1]
+                return known.measured
             inherited = volume.inherited_bytes
             return _Measured(inherited, inherited if volume.parent_uuid else 0)
 
+    def _is_fresh(self, known: _Known, volume: Volume) -> bool:
+        """Say whether what was measured still holds, as far as that can be seen.
+
+        A large tree is not measured again and again, and one without a commit since
+        not at all.
+        """
+        age = time.monotonic() - known.at
+        if age < max(_FRESH_SECONDS, known.seconds * _FRESH_TIMES):
+            return True
+        self._counted()  # what waits is written out, so that a change can be seen
+        generation = self._generation(volume)
+        return generation is not None and generation == known.generation
+
+    def _generation(self, volume: Volume) -> int | None:
+        if self._array.plane.method != "btrfs":
+            return None
+        try:
+            return subvolume_generation(self._array.volume_path(volume))
+        except OSError:
+            return None  # it is being removed
+
     def _measure(self, volume: Volume) -> _Measured:
+        began, generation = time.monotonic(), self._generation(volume)
+        try:
+            found = self._look_at(volume)
+            now = time.monotonic()
+            with self._lock:
+                self._known[volume.uuid] = _Known(found, now, now - began, generation)
+        finally:
+            with self._lock:
+                self._running.pop(volume.uuid, None)
+        return found
+
+    def _look_at(self, volume: Volume) -> _Measured:
         path, stopped = self._array.volume_path(volume), self._array.stopping
         found = _Measured(measure_tree(path, stopped=stopped))
-        try:
+        with contextlib.suppress(OSError):  # it is being removed
             base = self._base(volume)
             if base is not None:
                 shared = shared_bytes(path, base, stopped=stopped)
                 found = replace(found, shared=min(found.used, shared))
-        except OSError:
-            pass  # it is being removed
-        with self._lock:
-            self._known[volume.uuid] = (time.monotonic(), found)
-            self._running.pop(volume.uuid, None)
         return found
 
     def _base(self, volume: Volume) -> Ranges | None:
