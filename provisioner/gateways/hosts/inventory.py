@@ -80,12 +80,17 @@ def count_unsaved(unsaved: UnsavedFiles, *, seen_at: Path) -> Counts:
 
 
 def entries_to_archive(
-    unsaved: UnsavedFiles, reports: Iterable[ShelveReport] = ()
+    unsaved: UnsavedFiles,
+    reports: Iterable[ShelveReport] = (),
+    *,
+    seen_at: Path | None = None,
 ) -> list[ArchiveEntry]:
     """Return what no shelf has: what is opened and not shelved, and what is not opened.
 
     `reports` are what shelving said, one for each user who had files opened. Files
-    that are missing or opened for delete are entries too: the manifest names them.
+    that are missing, or opened for delete and not shelved, are entries too: the
+    manifest names them. With `seen_at`, where this host sees the root, so are files on
+    disk whose names are opened for delete: no shelf and no reconcile knows of them.
     """
     shelved: set[str] = set()
     reasons: dict[str, str] = {}
@@ -93,14 +98,9 @@ def entries_to_archive(
         shelved |= {path for shelf in report.shelves for path in shelf.files}
         reasons |= {item.depot_file: item.reason for item in report.not_shelved}
     entries = [
-        ArchiveEntry(
-            path=_place(file, unsaved),
-            kind="opened",
-            action=file.action,
-            depot_path=file.depot_file,
-            revision=file.revision,
-            change=file.change,
-            type=file.type,
+        _entry(
+            file,
+            unsaved,
             reason=reasons.get(
                 file.depot_file, f"Nobody could shelve it as {file.user}."
             ),
@@ -108,6 +108,15 @@ def entries_to_archive(
         for file in unsaved.opened
         if file.depot_file not in shelved
     ]
+    if seen_at is not None:
+        with Looking(seen_at) as looking:
+            entries += [
+                _entry(file, unsaved, reason="Opened for delete, and still on disk.")
+                for file in unsaved.opened
+                if file.action in GONE
+                and file.depot_file in shelved
+                and looking.has(_place(file, unsaved))
+            ]
     return entries + [
         ArchiveEntry(
             path=_relative(finding.path, root=unsaved.root),
@@ -117,6 +126,19 @@ def entries_to_archive(
         )
         for finding in unsaved.findings
     ]
+
+
+def _entry(file: OpenedFile, unsaved: UnsavedFiles, *, reason: str) -> ArchiveEntry:
+    return ArchiveEntry(
+        path=_place(file, unsaved),
+        kind="opened",
+        action=file.action,
+        depot_path=file.depot_file,
+        revision=file.revision,
+        change=file.change,
+        type=file.type,
+        reason=reason,
+    )
 
 
 def opened_before(
@@ -149,6 +171,13 @@ class Looking:
     def __exit__(self, *exception: object) -> None:
         self._tree.close()
         os.close(self._fd)
+
+    def has(self, path: str) -> bool:
+        """Say whether something other than a directory has this path."""
+        try:
+            return self._tree.has_content(path)
+        except CannotLook:
+            return False
 
     def size_of(self, path: str) -> int:
         """Return how big a plain file is; 0 for all else and what cannot be seen."""

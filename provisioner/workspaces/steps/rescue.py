@@ -53,7 +53,7 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
         for user in sorted({file.user for file in look.files.opened})
         if (report := _shelved(run, user)) is not None
     ]
-    entries = entries_to_archive(look.files, reports)
+    entries = entries_to_archive(look.files, reports, seen_at=look.seen_at)
     rescue.shelves = [
         dataclasses.asdict(shelf) for report in reports for shelf in report.shelves
     ]

@@ -89,11 +89,22 @@ class Tree:
 
         Raises: NotThere, BehindLink, CannotRead.
         """
+        status = self._status(path)
+        return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+    def has_content(self, path: str) -> bool:
+        """Say whether a plain file or a link has this path from the root.
+
+        Raises: NotThere, BehindLink, CannotRead.
+        """
+        mode = self._status(path).st_mode
+        return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+    def _status(self, path: str) -> os.stat_result:
         parts = _parts(path)
         with _translated():
             directory = self._directory(parts[:-1])
-            status = os.stat(parts[-1], dir_fd=directory, follow_symlinks=False)
-        return status.st_size if stat.S_ISREG(status.st_mode) else 0
+            return os.stat(parts[-1], dir_fd=directory, follow_symlinks=False)
 
     def close(self) -> None:
         """Close the directories that are kept open."""

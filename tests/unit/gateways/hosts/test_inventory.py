@@ -10,6 +10,7 @@ from provisioner.gateways.hosts.inventory import (
     UnsavedFiles,
     count_unsaved,
     entries_to_archive,
+    opened_before,
 )
 from provisioner.gateways.perforce.types import (
     NotDone,
@@ -158,3 +159,39 @@ def test_what_a_shelf_has_is_not_archived() -> None:
     assert (odd.type, odd.reason) == ("text", "No.")
     assert entries["bobs"].reason == "Nobody could shelve it as alice."
     assert (entries["new"].kind, entries["gone"].kind) == ("untracked", "missing")
+
+
+def test_what_lies_where_a_file_is_opened_for_delete_is_archived(root: Path) -> None:
+    (root / "kept").write_text("still here")
+    (root / "link").symlink_to("kept")
+    (root / "directory").mkdir()
+    names = ("kept", "link", "directory", "gone")
+    files = [opened(name, action="delete") for name in names]
+    report = ShelveReport(
+        shelves=(
+            Shelf(
+                change=9,
+                was="default",
+                files=tuple(file.depot_file for file in files),
+                made_by_us=True,
+            ),
+        ),
+        not_shelved=(),
+    )
+    unsaved = UnsavedFiles(client="ws", root=str(root), opened=files)
+
+    entries = entries_to_archive(unsaved, [report], seen_at=root)
+
+    assert [(entry.path, entry.action) for entry in entries] == [
+        ("kept", "delete"),
+        ("link", "delete"),
+    ]
+    assert entries_to_archive(unsaved, [report]) == []
+
+
+def test_the_changes_of_before_are_told(root: Path) -> None:
+    report = ShelveReport(shelves=(), not_shelved=(), moved={"9": "default"})
+
+    before = opened_before([opened("a", change="9"), opened("b", change="7")], [report])
+
+    assert [file.change for file in before] == ["default", "7"]
