@@ -1,4 +1,4 @@
-"""The compiled walk, where it was built: `own.c` for this machine.
+"""The compiled walk, where it was built: `compiled/*.c` for this machine.
 
 `make` builds it into the environment that this interpreter runs from, so who may put a
 program there may also put an interpreter there: it asks for no new trust. Its name has
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-SOURCE = Path(__file__).with_name("own.c")
+SOURCE = Path(__file__).with_name("compiled")
 PLACE = Path(sys.prefix, "libexec", "cloneyard")
 OLDEST_LINUX = (5, 8)
 """It tells mounts apart by STATX_MNT_ID. Source: statx(2)."""
@@ -42,8 +42,10 @@ class BuildFailed(Exception):
 
 def program_path() -> Path:
     """Return where the program of this source belongs."""
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()
-    return PLACE / f"own-{digest[:32]}"
+    digest = hashlib.sha256()
+    for path in sorted(SOURCE.glob("*.[ch]")):
+        digest.update(path.read_bytes())
+    return PLACE / f"own-{digest.hexdigest()[:32]}"
 
 
 def find_program() -> Path | None:
@@ -68,7 +70,8 @@ def build() -> Path:
     PLACE.mkdir(mode=0o755, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=PLACE) as directory:
         made = Path(directory, "own")
-        _run([compiler, *FLAGS, "-o", str(made), str(SOURCE)], status=0)
+        sources = sorted(map(str, SOURCE.glob("*.c")))
+        _run([compiler, *FLAGS, "-o", str(made), *sources], status=0)
         made.chmod(0o755)
         _run([str(made)], status=USAGE_STATUS)
         made.replace(program_path())

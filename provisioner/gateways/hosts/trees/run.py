@@ -21,7 +21,7 @@ from provisioner.gateways.hosts.trees import native
 from provisioner.gateways.hosts.trees.root import open_root
 
 Walker = Literal["compiled", "python"]
-"""What walks: `own.c`, where it was built, or the modules here."""
+"""What walks: the program of `native`, where it was built, or the modules here."""
 
 FAILURES_KEPT = 1000
 """Failures kept in memory; all of them, from the first on, go to a file then."""

@@ -45,8 +45,9 @@ def test_one_of_another_source_is_not_run(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = native.build()
-    changed = tmp_path / "own.c"
-    changed.write_text(native.SOURCE.read_text() + "\n/* changed */\n")
+    changed = shutil.copytree(native.SOURCE, tmp_path / "changed")
+    with (changed / "walk.c").open("a") as source:
+        source.write("/* changed */\n")
     monkeypatch.setattr(native, "SOURCE", changed)
     assert native.find_program() is None
     assert native.build() != old
@@ -57,8 +58,9 @@ def test_one_of_another_source_is_not_run(
 def test_what_does_not_compile_leaves_nothing_and_says_so(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = tmp_path / "own.c"
-    broken.write_text("#error that is why\n")
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "own.c").write_text("#error that is why\n")
     monkeypatch.setattr(native, "SOURCE", broken)
     said = io.StringIO()
     native.main(said)
