@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from provisioner.lab.perforce.clients import Client
@@ -29,6 +30,10 @@ class Step(NamedTuple):
     revision: Revision | None
 
 
+# `Step._make` without its check.
+_MAKE_STEP = partial(tuple.__new__, Step)
+
+
 class Plan:
     """What a sync of one file argument has to do; nothing is done yet."""
 
@@ -52,27 +57,20 @@ class Plan:
         )
         # There is something to be up to date with, were it only a deletion.
         self.found = wanted.upper.kind == "none"
-        targets = self._targets(revisions)
         haves = {
             have.path: have for have in have_in(database, wanted, client=client.name)
         }
-        if not wanted.is_whole_client:
-            # A file of the set may be had at a place outside of it.
-            for path in targets.keys() - haves.keys():
-                have = find_have(database, client=client.name, path=path)
-                if have is not None:
-                    haves[path] = have
         self.has_any = bool(haves)
         self.scanned = len(revisions) + len(haves)
-        busy = opened_by(database, client=client.name)
+        self._busy = opened_by(database, client=client.name)
         self._deleted: list[Step] = []
         self._changed: list[Step] = []
-        for path in self._gone(revisions, targets, haves):
-            if path in busy:
-                self.opened.append(busy[path])
+        self._bring(request, self._targets(revisions), haves)
+        for have in self._gone(revisions, haves):
+            if have.path in self._busy:
+                self.opened.append(self._busy[have.path])
             elif not request.has("p"):
-                self._delete(haves[path])
-        self._bring(targets, haves, busy, force=request.has("f"))
+                self._delete(have)
         # Deletions come first: a directory may take the place of a file.
         self.steps = self._deleted + self._changed
 
@@ -83,19 +81,30 @@ class Plan:
 
     def _bring(
         self,
-        targets: dict[str, tuple[Revision, str]],
+        request: Request,
+        targets: Iterable[tuple[Revision, str]],
         haves: dict[str, Have],
-        busy: dict[str, Opened],
-        *,
-        force: bool,
     ) -> None:
-        """Plan what brings each target to the client."""
+        """Plan what brings each target to the client; take it from what is had.
+
+        This and what it calls runs once for each file of the client.
+        """
+        force = request.has("f")
+        is_whole = self._wanted.is_whole_client
+        busy = self._busy
         append = self._changed.append
-        for path, (revision, place) in targets.items():
-            have = haves.get(path)
+        for revision, place in targets:
+            path, number = revision[0], revision[1]
+            have = haves.pop(path, None)
+            if have is None and not is_whole:
+                # A file of the set may be had at a place outside of it.
+                have = find_have(
+                    request.state.database, client=self._client.name, path=path
+                )
+                self.has_any = self.has_any or have is not None
             if have is None or have[1] != place:
                 action = "added"
-            elif have[2] != revision[1]:
+            elif have[2] != number:
                 action = "updated"
             elif force:
                 action = "refreshed"
@@ -108,7 +117,7 @@ class Plan:
                 continue
             if have is not None and action == "added":
                 self._delete(have)
-            append(Step(action, path, place, revision[1], revision))
+            append(_MAKE_STEP((action, path, place, number, revision)))
 
     def _take_over(self, opened: Opened, revision: Revision) -> None:
         """Plan to bring a newer revision together with what is being edited."""
@@ -128,48 +137,45 @@ class Plan:
                 )
             )
 
-    def _targets(self, revisions: list[Revision]) -> dict[str, tuple[Revision, str]]:
+    def _targets(self, revisions: list[Revision]) -> Iterable[tuple[Revision, str]]:
         """Return the files the client shall have, each with its place."""
-        targets: dict[str, tuple[Revision, str]] = {}
+        mapped = self._mapped(revisions)
+        return (
+            self._without_overlaid(mapped) if self._client.view.has_overlays else mapped
+        )
+
+    def _mapped(self, revisions: list[Revision]) -> Iterator[tuple[Revision, str]]:
         to_client = self._client.view.to_client
         for revision in revisions:
-            path = revision[0]
-            place = to_client(path)
+            place = to_client(revision[0])
             if place is None:
                 self.outside_view = True
                 continue
             self.found = True
             if revision[3] not in DELETED:
-                targets[path] = (revision, place)
-        if self._client.view.has_overlays:
-            targets = self._without_overlaid(targets)
-        return targets
+                yield revision, place
 
     def _without_overlaid(
-        self, targets: dict[str, tuple[Revision, str]]
-    ) -> dict[str, tuple[Revision, str]]:
+        self, targets: Iterable[tuple[Revision, str]]
+    ) -> list[tuple[Revision, str]]:
         """Return targets with one file for each place: that of the later line."""
         precedence = self._client.view.precedence
-        winners: dict[str, str] = {}
-        for path, (_, place) in targets.items():
+        winners: dict[str, Revision] = {}
+        for revision, place in targets:
             rival = winners.get(place)
-            if rival is None or precedence(path) > precedence(rival):
-                winners[place] = path
-        kept = set(winners.values())
-        return {path: target for path, target in targets.items() if path in kept}
+            if rival is None or precedence(revision.path) > precedence(rival.path):
+                winners[place] = revision
+        return [(revision, place) for place, revision in winners.items()]
 
     def _gone(
-        self,
-        revisions: list[Revision],
-        targets: dict[str, tuple[Revision, str]],
-        haves: dict[str, Have],
-    ) -> Iterable[str]:
-        """Return the files had that the client shall not have any more."""
+        self, revisions: list[Revision], haves: dict[str, Have]
+    ) -> Iterable[Have]:
+        """Return which of the files had that are no targets the client shall lose."""
         if self._wanted.lower is None:
-            return [path for path in haves if path not in targets]
+            return haves.values()
         # Of a range only the files that changed in it are looked at.
         return [
-            revision.path
+            haves[revision.path]
             for revision in revisions
             if revision.is_deleted and revision.path in haves
         ]
