@@ -1,0 +1,155 @@
+"""What the signs of life of a workspace come to."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import states
+from provisioner.workspaces.abandoned import abandoned_workspaces
+from provisioner.workspaces.abandonment import Abandonment, abandonment_of
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.errors import NotAllowed
+from provisioner.workspaces.models import Operation, Snapshot, Workspace
+from tests.abandoning import abandon
+
+
+def make_ready(owner: User, snapshot: Snapshot, *, name: str) -> Workspace:
+    workspace = workspace_create(by=owner, template=snapshot.template, name=name)
+    operation = workspace.operations.get()
+    states.end_operation(operation, Operation.State.SUCCEEDED)
+    states.skip_waiting_steps(operation)
+    states.set_workspace_state(workspace, Workspace.State.READY)
+    return workspace
+
+
+@pytest.fixture
+def workspace(alice: User, snapshot: Snapshot) -> Workspace:
+    return make_ready(alice, snapshot, name="hers")
+
+
+def read(workspace: Workspace) -> Abandonment:
+    return abandonment_of(workspace, after_days=28, now=timezone.now())
+
+
+@pytest.mark.parametrize(
+    ("days", "signs", "is_abandoned"),
+    [
+        (27, {}, False),
+        (29, {}, True),
+        (41, {"submitted": 1}, False),
+        (41, {"shelved": 1}, False),
+        (41, {"pending": 1}, False),
+        (41, {"files": 1}, False),
+        (41, {"touched": 1}, False),
+        (41, {"submitted": 35, "files": 30}, True),
+        # A P4V that was left open names the client: that alone keeps it for a while.
+        (41, {"accessed": 0.1}, False),
+        (60, {"accessed": 0.1}, True),
+        (60, {"accessed": 0.1, "submitted": 40}, False),
+    ],
+)
+def test_no_single_sign_decides(
+    workspace: Workspace, days: int, signs: dict[str, float], is_abandoned: bool
+) -> None:
+    abandon(workspace, days=days, **signs)
+
+    assert read(workspace).is_abandoned == is_abandoned
+
+
+def test_what_nobody_has_looked_at_is_not_abandoned(workspace: Workspace) -> None:
+    abandon(workspace)
+    workspace.activity_seen_at = None
+
+    assert not read(workspace).is_abandoned
+    assert read(workspace).sentence == "Nobody has looked yet."
+
+
+def test_each_sign_says_its_time(workspace: Workspace) -> None:
+    abandon(workspace, days=41, submitted=50, files=45, touched=33)
+    workspace.activity["opened"] = {"count": 3}
+
+    found = read(workspace)
+
+    sentences = {signal.kind: signal.sentence for signal in found.signals}
+    assert sentences["accessed"] == "no Perforce command for 41 days"
+    assert sentences["submitted"] == "no submitted change for 50 days"
+    assert sentences["shelved"] == "nothing is shelved from it"
+    # Older than the workspace: it came with the template.
+    assert sentences["files"] == "no file was changed since it was made"
+    assert sentences["touched"] == "no request of its owner here for 33 days"
+    assert sentences["opened"].startswith("3 files are opened")
+    assert found.idle_days == 33
+
+
+def test_how_far_a_look_came_is_said(workspace: Workspace) -> None:
+    abandon(workspace, days=41, files=30)
+    workspace.activity["files"]["detail"] = "of the first 50,000 entries"
+
+    [files] = [signal for signal in read(workspace).signals if signal.kind == "files"]
+
+    assert files.sentence == (
+        "no changed file for 30 days (of the first 50,000 entries)"
+    )
+
+
+def test_the_list_says_who_else_pins_the_snapshot(
+    workspace: Workspace, alice: User, admin: User, snapshot: Snapshot
+) -> None:
+    make_ready(alice, snapshot, name="other")
+    abandon(workspace)
+    Workspace.objects.filter(pk=workspace.pk).update(unique_bytes=7)
+
+    found = abandoned_workspaces(admin)
+
+    [one] = found.workspaces
+    assert one.workspace == workspace
+    assert (one.snapshot_clones, one.is_last_clone) == (2, False)
+    assert (found.frees_bytes, found.unmeasured, found.unseen) == (7, 0, 1)
+
+
+def test_the_longest_idle_come_first(
+    workspace: Workspace, alice: User, admin: User, snapshot: Snapshot
+) -> None:
+    other = abandon(make_ready(alice, snapshot, name="other"), days=90)
+    abandon(workspace, days=41)
+
+    found = abandoned_workspaces(admin)
+
+    assert [one.workspace for one in found.workspaces] == [other, workspace]
+
+
+def test_more_of_them_take_no_more_queries(
+    workspace: Workspace,
+    alice: User,
+    admin: User,
+    snapshot: Snapshot,
+    django_assert_num_queries,
+) -> None:
+    for number in range(5):
+        abandon(make_ready(alice, snapshot, name=f"w{number}"), days=41)
+
+    with django_assert_num_queries(3):
+        assert len(abandoned_workspaces(admin).workspaces) == 5
+
+
+def test_it_is_for_administrators(alice: User) -> None:
+    with pytest.raises(NotAllowed):
+        abandoned_workspaces(alice)
+
+
+def test_a_kept_one_is_listed_with_its_reason(
+    workspace: Workspace, admin: User
+) -> None:
+    abandon(workspace)
+    Workspace.objects.filter(pk=workspace.pk).update(
+        keep_reason="The fair", expires_at=None
+    )
+
+    [one] = abandoned_workspaces(admin).workspaces
+
+    assert one.deadline.kept_because == "The fair"
+    assert one.abandonment.idle_since < timezone.now() - dt.timedelta(days=40)

@@ -1,0 +1,153 @@
+"""Signs of life, collected from the lab's servers and from trees."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sqlite3
+from collections.abc import Callable
+
+import pytest
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions
+from provisioner.workspaces.models import Template, Workspace
+from provisioner.workspaces.sweeps.activity import (
+    look_at_clients,
+    look_at_trees,
+    sweep_activity,
+)
+from tests.factories import UserFactory
+from tests.lab import Lab
+
+LONG_AGO = 1_600_000_000
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def workspace(built_template: Template, run_jobs: Callable[[], None]) -> Workspace:
+    """A real one, ready on the lab."""
+    owner = UserFactory(
+        username="alice",
+        uid=20001 if os.geteuid() == 0 else os.geteuid(),
+        gid=20000 if os.geteuid() == 0 else os.getegid(),
+    )
+    workspace = actions.workspace_create(by=owner, template=built_template)
+    run_jobs()
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    return workspace
+
+
+def moment(workspace: Workspace, kind: str) -> dt.datetime | None:
+    workspace.refresh_from_db()
+    at = workspace.activity[kind]["at"]
+    return dt.datetime.fromisoformat(at) if at else None
+
+
+def accessed(lab: Lab, workspace: Workspace) -> int:
+    with sqlite3.connect(lab.root / "perforce" / "db.sqlite3", timeout=10) as database:
+        [row] = database.execute(
+            "SELECT accessed FROM specs WHERE kind='client' AND name=?",
+            (workspace.client_name,),
+        )
+    database.close()
+    return int(row[0])
+
+
+def age_client(lab: Lab, workspace: Workspace) -> None:
+    with sqlite3.connect(lab.root / "perforce" / "db.sqlite3", timeout=10) as database:
+        database.execute(
+            "UPDATE specs SET accessed=? WHERE kind='client' AND name=?",
+            (LONG_AGO, workspace.client_name),
+        )
+    database.close()
+
+
+def test_signs_are_collected_and_our_look_leaves_none(
+    lab: Lab, workspace: Workspace
+) -> None:
+    server_id = workspace.site.perforce_server_id
+    age_client(lab, workspace)
+
+    for _ in range(2):
+        look_at_clients(server_id=server_id)
+
+    assert moment(workspace, "accessed") == dt.datetime.fromtimestamp(
+        LONG_AGO, tz=dt.UTC
+    )
+    assert moment(workspace, "submitted") is None
+    assert moment(workspace, "touched") is not None, "its owner asked for it"
+    assert workspace.activity["opened"] == {"count": 0}
+    assert workspace.activity_seen_at is not None
+    assert accessed(lab, workspace) == LONG_AGO
+
+
+def test_work_of_its_client_is_seen(lab: Lab, workspace: Workspace) -> None:
+    began_at = timezone.now() - dt.timedelta(minutes=1)
+    p4 = lab.as_admin(client=workspace.client_name)
+    try:
+        change = p4.fetch_change()
+        change["Description"] = "Work"
+        change.pop("Files", None)
+        p4.save_change(change)
+    finally:
+        p4.disconnect()
+
+    look_at_clients(server_id=workspace.site.perforce_server_id)
+
+    pending_at = moment(workspace, "pending")
+    assert pending_at is not None
+    assert pending_at > began_at
+    accessed_at = moment(workspace, "accessed")
+    assert accessed_at is not None
+    assert accessed_at > began_at - dt.timedelta(hours=1)
+
+
+def test_a_tree_that_nobody_changed_has_no_sign(workspace: Workspace) -> None:
+    look_at_trees(site_id=workspace.site_id)
+
+    assert moment(workspace, "files") is None
+
+
+def test_a_changed_file_is_a_sign(workspace: Workspace) -> None:
+    changed_at = timezone.now() + dt.timedelta(seconds=30)
+    path = workspace.path / "new.txt"
+    path.write_text("mine")
+    os.utime(path, (changed_at.timestamp(), changed_at.timestamp()))
+
+    look_at_trees(site_id=workspace.site_id)
+
+    assert moment(workspace, "files") == changed_at
+
+
+def test_a_tree_that_is_not_there_is_left_for_the_next_look(
+    workspace: Workspace, tmp_path: os.PathLike[str]
+) -> None:
+    workspace.site.mount_root = str(tmp_path)
+    workspace.site.save()
+
+    look_at_trees(site_id=workspace.site_id)
+
+    workspace.refresh_from_db()
+    assert "files" not in workspace.activity
+
+
+def test_the_sweep_has_each_server_and_site_looked_at(
+    workspace: Workspace, run_jobs: Callable[[], None]
+) -> None:
+    sweep_activity(timestamp=0)
+    sweep_activity(timestamp=0)
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert {"accessed", "touched", "files"} <= set(workspace.activity)
+
+
+def test_without_workspaces_nobody_looks(
+    jobs_emptied: None, run_jobs: Callable[[], None], alice: User
+) -> None:
+    sweep_activity(timestamp=0)
+    run_jobs()
