@@ -5,14 +5,26 @@ from __future__ import annotations
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 
-from provisioner.accounts.models import User
+from provisioner.accounts.models import Team, User
+
+QUOTA = ("max_workspaces", "max_unique_bytes")
+
+
+@admin.register(Team)
+class TeamAdmin(admin.ModelAdmin[Team]):
+    list_display = ("name", *QUOTA)
+    search_fields = ("name",)
 
 
 @admin.register(User)
 class AccountAdmin(UserAdmin[User]):
-    list_display = ("username", "p4_user", "uid", "gid", "is_service", "is_staff")
-    list_filter = ("is_staff", "is_service", "is_active")
+    list_display = (
+        *("username", "team", "p4_user", "uid", "gid", "is_service", "is_staff"),
+        "max_workspaces",
+    )
+    list_filter = ("is_staff", "is_service", "is_active", "team")
     fieldsets = (
         *(UserAdmin.fieldsets or ()),
-        ("Workspaces", {"fields": ("p4_user", "uid", "gid", "is_service")}),
+        ("Workspaces", {"fields": ("p4_user", "uid", "gid", "team", "is_service")}),
+        ("Quota", {"fields": QUOTA}),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from provisioner.api.fields import Flag, IdOrName, Number, Text
@@ -174,6 +174,7 @@ class AbandonedSerializer(serializers.Serializer[Any]):
     notified_at = serializers.DateTimeField(allow_null=True)
 
 
+@extend_schema_serializer(many=False)
 class AbandonedListSerializer(serializers.Serializer[Any]):
     after_days = serializers.IntegerField()
     unseen = serializers.IntegerField(

@@ -7,7 +7,7 @@ from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
-from provisioner.api import abandoned, leases, viewsets
+from provisioner.api import abandoned, leases, limits, viewsets
 
 app_name = "api"
 
@@ -22,6 +22,7 @@ router.register(
 router.register("v1/lease-policies", leases.LeasePolicyViewSet, basename="lease-policy")
 router.register("v1/abandoned", abandoned.AbandonedViewSet, basename="abandoned")
 router.register("v1/operations", viewsets.OperationViewSet, basename="operation")
+router.register("v1/limits", limits.LimitViewSet, basename="limit")
 
 urlpatterns = [
     *router.urls,

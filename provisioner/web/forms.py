@@ -10,6 +10,7 @@ from django.http import QueryDict
 
 from provisioner.lib.sizes import exact_size_text, parse_size
 from provisioner.workspaces.errors import ActionRefused, NameTaken, RequestKeyReused
+from provisioner.workspaces.limits import Limit, LimitReached
 from provisioner.workspaces.models import (
     LineEnd,
     Site,
@@ -26,10 +27,13 @@ class AskingForm(forms.Form):
     """A form whose wish the domain may refuse."""
 
     is_refused = False
+    limits: tuple[Limit, ...] = ()
 
     def refuse(self, refusal: ActionRefused) -> None:
         """Show the refusal's sentence at the form."""
         self.is_refused = True
+        if isinstance(refusal, LimitReached):
+            self.limits = refusal.limits
         self.add_error(None, refusal.sentence)
 
     @property

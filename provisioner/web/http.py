@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django_htmx.middleware import HtmxDetails
 
 from provisioner.accounts.models import User
+from provisioner.workspaces import permissions
+from provisioner.workspaces.queries import workspaces_visible_to
 
 P = ParamSpec("P")
 
@@ -33,9 +35,32 @@ def administrators_only(view: View[P]) -> View[P]:
     def guarded(
         request: WebRequest, /, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponse:
-        if not request.user.is_administrator:
+        if not permissions.can_administer(request.user):
             raise PermissionDenied("This page is for administrators.")
         return view(request, *args, **kwargs)
+
+    return guarded
+
+
+WorkspaceView = Callable[[WebRequest, int], HttpResponse]
+
+
+def for_changing(view: WorkspaceView) -> WorkspaceView:
+    """Answer with the 403 page to who may see the workspace `pk` and not change it.
+
+    Who may not see it is left to the view, which answers 404.
+    """
+
+    @wraps(view)
+    def guarded(request: WebRequest, pk: int) -> HttpResponse:
+        workspace = workspaces_visible_to(request.user).filter(pk=pk).first()
+        if workspace is not None and not permissions.can_change_workspace(
+            request.user, workspace
+        ):
+            raise PermissionDenied(
+                "You may look at this workspace. Changing it is for its owner."
+            )
+        return view(request, pk)
 
     return guarded
 

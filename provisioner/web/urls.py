@@ -22,6 +22,7 @@ urlpatterns = [
     path("login/", accounts.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("", workspaces.workspace_list, name="workspace-list"),
+    path("team/", workspaces.workspace_team_list, name="workspace-team-list"),
     path("trash/", workspaces.workspace_trash, name="workspace-trash"),
     path("retired/", workspaces.workspace_retired_list, name="workspace-retired-list"),
     path(
@@ -82,4 +83,5 @@ urlpatterns = [
         administration.admin_workspace_list,
         name="admin-workspace-list",
     ),
+    path("limits/", administration.limit_list, name="limit-list"),
 ]

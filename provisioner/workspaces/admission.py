@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
 from provisioner.accounts.models import Quota, Team, User
@@ -93,50 +93,79 @@ def _one_at_a_time(*, site: Site, team_id: int | None) -> None:
 
 def quota_limits(user: User) -> list[Limit]:
     """Return the quotas of a person and their team, as far as there are any."""
-    own = _quotas(
-        user,
-        Workspace.objects.filter(owner=user),
-        subject=user.username,
-        code="quota",
-        whose="Your",
-    )
-    if user.team is None:
-        return own
-    return [*own, *team_limits(user.team)]
+    limits = _limits_of_user(user, _held(owner=user)) if _has_quota(user) else []
+    if user.team is not None and _has_quota(user.team):
+        limits += _limits_of_team(user.team, _held(owner__team=user.team))
+    return limits
 
 
-def team_limits(team: Team) -> list[Limit]:
-    """Return the quotas of a team, as far as there are any."""
-    return _quotas(
-        team,
-        Workspace.objects.filter(owner__team=team),
-        subject=team.name,
-        code="team_quota",
-        whose=f"Team {team.name}:",
+def all_quota_limits() -> list[Limit]:
+    """Return the quotas of all teams and people that have one, in two queries each."""
+    has_one = Q(max_workspaces__isnull=False) | Q(max_unique_bytes__isnull=False)
+    of_team, of_user = _held_by("owner__team"), _held_by("owner")
+    nothing = _Held(number=0, taken=0)
+    limits: list[Limit] = []
+    for team in Team.objects.filter(has_one):
+        limits += _limits_of_team(team, of_team.get(team.pk, nothing))
+    for user in User.objects.filter(has_one, is_active=True).order_by("username"):
+        limits += _limits_of_user(user, of_user.get(user.pk, nothing))
+    return limits
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Held:
+    """What somebody has: workspaces out of the trash, and bytes of all of them."""
+
+    number: int
+    taken: int
+
+
+_NUMBER = Count("pk", filter=~Q(state__in=PUT_AWAY))
+_TAKEN = Sum("unique_bytes")
+
+
+def _held(**whose: User | Team) -> _Held:
+    there = (
+        Workspace.objects.filter(**whose)
+        .exclude(state=Workspace.State.RETIRED)
+        .aggregate(number=_NUMBER, taken=_TAKEN)
     )
+    return _Held(number=there["number"], taken=int(there["taken"] or 0))
+
+
+def _held_by(whose: str) -> dict[int | None, _Held]:
+    rows = (
+        Workspace.objects.exclude(state=Workspace.State.RETIRED)
+        .order_by()
+        .values_list(whose)
+        .annotate(number=_NUMBER, taken=_TAKEN)
+    )
+    return {pk: _Held(number=n, taken=int(taken or 0)) for pk, n, taken in rows}
+
+
+def _has_quota(quota: Quota) -> bool:
+    return quota.max_workspaces is not None or quota.max_unique_bytes is not None
+
+
+def _limits_of_user(user: User, held: _Held) -> list[Limit]:
+    return _quotas(user, held, subject=user.username, code="quota", kind="")
+
+
+def _limits_of_team(team: Team, held: _Held) -> list[Limit]:
+    return _quotas(team, held, subject=team.name, code="team_quota", kind="team ")
 
 
 def _quotas(
-    quota: Quota,
-    workspaces: QuerySet[Workspace],
-    *,
-    subject: str,
-    code: str,
-    whose: str,
+    quota: Quota, held: _Held, *, subject: str, code: str, kind: str
 ) -> list[Limit]:
-    limits: list[Limit] = []
-    if quota.max_workspaces is None and quota.max_unique_bytes is None:
-        return limits
-    there = workspaces.exclude(state=Workspace.State.RETIRED).aggregate(
-        number=Count("pk", filter=~Q(state__in=PUT_AWAY)), taken=Sum("unique_bytes")
-    )
+    limits = []
     if quota.max_workspaces is not None:
         limits.append(
             Limit(
                 code=f"{code}_workspaces",
-                title=f"{whose} workspaces",
+                title=f"Workspaces of {kind}{subject}",
                 subject=subject,
-                used=there["number"],
+                used=held.number,
                 allowed=quota.max_workspaces,
             )
         )
@@ -144,9 +173,9 @@ def _quotas(
         limits.append(
             Limit(
                 code=f"{code}_bytes",
-                title=f"{whose} space",
+                title=f"Space of {kind}{subject}",
                 subject=subject,
-                used=int(there["taken"] or 0),
+                used=held.taken,
                 allowed=quota.max_unique_bytes,
                 is_bytes=True,
             )
@@ -164,16 +193,10 @@ def clone_limits(template: Template, snapshot: Snapshot) -> list[Limit]:
         volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
     )
     return [
-        Limit(
-            code="clone_limit",
-            title="Clones of the template's volume",
-            subject=template.name,
-            used=ours["volume"] + known.clones_of_others(template.volume_uuid),
-            allowed=known.clones_allowed,
-        ),
+        _clones(known, template, ours=ours["volume"]),
         Limit(
             code="snapshot_clone_limit",
-            title="Clones of the snapshot",
+            title=f"Clones of snapshot {snapshot.name}",
             subject=snapshot.name,
             used=ours["snapshot"] + known.clones_of_others(snapshot.ontap_uuid),
             allowed=known.clones_allowed,
@@ -183,11 +206,42 @@ def clone_limits(template: Template, snapshot: Snapshot) -> list[Limit]:
 
 def snapshot_limit(template: Template) -> Limit:
     """Return how many snapshots the template's volume has, ours or others'."""
-    known = _known(template.site)
     ours = template.snapshots.filter(deleted_at__isnull=True).count()
+    return _snapshots(_known(template.site), template, ours=ours)
+
+
+def template_limits(site: Site) -> list[Limit]:
+    """Return the limits of all templates that were built, in a few queries."""
+    known = _known(site)
+    workspaces = site.workspaces.exclude(state=Workspace.State.RETIRED)
+    snapshots = Snapshot.objects.filter(template__site=site, deleted_at__isnull=True)
+    clones_of, snapshots_of = (
+        dict(rows.order_by().values_list("template").annotate(Count("pk")))
+        for rows in (workspaces, snapshots)
+    )
+    limits = []
+    for template in site.templates.exclude(state=Template.State.NEW):
+        limits += [
+            _clones(known, template, ours=clones_of.get(template.pk, 0)),
+            _snapshots(known, template, ours=snapshots_of.get(template.pk, 0)),
+        ]
+    return limits
+
+
+def _clones(known: _Known, template: Template, *, ours: int) -> Limit:
+    return Limit(
+        code="clone_limit",
+        title=f"Clones of the volume of {template.name}",
+        subject=template.name,
+        used=ours + known.clones_of_others(template.volume_uuid),
+        allowed=known.clones_allowed,
+    )
+
+
+def _snapshots(known: _Known, template: Template, *, ours: int) -> Limit:
     return Limit(
         code="snapshot_limit",
-        title="Snapshots of the template's volume",
+        title=f"Snapshots of the volume of {template.name}",
         subject=template.name,
         used=max(ours, known.snapshots_of(template.volume_uuid)),
         allowed=template.site.snapshots_per_volume,
@@ -241,12 +295,15 @@ def clones_allowed_by(version: str) -> int:
 
 def _known(site: Site) -> _Known:
     measured = SiteCapacity.objects.filter(site=site).first()
-    is_fresh = (
-        measured is not None
-        and measured.measured_at is not None
-        and timezone.now() - measured.measured_at <= STALE_AFTER
-    )
-    return _Known(site=site, measured=measured, fresh=measured if is_fresh else None)
+    fresh = None if is_stale(measured) else measured
+    return _Known(site=site, measured=measured, fresh=fresh)
+
+
+def is_stale(capacity: SiteCapacity | None) -> bool:
+    """Say whether a measurement is too old to refuse anybody, or is none."""
+    if capacity is None or capacity.measured_at is None:
+        return True
+    return timezone.now() - capacity.measured_at > STALE_AFTER
 
 
 def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:

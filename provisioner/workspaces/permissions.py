@@ -1,22 +1,99 @@
-"""Who may do what: one place for pages and API."""
+"""Who may do what: one table for pages and API, and the one reader of it.
+
+Everybody who has signed in plays a part towards everything, and more parts towards
+some workspaces. Something is allowed if one of the parts allows it.
+"""
 
 from __future__ import annotations
+
+from enum import StrEnum
+
+from django.contrib.auth.models import AnonymousUser
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.errors import NotAllowed
 from provisioner.workspaces.models import Workspace
 
 
+class Role(StrEnum):
+    """A part that somebody plays.
+
+    A machine is a service account, such as CI with its token: towards what is its own
+    it is the owner, towards everything else a stranger by another name.
+    """
+
+    OWNER = "owner"
+    TEAM_MATE = "team mate"
+    ADMINISTRATOR = "administrator"
+    MACHINE = "machine"
+    STRANGER = "stranger"
+    NOBODY = "nobody"
+
+
+class Verb(StrEnum):
+    """What can be done; workspaces are always particular ones."""
+
+    KNOCK = "ask whether it lives, sign in, read the schema"
+    VISIT = "see templates, their builds, and what is one's own"
+    GET_WORKSPACE = "get a workspace, and tokens to do so"
+    SEE_WORKSPACE = "see a workspace: where it is, what it equals, what happened"
+    CHANGE_WORKSPACE = "extend, retire, restore, purge a workspace, or try again"
+    ADMINISTER = "define templates, see everybody's workspaces, limits and policies"
+
+
+_SIGNED_IN = frozenset(
+    {Role.OWNER, Role.TEAM_MATE, Role.ADMINISTRATOR, Role.MACHINE, Role.STRANGER}
+)
+
+PERMISSIONS: dict[Verb, frozenset[Role]] = {
+    Verb.KNOCK: _SIGNED_IN | {Role.NOBODY},
+    Verb.VISIT: _SIGNED_IN,
+    Verb.GET_WORKSPACE: _SIGNED_IN,
+    Verb.SEE_WORKSPACE: frozenset({Role.OWNER, Role.TEAM_MATE, Role.ADMINISTRATOR}),
+    Verb.CHANGE_WORKSPACE: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
+    Verb.ADMINISTER: frozenset({Role.ADMINISTRATOR}),
+}
+
+
+def roles_of(
+    user: User | AnonymousUser, workspace: Workspace | None = None
+) -> set[Role]:
+    """Return the parts that somebody plays, towards a workspace where one is given."""
+    if not isinstance(user, User) or not user.is_active:
+        return {Role.NOBODY}
+    roles = {Role.MACHINE if user.is_service else Role.STRANGER}
+    if user.is_administrator:
+        roles.add(Role.ADMINISTRATOR)
+    if workspace is None:
+        return roles
+    if workspace.owner_id == user.pk:
+        roles.add(Role.OWNER)
+    elif user.team_id is not None and workspace.owner.team_id == user.team_id:
+        roles.add(Role.TEAM_MATE)
+    return roles
+
+
+def may(
+    user: User | AnonymousUser, verb: Verb, workspace: Workspace | None = None
+) -> bool:
+    """Say whether the table allows it."""
+    return bool(PERMISSIONS[verb] & roles_of(user, workspace))
+
+
 def can_see_workspace(user: User, workspace: Workspace) -> bool:
-    return user.is_administrator or workspace.owner_id == user.pk
+    return may(user, Verb.SEE_WORKSPACE, workspace)
 
 
 def can_change_workspace(user: User, workspace: Workspace) -> bool:
-    return user.is_administrator or workspace.owner_id == user.pk
+    return may(user, Verb.CHANGE_WORKSPACE, workspace)
 
 
 def can_manage_templates(user: User) -> bool:
-    return user.is_administrator
+    return may(user, Verb.ADMINISTER)
+
+
+def can_administer(user: User) -> bool:
+    return may(user, Verb.ADMINISTER)
 
 
 def require(allowed: bool) -> None:

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from provisioner.web.forms import WorkspaceFilterForm
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.workspaces import overviews
+from provisioner.workspaces.limits_overview import limits_overview
 
 WORKSPACES_ON_A_PAGE = 50
 
@@ -24,3 +25,11 @@ def admin_workspace_list(request: WebRequest) -> HttpResponse:
     return render(
         request, "administration/workspaces.html", {"form": form, "page": page}
     )
+
+
+@require_safe
+@administrators_only
+def limit_list(request: WebRequest) -> HttpResponse:
+    """Show every limit and how near it is."""
+    overview = limits_overview(request.user)
+    return render(request, "administration/limits.html", {"overview": overview})

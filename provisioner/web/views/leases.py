@@ -11,7 +11,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.http import WebRequest, administrators_only, for_changing, posted
 from provisioner.web.lease_forms import (
     LeaseExtendForm,
     LeaseKeepForm,
@@ -24,6 +24,7 @@ from provisioner.workspaces.queries import workspaces_visible_to
 
 
 @require_POST
+@for_changing
 def workspace_extend(request: WebRequest, pk: int) -> HttpResponse:
     """Let a lease end later: as is usual with one click, or so long from now."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
@@ -45,6 +46,7 @@ def workspace_extend(request: WebRequest, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@for_changing
 def workspace_keep(request: WebRequest, pk: int) -> HttpResponse:
     """Keep a workspace without an end, for a reason."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
@@ -68,6 +70,7 @@ def workspace_keep(request: WebRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
+@for_changing
 def workspace_release(request: WebRequest, pk: int) -> HttpResponse:
     """Give a workspace that was kept a lease again."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)

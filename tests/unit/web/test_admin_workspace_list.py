@@ -85,7 +85,7 @@ def test_pages_keep_the_filters(
 def test_it_is_for_administrators(as_alice: Client, as_nobody: Client) -> None:
     answer = as_alice.get(ADDRESS)
     assert answer.status_code == 403
-    assert "You may not see this page" in answer.text
+    assert "This is not yours to do" in answer.text
     assert as_nobody.get(ADDRESS)["Location"].startswith("/login/")
 
 

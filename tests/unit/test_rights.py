@@ -1,0 +1,377 @@
+"""Every address, method and role against the table of permissions.
+
+An address or a method that is not in the tables here fails the test: whoever adds one
+has to say who may use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from provisioner.accounts.models import Team, User
+from provisioner.accounts.tokens import token_create
+from provisioner.workspaces import actions, states
+from provisioner.workspaces.models import (
+    LeasePolicy,
+    Operation,
+    Snapshot,
+    Template,
+    Workspace,
+)
+from provisioner.workspaces.permissions import (
+    PERMISSIONS,
+    Role,
+    Verb,
+    can_change_workspace,
+    can_see_workspace,
+    may,
+    roles_of,
+)
+from provisioner.workspaces.queries import operations_visible_to, workspaces_visible_to
+from tests.factories import UserFactory
+
+SEE, CHANGE = Verb.SEE_WORKSPACE, Verb.CHANGE_WORKSPACE
+VISIT, GET, KNOCK = Verb.VISIT, Verb.GET_WORKSPACE, Verb.KNOCK
+ADMINISTER = Verb.ADMINISTER
+
+# Pages that change something only when posted to are asked for in both ways.
+PAGES: dict[str, dict[str, Verb]] = {
+    "healthz": {"get": KNOCK},
+    "readyz": {"get": KNOCK},
+    "login": {"get": KNOCK, "post": KNOCK},
+    "logout": {"post": VISIT},
+    "workspace-list": {"get": VISIT},
+    "workspace-team-list": {"get": VISIT},
+    "workspace-trash": {"get": VISIT},
+    "workspace-retired-list": {"get": VISIT},
+    "workspace-create": {"get": GET, "post": GET},
+    "workspace-detail": {"get": SEE},
+    "workspace-retire": {"get": CHANGE, "post": CHANGE},
+    "workspace-restore": {"post": CHANGE},
+    "workspace-purge": {"get": CHANGE, "post": CHANGE},
+    "workspace-retry": {"post": CHANGE},
+    "workspace-extend": {"post": CHANGE},
+    "workspace-keep": {"get": CHANGE, "post": CHANGE},
+    "workspace-release": {"post": CHANGE},
+    "lease-policy-list": {"get": ADMINISTER},
+    "lease-policy-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "lease-policy-remove": {"get": ADMINISTER, "post": ADMINISTER},
+    "abandoned-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "abandoned-progress": {"get": ADMINISTER},
+    "template-list": {"get": VISIT},
+    "template-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-detail": {"get": VISIT},
+    "template-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-build": {"get": ADMINISTER, "post": ADMINISTER},
+    "operation-log": {"get": VISIT},
+    "operation-log-download": {"get": VISIT},
+    "admin-workspace-list": {"get": ADMINISTER},
+    "limit-list": {"get": ADMINISTER},
+}
+API: dict[str, dict[str, Verb]] = {
+    "token-list": {"get": VISIT, "post": GET},
+    "token-detail": {"delete": GET},
+    "template-list": {"get": VISIT, "post": ADMINISTER},
+    "template-detail": {"get": VISIT},
+    "template-build": {"post": ADMINISTER},
+    "snapshot-list": {"get": VISIT},
+    "snapshot-detail": {"get": VISIT},
+    "workspace-list": {"get": VISIT, "post": GET},
+    "workspace-detail": {"get": SEE, "delete": CHANGE},
+    "workspace-purge": {"post": CHANGE},
+    "workspace-restore": {"post": CHANGE},
+    "workspace-retry": {"post": CHANGE},
+    "workspace-lease-extend": {"post": CHANGE},
+    "workspace-lease-keep": {"post": CHANGE},
+    "workspace-lease-release": {"post": CHANGE},
+    "lease-policy-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "lease-policy-detail": {"get": ADMINISTER, "delete": ADMINISTER},
+    "abandoned-list": {"get": ADMINISTER},
+    "abandoned-notify": {"post": ADMINISTER},
+    "abandoned-retire": {"post": ADMINISTER},
+    "operation-list": {"get": VISIT},
+    "operation-detail": {"get": SEE},
+    "limit-list": {"get": ADMINISTER},
+    "schema": {"get": KNOCK},
+    "docs": {"get": VISIT},
+}
+# What has to be well formed before anybody asks who sends it.
+BODIES: dict[str, dict[str, Any]] = {
+    "workspace-lease-keep": {"reason": "Because."},
+    "abandoned-notify": {"workspaces": [1]},
+    "abandoned-retire": {"workspaces": [1], "preview": True},
+    "lease-policy-list": {"purpose": "build", "trash_seconds": 0, "preview": True},
+}
+# A token makes no token; and of a build without output there is nothing to download.
+WITH_SESSION = {("token-list", "post")}
+MAY_BE_EMPTY = {"operation-log-download", "token-detail"}
+
+ROLES = {
+    "alice": Role.OWNER,
+    "bob": Role.TEAM_MATE,
+    "admin": Role.ADMINISTRATOR,
+    "ci": Role.MACHINE,
+    "carol": Role.STRANGER,
+    "nobody": Role.NOBODY,
+}
+
+People = dict[str, User | None]
+Ask = Callable[[str], HttpResponse]
+
+
+@pytest.fixture
+def people(alice: User, admin: User, ci: User, carol: User) -> People:
+    alice.team = Team.objects.create(name="Rendering")
+    alice.save()
+    bob = UserFactory(username="bob", team=alice.team)
+    everybody = {"alice": alice, "bob": bob, "admin": admin, "ci": ci, "carol": carol}
+    return {**everybody, "nobody": None}
+
+
+@pytest.fixture
+def workspace(people: People, alice: User, snapshot: Snapshot) -> Workspace:
+    """One of alice's, ready to work in."""
+    workspace = actions.workspace_create(by=alice, template=snapshot.template)
+    operation = workspace.operations.get()
+    states.end_operation(operation, Operation.State.SUCCEEDED)
+    states.skip_waiting_steps(operation)
+    states.set_workspace_state(workspace, Workspace.State.READY)
+    return workspace
+
+
+@pytest.fixture
+def numbers(
+    workspace: Workspace, template: Template, admin: User, snapshot: Snapshot
+) -> dict[str, dict[str, Any]]:
+    """What stands in the addresses: by the name, or how it begins."""
+    build = actions.template_build(by=admin, template=template)
+    policy = LeasePolicy.objects.create(purpose="development", warn_seconds=[])
+    return {
+        "workspace-create": {"template_pk": template.pk},
+        "template": {"pk": template.pk},
+        "snapshot": {"pk": snapshot.pk},
+        "workspace": {"pk": workspace.pk},
+        "lease-policy": {"pk": policy.pk},
+        "operation-log": {"pk": build.pk},
+        "operation": {"pk": workspace.operations.get().pk},
+        "token": {"prefix": "0123456789"},
+    }
+
+
+def patterns(resolver: URLResolver) -> Iterator[URLPattern]:
+    for entry in resolver.url_patterns:
+        if isinstance(entry, URLResolver):
+            yield from patterns(entry)
+        else:
+            yield entry
+
+
+def resolver_at(prefix: str) -> URLResolver:
+    """Return what is included at a prefix; "" are the pages."""
+    entries = get_resolver().url_patterns
+    return next(e for e in entries if str(e.pattern) == prefix)  # type: ignore[return-value]  # an include
+
+
+def address_of(name: str, *, prefix: str, numbers: dict[str, dict[str, Any]]) -> str:
+    """Return an address by its name; the longest fitting entry has its numbers."""
+    pattern = next(p for p in patterns(resolver_at(prefix)) if p.name == name)
+    fitting = [start for start in numbers if name.startswith(start)]
+    known = numbers[max(fitting, key=len)] if fitting else {}
+    wanted = {key: known[key] for key in pattern.pattern.converters}
+    return reverse("api:" * (prefix == "api/") + name, kwargs=wanted)
+
+
+# --- the tables have everything
+
+
+def test_every_page_is_in_the_table() -> None:
+    names = {pattern.name for pattern in patterns(resolver_at(""))}
+    assert names == set(PAGES)
+
+
+def test_every_address_of_the_api_is_in_the_table() -> None:
+    routes = {
+        pattern.name: set(getattr(pattern.callback, "actions", {"get": ""})) - {"head"}
+        for pattern in patterns(resolver_at("api/"))
+        if pattern.name is not None  # all others: nothing is there
+    }
+    assert routes == {name: set(methods) for name, methods in API.items()}
+
+
+def test_there_are_pages_api_and_administration_alone() -> None:
+    prefixes = {str(entry.pattern) for entry in get_resolver().url_patterns}
+    assert prefixes == {"", "api/", "admin/"}
+
+
+def test_every_verb_and_every_role_is_in_the_table() -> None:
+    assert set(PERMISSIONS) == set(Verb)
+    assert set(ROLES.values()) == set(Role)
+    assert Role.NOBODY not in frozenset.union(
+        *(roles for verb, roles in PERMISSIONS.items() if verb != KNOCK)
+    )
+
+
+# --- every address keeps to it
+
+
+def rows(table: dict[str, dict[str, Verb]]) -> list[Any]:
+    return [
+        pytest.param(name, method, verb, id=f"{method} {name}")
+        for name, methods in table.items()
+        for method, verb in methods.items()
+    ]
+
+
+def in_turn(people: People) -> Iterator[tuple[str, User | None]]:
+    """Yield everybody; what one of them did is undone before the next."""
+    for name, user in people.items():
+        with transaction.atomic():
+            yield name, user
+            transaction.set_rollback(True)
+
+
+def is_allowed(who: str, verb: Verb) -> bool:
+    return ROLES[who] in PERMISSIONS[verb]
+
+
+@pytest.mark.parametrize(("name", "method", "verb"), rows(PAGES))
+def test_pages_keep_to_the_table(
+    name: str,
+    method: str,
+    verb: Verb,
+    people: People,
+    numbers: dict[str, dict[str, Any]],
+) -> None:
+    address = address_of(name, prefix="", numbers=numbers)
+    for who, user in in_turn(people):
+        browser = Client()
+        if user is not None:
+            browser.force_login(user)
+
+        answer = getattr(browser, method)(address)
+
+        seen = (who, answer.status_code, answer.headers.get("Location", ""))
+        if is_allowed(who, verb):
+            assert answer.status_code in {200, 302, 409, 422, 503} or (
+                name in MAY_BE_EMPTY and answer.status_code == 404
+            ), seen
+            assert name == "logout" or "/login/" not in seen[2], seen
+        elif user is None:
+            assert answer.status_code == 302, seen
+            assert "/login/" in seen[2], seen
+        elif verb == CHANGE and is_allowed(who, SEE):
+            assert answer.status_code == 403, seen
+        else:
+            assert answer.status_code == (403 if verb == ADMINISTER else 404), seen
+
+
+@pytest.mark.parametrize(("name", "method", "verb"), rows(API))
+def test_the_api_keeps_to_the_table(
+    name: str,
+    method: str,
+    verb: Verb,
+    people: People,
+    numbers: dict[str, dict[str, Any]],
+) -> None:
+    address = address_of(name, prefix="api/", numbers=numbers)
+    for who, user in in_turn(people):
+        client = Client()
+        headers = {}
+        if user is not None and (name == "docs" or (name, method) in WITH_SESSION):
+            client.force_login(user)
+        elif user is not None:
+            _, secret = token_create(by=user)
+            headers = {"Authorization": f"Bearer {secret}"}
+
+        answer = getattr(client, method)(
+            address,
+            BODIES.get(name) if method == "post" else None,
+            content_type="application/json",
+            headers=headers,
+        )
+
+        seen = (who, answer.status_code, answer.content[:200])
+        if is_allowed(who, verb):
+            assert answer.status_code in {200, 201, 202, 204, 400, 409} or (
+                name in MAY_BE_EMPTY and answer.status_code == 404
+            ), seen
+        elif user is None:
+            assert answer.status_code == (302 if name == "docs" else 401), seen
+        elif verb == ADMINISTER or (verb == CHANGE and is_allowed(who, SEE)):
+            assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
+        else:
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+def test_rows_kept_by_hand_are_for_administrators(people: People) -> None:
+    names = [p.name for p in patterns(resolver_at("admin/")) if p.name]
+    lists = [name for name in names if name.endswith("_changelist")]
+    assert len(lists) > 5
+    for name in ("index", *lists):
+        for who, user in people.items():
+            browser = Client()
+            if user is not None:
+                browser.force_login(user)
+            answer = browser.get(reverse(f"admin:{name}"))
+            is_in = answer.status_code == 200
+            assert is_in == is_allowed(who, ADMINISTER), (name, who, answer)
+
+
+# --- the table, its reader and the queries agree
+
+
+def test_everybody_plays_the_part_they_should(
+    people: People, workspace: Workspace
+) -> None:
+    for who, user in people.items():
+        role = ROLES[who]
+        assert role in roles_of(user or AnonymousUser(), workspace)
+        for verb, roles in PERMISSIONS.items():
+            assert may(user or AnonymousUser(), verb, workspace) == (role in roles)
+
+
+def test_what_is_listed_is_what_may_be_seen(
+    people: People, workspace: Workspace
+) -> None:
+    """Queries filter in the database what the table decides row by row."""
+    workspaces = [workspace]
+    for number, user in enumerate(people.values()):
+        if user is not None:
+            workspaces.append(
+                actions.workspace_create(
+                    by=user, template=workspace.template, name=f"of-{number}"
+                )
+            )
+    for user in people.values():
+        if user is None:
+            continue
+        expected = {w.pk for w in workspaces if can_see_workspace(user, w)}
+        listed = workspaces_visible_to(user).values_list("pk", flat=True)
+        assert sorted(listed) == sorted(expected)
+        operations = operations_visible_to(user).values_list("workspace", flat=True)
+        assert sorted(operations) == sorted(expected)
+        for each in workspaces:
+            if can_change_workspace(user, each):
+                assert can_see_workspace(user, each)
+
+
+def test_who_left_is_nobody(people: People, workspace: Workspace) -> None:
+    alice = people["alice"]
+    assert alice is not None
+    alice.is_active = False
+    assert roles_of(alice, workspace) == {Role.NOBODY}
+
+
+def test_people_without_a_team_are_not_each_others_mates(
+    carol: User, snapshot: Snapshot
+) -> None:
+    theirs = actions.workspace_create(by=UserFactory(), template=snapshot.template)
+    assert not can_see_workspace(carol, theirs)
