@@ -16,6 +16,8 @@ from netapp_ontap.resources import (
     ExportRule,
     IpInterface,
     Job,
+    LicensePackage,
+    Node,
     SnapmirrorPolicy,
     SnapmirrorRelationship,
     SnapmirrorTransfer,
@@ -88,6 +90,16 @@ def test_cluster() -> None:
     cluster = Cluster()
     cluster.get(fields="version")
     assert (cluster.version.generation, cluster.version.major) == (9, 16)
+
+
+def test_node_and_licenses() -> None:
+    (node,) = Node.get_collection(fields="version,state")
+    assert (node.state, node.version.generation) == ("up", 9)
+    node.get()
+    license = LicensePackage.find(name="flexclone")
+    assert (license.state, license.scope) == ("compliant", "node")
+    license.get()
+    assert license.licenses[0].owner == node.name
 
 
 @pytest.mark.filterwarnings("ignore:`Number` field should not be")

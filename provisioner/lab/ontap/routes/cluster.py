@@ -1,11 +1,15 @@
-"""The cluster itself: ``GET /api/cluster``."""
+"""The cluster itself, its node and its licenses: ``/api/cluster``.
+
+Clients look here for the version and for the FlexClone license.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.lab.ontap.conventions.collection import Resource, instance
+from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
+from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route
 
 if TYPE_CHECKING:
@@ -14,17 +18,10 @@ if TYPE_CHECKING:
 
 def _view(array: Array, _row: None) -> Flat:
     config = array.config
-    generation, major, minor = config.version
     return {
         "name": config.cluster,
         "uuid": array.identity("cluster"),
-        "version": {
-            "full": f"NetApp Release {generation}.{major}.{minor}: "
-            "Fri Jan 24 09:12:10 UTC 2025 (Cloneyard lab)",
-            "generation": generation,
-            "major": major,
-            "minor": minor,
-        },
+        "version": _version(array),
         "location": "lab",
         "contact": "",
         "timezone.name": "Etc/UTC",
@@ -67,9 +64,133 @@ CLUSTER: Resource[None] = Resource(
 )
 
 
+def _version(array: Array) -> dict[str, object]:
+    generation, major, minor = array.config.version
+    return {
+        "full": f"NetApp Release {generation}.{major}.{minor}: "
+        "Fri Jan 24 09:12:10 UTC 2025 (Cloneyard lab)",
+        "generation": generation,
+        "major": major,
+        "minor": minor,
+    }
+
+
+def _node(array: Array, _row: None) -> Flat:
+    return {
+        "uuid": array.identity("node"),
+        "name": array.config.node,
+        "model": "LAB",
+        "serial_number": "000000000001",
+        "location": "lab",
+        "state": "up",
+        "membership": "available",
+        "version": _version(array),
+    }
+
+
+NODES: Resource[None] = Resource(
+    FieldSet(
+        keys=("uuid", "name"),
+        standard=(
+            "model",
+            "serial_number",
+            "location",
+            "state",
+            "membership",
+            "version",
+        ),
+        trees=(
+            "cluster_interfaces",
+            "controller",
+            "date",
+            "ha",
+            "management_interfaces",
+            "metric",
+            "owner",
+            "service_processor",
+            "statistics",
+            "storage_configuration",
+            "system_id",
+            "system_machine_type",
+            "uptime",
+            "vendor_serial_number",
+        ),
+    ),
+    view=_node,
+    href=lambda array, row: f"/api/cluster/nodes/{array.identity('node')}",
+    order=("name",),
+)
+
+_LICENSES = {
+    "nfs": "NFS License",
+    "flexclone": "FlexClone License",
+    "snapmirror": "SnapMirror License",
+    "snaprestore": "SnapRestore License",
+}
+
+
+def _license(array: Array, name: str) -> Flat:
+    return {
+        "name": name,
+        "description": _LICENSES[name],
+        "scope": "node",
+        "state": "compliant",
+        "licenses": [{"owner": array.config.node, "active": True, "evaluation": False}],
+    }
+
+
+LICENSES: Resource[str] = Resource(
+    FieldSet(
+        keys=("name",),
+        standard=("description", "scope", "state", "licenses"),
+        trees=("entitlement",),
+    ),
+    view=_license,
+    href=lambda array, name: f"/api/cluster/licensing/licenses/{name}",
+    order=("name",),
+)
+
+
 def get_cluster(call: Call) -> Reply:
     """Say what this is and which version it speaks."""
     return instance(call, CLUSTER, None)
 
 
-ROUTES = (Route("GET", "/api/cluster", get_cluster, fields=CLUSTER.fields),)
+def list_nodes(call: Call) -> Reply:
+    """List the one node."""
+    return collection(call, NODES, [None])
+
+
+def get_node(call: Call, uuid: str) -> Reply:
+    """Return the node."""
+    if uuid != call.array.identity("node"):
+        raise OntapError("4", target="uuid")
+    return instance(call, NODES, None)
+
+
+def list_licenses(call: Call) -> Reply:
+    """List what the cluster is licensed for."""
+    return collection(call, LICENSES, _LICENSES)
+
+
+def get_license(call: Call, name: str) -> Reply:
+    """Return one license."""
+    if name not in _LICENSES:
+        raise OntapError("4", target="name")
+    return instance(call, LICENSES, name)
+
+
+ROUTES = (
+    Route("GET", "/api/cluster", get_cluster, fields=CLUSTER.fields),
+    Route("GET", "/api/cluster/nodes", list_nodes, fields=NODES.fields),
+    Route("GET", "/api/cluster/nodes/<uuid>", get_node, fields=NODES.fields),
+    Route(
+        "GET", "/api/cluster/licensing/licenses", list_licenses, fields=LICENSES.fields
+    ),
+    Route(
+        "GET",
+        "/api/cluster/licensing/licenses/<name>",
+        get_license,
+        fields=LICENSES.fields,
+    ),
+)

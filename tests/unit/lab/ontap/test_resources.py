@@ -73,6 +73,10 @@ def test_plain_json_has_no_links_but_the_next_page(rest: Rest) -> None:
         VOLUMES,
         POLICIES,
         "/api/cluster/jobs",
+        "/api/cluster/nodes",
+        "/api/cluster/licensing/licenses",
+        "/api/cluster/schedules",
+        "/api/snapmirror/policies",
     ],
 )
 def test_every_record_links_to_itself(rest: Rest, path: str) -> None:
