@@ -1078,7 +1078,7 @@ def test_a_group_prolongs_logins_and_is_protected(server: LabServer) -> None:
     admin = server.connect(client="none")
     spec = admin.fetch_group("builders")
     spec["Users"], spec["Timeout"] = ["walt"], "unlimited"
-    assert admin.save_group(spec) == ["Group builders saved."]
+    assert admin.save_group(spec) == ["Group builders created."]
     walt = server.connect(client="none", user="walt", password="secret-6")
     assert int(walt.run_login(password="secret-6")[0]["TicketExpiration"]) > 10**8
     assert refused(walt, "group", "-d", "builders") == 6185

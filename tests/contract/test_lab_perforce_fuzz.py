@@ -232,3 +232,53 @@ def test_patterns_that_could_take_for_ever(server: LabServer) -> None:
             Liar(link, random.Random(3)).go_on()  # noqa: S311 - the same each time
         link.close()
     assert_lives(server)
+
+
+# --- clients of another make
+
+
+def test_forms_come_without_definitions_to_who_does_not_ask(server: LabServer) -> None:
+    for protocol, expected in (({}, False), ({"specstring": ""}, True)):
+        link = connect(server)
+        link.send("protocol", protocol)
+        link.send_raw(command("client", ["-o"]))
+        found = []
+        while (message := link.receive()).func != "release":
+            found.append(message)
+        [form] = [m for m in found if m.func == "client-FstatInfo"]
+        assert form.text("Client") == "ws"
+        assert ("specdef" in form) == expected
+        link.close()
+
+
+def test_a_removal_is_asked_about_in_a_message_of_its_own(server: LabServer) -> None:
+    link = connect(server)
+    link.send_raw(command("sync", ["-f", "//ws/d/g#0"]))
+    functions = []
+    while (message := link.receive()).func != "release":
+        functions.append(message.func)
+        if message.func == "client-DeleteFile":
+            assert "confirm" not in message
+        elif message.func == "client-Ack":
+            echoed = {k: v for k, v in message.variables.items() if k != "func"}
+            link.send(message.text("confirm"), echoed)
+        elif message.func == "flush1":
+            link.send("flush2", {"himark": "0"})
+    link.close()
+    assert functions.index("client-Ack") == functions.index("client-DeleteFile") + 1
+
+
+def test_every_file_comes_with_its_permissions(server: LabServer) -> None:
+    link = connect(server)
+    link.send_raw(command("sync", ["-f", "//ws/d/g"]))
+    opened = []
+    while (message := link.receive()).func != "release":
+        if message.func == "client-OpenFile":
+            opened.append(message.text("perms"))
+        elif message.func == "client-Ack":
+            echoed = {k: v for k, v in message.variables.items() if k != "func"}
+            link.send(message.text("confirm"), echoed)
+        elif message.func == "flush1":
+            link.send("flush2", {"himark": "0"})
+    link.close()
+    assert opened == ["ro"]

@@ -164,3 +164,7 @@ def test_definitions_of_forms_are_shown(ws: Workspace) -> None:
         ws.p4.fetch_spec("poem")
     with pytest.raises(P4Exception, match="not part of the lab"):
         ws.p4.fetch_spec("job")
+
+
+def test_an_fstat_tells_of_so_many_files(ws: Workspace) -> None:
+    assert len(ws.p4.run("fstat", "-m", "2", f"{ws.depot}/...")) == 2

@@ -35,6 +35,8 @@ class Request:
     peer_address: str
     # Until when the certificate of an `ssl:` port holds; "" for other ports.
     certificate_expires: str
+    # The client makes forms of fields by the definition that comes with them.
+    wants_definitions: bool
     # Makes the user prove who they are; returns the secret, None if none is set.
     authenticate: Callable[[], str | None]
     locks: TableLocks
@@ -170,14 +172,10 @@ class Request:
         if not self.is_tagged:
             self.info(format_form(fields, definition=definition))
             return
-        self.record(
-            {
-                **tagged(fields),
-                **extra,
-                "specdef": definition.text,
-                "specFormatted": "",
-            }
-        )
+        record: dict[str, Value] = {**tagged(fields), **extra}
+        if self.wants_definitions:
+            record |= {"specdef": definition.text, "specFormatted": ""}
+        self.record(record)
 
     # --- questions
 

@@ -61,6 +61,8 @@ class Session:
         self._certificate_expires = certificate_expires
         self._greeted = False
         self._is_tracking = False
+        # Does the client format forms itself, by the definition it is sent?
+        self._wants_definitions = False
         # The user who proved who they are, and the secret they proved it with.
         self._proof: tuple[str, str] = ("", "")
 
@@ -75,6 +77,7 @@ class Session:
                     self._run(message)
                 elif message.func == "protocol":
                     self._is_tracking = "track" in message
+                    self._wants_definitions = "specstring" in message
                 else:
                     raise WireError(f"unexpected function {message.func!r}")
         except ConnectionClosed as reason:
@@ -97,6 +100,7 @@ class Session:
             server_address=self._server_address,
             peer_address=self._peer_address,
             certificate_expires=self._certificate_expires,
+            wants_definitions=self._wants_definitions,
             authenticate=lambda: self._authenticate(request),
             locks=TableLocks(self._state.config.root),
         )

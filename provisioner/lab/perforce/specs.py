@@ -226,7 +226,9 @@ MaxResults 402 word len:12
 MaxScanRows 403 word len:12
 MaxLockTime 407 word len:12
 MaxOpenFiles 413 word len:12
+MaxMemory 415 word len:12
 Timeout 406 word len:12
+IdleTimeout 416 word len:12
 PasswordTimeout 409 word len:12
 Subgroups 404 wlist len:32
 Owners 408 wlist len:32

@@ -150,6 +150,7 @@ def fstat(request: Request) -> None:
     opened = opened_by(database, client=client.name) if client else {}
     elsewhere = _opened_elsewhere(request)
     fields = request.options.get("T", "").replace(",", " ").split()
+    limit, shown = request.number("m", default=0), 0
     for wanted in file_sets(request):
         haves = (
             {h.path: h for h in have_in(database, wanted, client=client.name)}
@@ -162,6 +163,9 @@ def fstat(request: Request) -> None:
             if not _passes(request, path, client, haves, item):
                 continue
             found = True
+            if limit and shown == limit:
+                break
+            shown += 1
             record = _fstat_record(request, path, revision, client, haves, item)
             record |= _others(elsewhere.get(path, []))
             if fields:
@@ -470,9 +474,9 @@ COMMANDS = (
     Command(
         names=("fstat",),
         run=fstat,
-        usage="fstat [-Ol] [-T fields] [-R limits] file...",
-        valued="OTR",
-        absent="FLmcesA",
+        usage="fstat [-Ol] [-T fields] [-R limits] [-m max] file...",
+        valued="OTRm",
+        absent="FLcesA",
     ),
     Command(
         names=("print",),

@@ -32,10 +32,15 @@ def spec_command(
         if not name:
             raise refused(definition.kind, f"Missing required field '{key}'.")
         _check_owner(request, definition, name)
-        changed = save_spec(
-            request.state.database, kind=definition.kind, name=name, fields=fields
-        )
-        request.info(f"{key} {name} {'saved' if changed else 'not changed'}.")
+        database = request.state.database
+        is_new = find_spec(database, kind=definition.kind, name=name) is None
+        changed = save_spec(database, kind=definition.kind, name=name, fields=fields)
+        if definition is GROUP:
+            done = 6385 if is_new else 6389
+            request.say(done if changed else 6388, group=name)
+        else:
+            done = 6370 if changed else 6371
+            request.say(done, domainType=key, domainName=name)
         return
     if not request.args:
         raise CommandError(7198, usage=f"{request.command} -o | -i | -d name")
@@ -56,7 +61,10 @@ def spec_command(
                 request.state.database.execute(
                     "DELETE FROM label_files WHERE label=?", name
                 )
-        request.info(f"{key} {name} deleted.")
+        if definition is GROUP:
+            request.say(6387, group=name)
+        else:
+            request.say(6372, domainType=key, domainName=name)
     else:
         raise CommandError(7198, usage=f"{request.command} -o | -i | -d name")
 

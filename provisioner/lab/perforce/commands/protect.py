@@ -43,7 +43,7 @@ def _save(request: Request) -> None:
     changed = save_spec(
         request.state.database, kind="protect", name="protect", fields=fields
     )
-    request.info(f"Protections {'saved' if changed else 'not changed'}.")
+    request.say(6450 if changed else 6451)
 
 
 def protects(request: Request) -> None:

@@ -105,7 +105,7 @@ def counter(request: Request) -> None:
         with database.writing():
             if request.has("d"):
                 database.execute("DELETE FROM counters WHERE name=?", name)
-                request.info(f"Counter {name} deleted.")
+                request.say(7268, counterName=name)
                 return
             if request.has("i"):
                 if not database.counter(name).isdecimal():

@@ -38,7 +38,7 @@ def stream(request: Request) -> None:
                 raise refused("stream", f"Stream '{name}' has active clients.")
         with database.writing():
             delete_spec(database, kind="stream", name=name)
-        request.info(f"Stream {name} deleted.")
+        request.say(6372, domainType="Stream", domainName=name)
     else:
         raise CommandError(7198, usage=_USAGE)
 
@@ -89,7 +89,7 @@ def _save(request: Request) -> None:
     fields.setdefault("Owner", request.user)
     fields.setdefault("Options", _OPTIONS)
     changed = save_spec(database, kind="stream", name=name, fields=fields)
-    request.info(f"Stream {name} {'saved' if changed else 'not changed'}.")
+    request.say(6370 if changed else 6371, domainType="Stream", domainName=name)
 
 
 def _check_lines(fields: Fields) -> None:

@@ -232,7 +232,7 @@ def logout(request: Request) -> None:
         },
     )
     request.settle()
-    request.info(f"User {request.user} logged out.")
+    request.say(7483, user=request.user)
     request.login_changed = True
 
 
@@ -265,9 +265,16 @@ def passwd(request: Request) -> None:
     new = _ask_new(request, "Enter new password: ")
     if new != _ask_new(request, "Re-enter new password: "):
         raise CommandError(7207)
+    if not new and request.state.config.security_level:
+        # Also what clients send that cannot send it without encrypting it.
+        raise CommandError(7711, size=_SHORTEST_PASSWORD)
     auth.set_password_hash(database, user=name, password_hash=new)
     request.say(7289 if new else 7290)
     request.login_changed = True
+
+
+# Source: dm.password.minlength in p4 help configurables.
+_SHORTEST_PASSWORD = 8
 
 
 def _ask_new(request: Request, prompt: str) -> str:
