@@ -45,10 +45,9 @@ def _generated_secret_key() -> str:
 SECRET_KEY = _secret("SECRET_KEY") or _generated_secret_key()
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+BEHIND_TLS_PROXY = env.bool("BEHIND_TLS_PROXY", default=False)
 SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https")
-    if env.bool("BEHIND_TLS_PROXY", default=False)
-    else None
+    ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS_PROXY else None
 )
 # Plain HTTP on loopback is how the demo is seen; a public address sets HTTPS=true.
 HTTPS = env.bool("HTTPS", default=False)

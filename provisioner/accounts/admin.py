@@ -5,7 +5,10 @@ from __future__ import annotations
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 
+from provisioner.accounts.forms import AdminSignInForm
 from provisioner.accounts.models import Team, User
+
+admin.site.login_form = AdminSignInForm
 
 QUOTA = ("max_workspaces", "max_unique_bytes")
 

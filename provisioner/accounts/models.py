@@ -101,3 +101,20 @@ class ApiToken(AbstractAuthToken):
 
     def __str__(self) -> str:
         return self.name or self.token_key
+
+
+class SignInAttempts(models.Model):
+    """How many attempts to sign in failed under a key until its window ends.
+
+    See attempts.py, which alone writes it.
+    """
+
+    key = models.CharField(max_length=64, primary_key=True)
+    count = models.PositiveIntegerField()
+    ends_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        verbose_name_plural = "sign-in attempts"
+
+    def __str__(self) -> str:
+        return self.key

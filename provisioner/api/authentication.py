@@ -6,9 +6,24 @@ import re
 from typing import Any
 
 from knox.auth import TokenAuthentication as KnoxAuthentication
+from rest_framework import status
 from rest_framework.authentication import BasicAuthentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.request import Request
+
+from provisioner.accounts.attempts import TooManyAttempts, begin_attempt
+
+
+class Throttled(APIException):
+    """The answer says in Retry-After when to come back."""
+
+    status_code = status.HTTP_429_TOO_MANY_REQUESTS
+    default_code = "throttled"
+
+    def __init__(self, refusal: TooManyAttempts) -> None:
+        super().__init__(str(refusal))
+        self.wait = refusal.seconds  # Django REST framework makes the header of it
+
 
 TOKEN = re.compile(rb"[0-9a-f]{64}")
 
@@ -34,4 +49,10 @@ class PasswordAuthentication(BasicAuthentication):
     ) -> Any:
         if "\0" in userid:
             raise AuthenticationFailed("Invalid username/password.")
-        return super().authenticate_credentials(userid, password, request)
+        try:
+            attempt = begin_attempt(request and request._request, name=userid)
+        except TooManyAttempts as refusal:
+            raise Throttled(refusal) from None
+        authenticated = super().authenticate_credentials(userid, password, request)
+        attempt.succeeded()
+        return authenticated

@@ -48,6 +48,7 @@ OTHER_CODES = {
     "not_authenticated": "Nobody is signed in.",
     "authentication_failed": "The token, or the username and password, are not right.",
     "permission_denied": "A session needs its CSRF token.",
+    "throttled": "Too many attempts to sign in failed. See Retry-After.",
     "not_found": "There is nothing here, or it is not yours to see.",
     "method_not_allowed": "This address does not take this method.",
     "too_large": "The body is larger than anything this API takes.",

@@ -21,6 +21,7 @@ REFUSALS = {
     409: "Not possible now; the code says why.",
     413: "The body is too large.",
     415: "The body is not application/json.",
+    429: "Too many attempts to sign in failed; Retry-After says how long to wait.",
 }
 WITH_BODY = (400, 413, 415)
 

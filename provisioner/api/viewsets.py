@@ -115,7 +115,7 @@ class TokenViewSet(ApiViewSet):
         body=s.TokenCreateSerializer,
         ok=s.TokenCreatedSerializer,
         status=201,
-        refused=[403],
+        refused=[403, 429],
     )
     def create(self, request: Request) -> Response:
         asked = self.read_body(s.TokenCreateSerializer)

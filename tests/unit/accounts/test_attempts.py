@@ -1,0 +1,228 @@
+"""Guessing passwords is slow, on the page, in /admin/ and over the API."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+from pytest_django import Settings
+from rest_framework.test import APIClient
+
+from provisioner.accounts.attempts import (
+    BY_ADDRESS,
+    BY_NAME,
+    BY_NAME_AND_ADDRESS,
+    TooManyAttempts,
+    begin_attempt,
+    client_address,
+)
+from provisioner.accounts.models import SignInAttempts, User
+from tests.factories import PASSWORD
+
+HERE = "192.0.2.1"
+
+
+def from_address(address: str) -> object:
+    return RequestFactory().get("/", REMOTE_ADDR=address)
+
+
+def fail(number: int, *, name: str = "alice", address: str = HERE) -> None:
+    for _ in range(number):
+        begin_attempt(from_address(address), name=name)
+
+
+def later(**span: float) -> None:
+    """Let so much time pass for the windows there are."""
+    for row in SignInAttempts.objects.all():
+        row.ends_at -= dt.timedelta(**span)
+        row.save()
+
+
+def page(name: str, password: str, *, path: str = "/login/") -> HttpResponse:
+    return Client(REMOTE_ADDR=HERE).post(path, {"username": name, "password": password})
+
+
+def token(name: str, password: str) -> HttpResponse:
+    pair = base64.b64encode(f"{name}:{password}".encode()).decode()
+    return APIClient().post(
+        "/api/v1/tokens",
+        headers={"Authorization": f"Basic {pair}"},
+        REMOTE_ADDR=HERE,
+        format="json",
+    )
+
+
+# --- pages and API
+
+
+def test_the_sign_in_page_refuses_after_too_many(alice: User) -> None:
+    for _ in range(BY_NAME_AND_ADDRESS):
+        assert page("alice", "wrong").status_code == 200
+
+    answer = page("alice", PASSWORD)
+
+    assert answer.status_code == 429
+    assert 0 < int(answer["Retry-After"]) <= 300
+    assert "Too many attempts to sign in did not work. Try again in" in answer.text
+    assert page("carol", "wrong").status_code == 200
+
+
+def test_the_window_ends(alice: User) -> None:
+    for _ in range(BY_NAME_AND_ADDRESS):
+        page("alice", "wrong")
+    later(minutes=5)
+
+    assert page("alice", PASSWORD).status_code == 302
+
+
+def test_somebody_who_remembers_begins_anew(alice: User) -> None:
+    for _ in range(3):
+        for _ in range(BY_NAME_AND_ADDRESS - 1):
+            page("alice", "wrong")
+        assert page("alice", PASSWORD).status_code == 302
+
+
+def test_the_administration_is_no_way_around(admin: User) -> None:
+    for _ in range(BY_NAME_AND_ADDRESS):
+        page("admin", "wrong", path="/admin/login/")
+
+    answer = page("admin", PASSWORD, path="/admin/login/")
+
+    assert "Too many attempts to sign in did not work" in answer.text
+    assert page("admin", PASSWORD).status_code == 429
+
+
+def test_the_administration_lets_in_who_may(admin: User, alice: User) -> None:
+    assert page("admin", PASSWORD, path="/admin/login/").status_code == 302
+    assert page("alice", PASSWORD, path="/admin/login/").status_code == 200
+
+
+def test_tokens_are_refused_after_too_many(alice: User) -> None:
+    for _ in range(BY_NAME_AND_ADDRESS):
+        assert token("alice", "wrong").status_code == 401
+
+    answer = token("alice", PASSWORD)
+
+    assert answer.status_code == 429
+    assert 0 < int(answer["Retry-After"]) <= 300
+    body = answer.json()
+    assert body["code"] == "throttled"
+    assert body["detail"].startswith("Too many attempts to sign in did not work.")
+
+
+def test_page_and_api_count_together(alice: User) -> None:
+    for number in range(BY_NAME_AND_ADDRESS):
+        (page if number % 2 else token)("alice", "wrong")
+
+    assert token("alice", PASSWORD).status_code == 429
+
+
+def test_tokens_for_the_right_password_have_no_limit(alice: User) -> None:
+    for _ in range(BY_NAME_AND_ADDRESS + 5):
+        assert token("alice", PASSWORD).status_code == 201
+
+
+def test_an_empty_form_is_no_attempt(db: None) -> None:
+    page("alice", "")
+    page("", "x")
+    assert not SignInAttempts.objects.exists()
+
+
+# --- what is counted
+
+
+def test_many_addresses_guessing_at_one_name(db: None) -> None:
+    for number in range(BY_NAME):
+        fail(1, address=f"10.0.0.{number}")
+    with pytest.raises(TooManyAttempts):
+        fail(1, address="10.0.1.1")
+    fail(1, name="carol", address="10.0.1.1")
+
+
+def test_one_address_guessing_at_many_names(db: None) -> None:
+    for number in range(BY_ADDRESS):
+        fail(1, name=f"user{number}")
+    with pytest.raises(TooManyAttempts):
+        fail(1, name="somebody-else")
+    fail(1, name="somebody-else", address="10.0.1.1")
+
+
+def test_names_are_compared_without_case_and_spaces(db: None) -> None:
+    fail(BY_NAME_AND_ADDRESS)
+    with pytest.raises(TooManyAttempts):
+        fail(1, name=" Alice")
+
+
+def test_what_was_typed_is_not_kept(db: None) -> None:
+    fail(1, name="hunter2")
+    keys = list(SignInAttempts.objects.values_list("key", flat=True))
+    assert len(keys) == 3
+    assert all(len(key) == 64 and "hunter2" not in key for key in keys)
+
+
+def test_counts_that_are_over_are_removed(db: None) -> None:
+    fail(1)
+    later(minutes=6)
+    fail(1, name="carol", address="10.0.0.9")
+    assert SignInAttempts.objects.count() == 3
+
+
+def test_a_blocked_window_is_not_made_longer_by_trying(db: None) -> None:
+    fail(BY_NAME_AND_ADDRESS)
+    before = SignInAttempts.objects.values_list("key", "ends_at").order_by("key")
+    ends = list(before)
+    with pytest.raises(TooManyAttempts):
+        fail(1)
+    assert list(before.all()) == ends
+
+
+def test_success_takes_back_one_attempt_of_the_others(db: None) -> None:
+    fail(5)
+    begin_attempt(from_address(HERE), name="alice").succeeded()
+    assert sorted(SignInAttempts.objects.values_list("count", flat=True)) == [5, 5]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_guesses_at_the_same_time_are_all_counted() -> None:
+    def guess(_: int) -> bool:
+        try:
+            fail(1)
+        except TooManyAttempts:
+            return False
+        else:
+            return True
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        let_in = sum(pool.map(guess, range(40)))
+
+    assert let_in == BY_NAME_AND_ADDRESS
+
+
+# --- whose address it is
+
+
+@pytest.mark.parametrize(
+    ("behind_proxy", "forwarded", "expected"),
+    [
+        (False, "198.51.100.7", HERE),
+        (True, "198.51.100.7", "198.51.100.7"),
+        (True, "made-up, 203.0.113.9, 198.51.100.7", "198.51.100.7"),
+        (True, "", HERE),
+    ],
+)
+def test_the_address_is_the_one_that_nobody_can_make_up(
+    behind_proxy: bool, forwarded: str, expected: str, settings: Settings
+) -> None:
+    settings.BEHIND_TLS_PROXY = behind_proxy
+    request = RequestFactory().get("/", REMOTE_ADDR=HERE)
+    if forwarded:
+        request.META["HTTP_X_FORWARDED_FOR"] = forwarded
+    assert client_address(request) == expected
+    assert client_address(None) == ""
