@@ -51,6 +51,13 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
     settings.DATABASES["default"]["CONN_MAX_AGE"] = 0
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _trail_that_can_be_emptied(django_db_modify_db_settings: None) -> None:
+    """Between transactional tests tables are truncated, which the trail refuses."""
+    options = settings.DATABASES["default"].setdefault("OPTIONS", {})
+    options["options"] = "-c cloneyard.allow_truncate=on"
+
+
 @pytest.fixture(autouse=True)
 def _fast_passwords(settings: Settings) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -11,7 +11,9 @@ from rest_framework.authentication import BasicAuthentication
 from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.request import Request
 
+from provisioner.accounts import origin
 from provisioner.accounts.attempts import TooManyAttempts, begin_attempt
+from provisioner.accounts.models import User
 
 
 class Throttled(APIException):
@@ -36,7 +38,9 @@ class TokenAuthentication(KnoxAuthentication):
         # knox decodes without asking whether the bytes are UTF-8.
         if not TOKEN.fullmatch(token):
             raise AuthenticationFailed("Invalid token.")
-        return super().authenticate_credentials(token)  # type: ignore[no-untyped-call]
+        user, found = super().authenticate_credentials(token)  # type: ignore[no-untyped-call]
+        origin.signed_in(user, via=origin.by_token(found))
+        return user, found
 
 
 class PasswordAuthentication(BasicAuthentication):
@@ -53,6 +57,8 @@ class PasswordAuthentication(BasicAuthentication):
             attempt = begin_attempt(request and request._request, name=userid)
         except TooManyAttempts as refusal:
             raise Throttled(refusal) from None
-        authenticated = super().authenticate_credentials(userid, password, request)
+        user, _ = super().authenticate_credentials(userid, password, request)
         attempt.succeeded()
-        return authenticated
+        assert isinstance(user, User)
+        origin.signed_in(user, via="password")
+        return user, None

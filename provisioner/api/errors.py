@@ -41,6 +41,8 @@ REFUSAL_STATUS = {
     "limit_reached": 409,
     **dict.fromkeys(limits.REFUSALS, 409),
     "state_changed": 409,
+    "finding_resolved": 409,
+    "finding_needs_you": 409,
 }
 # What is refused before the domain sees it, and our own failure.
 OTHER_CODES = {

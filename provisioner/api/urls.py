@@ -7,7 +7,7 @@ from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
-from provisioner.api import abandoned, leases, limits, viewsets
+from provisioner.api import abandoned, audit, leases, limits, trail, viewsets
 
 app_name = "api"
 
@@ -23,6 +23,8 @@ router.register("v1/lease-policies", leases.LeasePolicyViewSet, basename="lease-
 router.register("v1/abandoned", abandoned.AbandonedViewSet, basename="abandoned")
 router.register("v1/operations", viewsets.OperationViewSet, basename="operation")
 router.register("v1/limits", limits.LimitViewSet, basename="limit")
+router.register("v1/events", trail.EventViewSet, basename="event")
+router.register("v1/findings", audit.FindingViewSet, basename="finding")
 
 urlpatterns = [
     *router.urls,

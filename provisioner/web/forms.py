@@ -304,10 +304,49 @@ class WorkspaceFilterForm(forms.Form):
 
     def without_page(self) -> str:
         """Return the filters as the beginning of a page's address."""
-        assert isinstance(self.data, QueryDict)
-        query = self.data.copy()
-        query.pop("page", None)
-        return f"?{query.urlencode()}&" if query else "?"
+        return address_without_page(self.data)
+
+
+def address_without_page(data: Any) -> str:
+    """Return a query string but for its page, ready for more to be added."""
+    assert isinstance(data, QueryDict)
+    query = data.copy()
+    query.pop("page", None)
+    return f"?{query.urlencode()}&" if query else "?"
+
+
+class TrailFilterForm(forms.Form):
+    """Filters of the trail; what makes no sense is left out instead of refused."""
+
+    q = forms.CharField(required=False, max_length=100, label="Text")
+    actor = forms.CharField(required=False, max_length=150, label="Who")
+    kind = forms.CharField(required=False, max_length=60, label="Kind")
+    subject = forms.CharField(required=False, max_length=200, label="About")
+    since = forms.DateTimeField(required=False, label="Since (UTC)")
+    until = forms.DateTimeField(required=False, label="Until (UTC)")
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        for name in ("since", "until"):
+            field = self.fields[name]
+            field.widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `events_matching` takes it."""
+        self.is_valid()
+        cleaned = self.cleaned_data
+        return {
+            "text": cleaned.get("q", ""),
+            "actor": cleaned.get("actor", ""),
+            "kind": cleaned.get("kind", ""),
+            "subject": cleaned.get("subject", ""),
+            "since": cleaned.get("since"),
+            "until": cleaned.get("until"),
+        }
+
+    def without_page(self) -> str:
+        """Return the filters as the beginning of a page's address."""
+        return address_without_page(self.data)
 
 
 class OffsetForm(forms.Form):

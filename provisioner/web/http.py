@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
 from provisioner.accounts.models import User
@@ -25,7 +26,7 @@ class WebRequest(HttpRequest):
     htmx: HtmxDetails
 
 
-View = Callable[Concatenate[WebRequest, P], HttpResponse]
+View = Callable[Concatenate[WebRequest, P], HttpResponseBase]
 
 
 def administrators_only(view: View[P]) -> View[P]:
@@ -34,7 +35,7 @@ def administrators_only(view: View[P]) -> View[P]:
     @wraps(view)
     def guarded(
         request: WebRequest, /, *args: P.args, **kwargs: P.kwargs
-    ) -> HttpResponse:
+    ) -> HttpResponseBase:
         if not permissions.can_administer(request.user):
             raise PermissionDenied("This page is for administrators.")
         return view(request, *args, **kwargs)

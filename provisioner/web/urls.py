@@ -9,10 +9,12 @@ from provisioner.web.views import (
     abandoned,
     accounts,
     administration,
+    audit,
     health,
     leases,
     operations,
     templates,
+    trail,
     workspaces,
 )
 
@@ -78,6 +80,11 @@ urlpatterns = [
         operations.operation_log_download,
         name="operation-log-download",
     ),
+    path("trail/", trail.trail, name="trail"),
+    path("trail.csv", trail.trail_download, name="trail-download"),
+    path("audit/", audit.audit, name="audit"),
+    path("audit/run/", audit.audit_run, name="audit-run"),
+    path("audit/<int:pk>/", audit.finding_detail, name="finding-detail"),
     path(
         "workspaces/",
         administration.admin_workspace_list,

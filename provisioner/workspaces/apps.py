@@ -7,4 +7,9 @@ class WorkspacesConfig(AppConfig):
     name = "provisioner.workspaces"
 
     def ready(self) -> None:
-        from provisioner.workspaces import checks  # noqa: F401  # registers them
+        from provisioner.workspaces import (
+            checks,  # noqa: F401  # registers them
+            watching,
+        )
+
+        watching.watch()

@@ -153,6 +153,19 @@ class TemplateInvalid(ActionRefused):
     code = "template_invalid"
 
 
+class FindingResolved(ActionRefused):
+    """The difference about {subject} is gone already."""
+
+    code = "finding_resolved"
+
+
+class FindingNotOurs(ActionRefused):
+    """There is nothing that Cloneyard can safely do about {subject}: look into it
+    yourself. The finding goes away once the difference is gone."""
+
+    code = "finding_needs_you"
+
+
 class StateChanged(ActionRefused):
     """Somebody else changed this at the same moment. Look again, then decide."""
 

@@ -19,13 +19,8 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.errors import StateChanged
-from provisioner.workspaces.models import (
-    Event,
-    Operation,
-    Step,
-    Template,
-    Workspace,
-)
+from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from provisioner.workspaces.trail import record_event as record_event
 
 log = structlog.get_logger(__name__)
 AnyState = TypeVar("AnyState", bound=TextChoices)
@@ -36,9 +31,9 @@ S = Step.State
 
 WORKSPACE_TRANSITIONS: dict[Workspace.State, tuple[Workspace.State, ...]] = {
     W.PROVISIONING: (W.READY, W.FAILED, W.RETIRING),
-    W.READY: (W.RETIRING,),
+    W.READY: (W.RETIRING, W.FAILED),
     W.RETIRING: (W.TRASHED, W.READY, W.RESTORING, W.FAILED),
-    W.TRASHED: (W.RESTORING, W.PURGING),
+    W.TRASHED: (W.RESTORING, W.PURGING, W.FAILED),
     W.RESTORING: (W.READY, W.RETIRING, W.FAILED),
     W.PURGING: (W.RETIRED, W.FAILED),
     W.FAILED: (W.PROVISIONING, W.RETIRING, W.RESTORING, W.PURGING),
@@ -68,20 +63,6 @@ def sources_of(
 ) -> list[AnyState]:
     """Return the states from which the table allows a move to this one."""
     return [source for source, targets in table.items() if to in targets]
-
-
-def record_event(
-    subject: Workspace | Template,
-    *,
-    kind: str,
-    message: str,
-    actor: User | None = None,
-    data: dict[str, Any] | None = None,
-) -> None:
-    """Write down what happened, for the people who look at the subject."""
-    Event.objects.create(
-        kind=kind, message=message, actor=actor, data=data or {}, **Event.about(subject)
-    )
 
 
 def set_workspace_state(

@@ -37,6 +37,7 @@ from provisioner.workspaces.permissions import (
 )
 from provisioner.workspaces.queries import operations_visible_to, workspaces_visible_to
 from tests.factories import UserFactory
+from tests.unit.web.test_audit_page import finding_about
 
 SEE, CHANGE = Verb.SEE_WORKSPACE, Verb.CHANGE_WORKSPACE
 VISIT, GET, KNOCK = Verb.VISIT, Verb.GET_WORKSPACE, Verb.KNOCK
@@ -75,6 +76,11 @@ PAGES: dict[str, dict[str, Verb]] = {
     "operation-log-download": {"get": VISIT},
     "admin-workspace-list": {"get": ADMINISTER},
     "limit-list": {"get": ADMINISTER},
+    "trail": {"get": ADMINISTER},
+    "trail-download": {"get": ADMINISTER},
+    "audit": {"get": ADMINISTER},
+    "audit-run": {"post": ADMINISTER},
+    "finding-detail": {"get": ADMINISTER, "post": ADMINISTER},
 }
 API: dict[str, dict[str, Verb]] = {
     "token-list": {"get": VISIT, "post": GET},
@@ -100,6 +106,12 @@ API: dict[str, dict[str, Verb]] = {
     "operation-list": {"get": VISIT},
     "operation-detail": {"get": SEE},
     "limit-list": {"get": ADMINISTER},
+    "event-list": {"get": VISIT},
+    "event-detail": {"get": SEE},
+    "finding-list": {"get": ADMINISTER},
+    "finding-detail": {"get": ADMINISTER},
+    "finding-resolve": {"post": ADMINISTER},
+    "finding-audit": {"post": ADMINISTER},
     "schema": {"get": KNOCK},
     "docs": {"get": VISIT},
 }
@@ -162,6 +174,8 @@ def numbers(
         "lease-policy": {"pk": policy.pk},
         "operation-log": {"pk": build.pk},
         "operation": {"pk": workspace.operations.get().pk},
+        "event": {"pk": workspace.events.latest("pk").pk},
+        "finding": {"pk": finding_about(workspace).pk},
         "token": {"prefix": "0123456789"},
     }
 

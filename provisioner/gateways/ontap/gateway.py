@@ -21,6 +21,7 @@ from provisioner.gateways.ontap.types import (
     DataLif,
     ExportPolicy,
     ExportRule,
+    OntapJob,
     Volume,
     VolumeSnapshot,
     VolumeSpec,
@@ -61,6 +62,12 @@ class OntapGateway(Protocol):
         """Return the SVM's addresses that serve NFS.
 
         Source: GET /api/network/ip/interfaces.
+        """
+
+    def list_unfinished_jobs(self) -> list[OntapJob]:
+        """Return ONTAP jobs that have not ended, whoever started them.
+
+        Source: GET /api/cluster/jobs?state=queued|running|paused.
         """
 
     def find_volume(self, name: str) -> Volume | None:

@@ -18,6 +18,7 @@ from provisioner.gateways.ontap.types import (
     DataLif,
     ExportPolicy,
     ExportRule,
+    OntapJob,
     Volume,
     VolumeSnapshot,
     VolumeUsage,
@@ -37,6 +38,7 @@ USAGE_FIELDS = "uuid,name,comment,size,snapshot_count,clone,space.physical_used"
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 AGGREGATE_FIELDS = "uuid,name,space.block_storage"
 LIF_FIELDS = "name,ip.address,state,enabled"
+JOB_FIELDS = "uuid,state,description,message"
 EXPORT_POLICY_FIELDS = "id,name,rules"
 
 
@@ -131,6 +133,15 @@ def export_policy(record: Record) -> ExportPolicy:
         id=record["id"],
         name=record["name"],
         rules=tuple(_export_rule(rule) for rule in record.get("rules", ())),
+    )
+
+
+def ontap_job(record: Record) -> OntapJob:
+    return OntapJob(
+        uuid=record["uuid"],
+        state=record.get("state", ""),
+        description=record.get("description", ""),
+        message=record.get("message", ""),
     )
 
 

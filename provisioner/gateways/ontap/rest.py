@@ -22,6 +22,7 @@ from provisioner.gateways.ontap.types import (
     ExportPolicy,
     ExportRule,
     OntapAccount,
+    OntapJob,
     Volume,
     VolumeSnapshot,
     VolumeSpec,
@@ -119,6 +120,14 @@ class RestOntapGateway(OntapGateway):
             },
         )
         return [records.data_lif(record) for record in found]
+
+    def list_unfinished_jobs(self) -> list[OntapJob]:
+        found = self._ontap.get_records(
+            "/cluster/jobs",
+            operation="job list",
+            query={"state": "queued|running|paused", "fields": records.JOB_FIELDS},
+        )
+        return [records.ontap_job(record) for record in found]
 
     # --- volumes
 

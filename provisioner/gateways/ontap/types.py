@@ -142,6 +142,16 @@ class VolumeSnapshot:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OntapJob:
+    """A job of ONTAP's own. `state` is its word: "queued", "running", "paused" …"""
+
+    uuid: str
+    state: str
+    description: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExportRule:
     """`clients` are matches such as "10.0.0.0/24"; the rest are ONTAP's words."""
 

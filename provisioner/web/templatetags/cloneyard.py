@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString
 from provisioner.lib import sizes, spans, times
 from provisioner.web.http import digest
 from provisioner.workspaces import leases
+from provisioner.workspaces.models import Finding
 from provisioner.workspaces.overviews import StepLine
 
 register = template.Library()
@@ -144,6 +145,15 @@ def printed(text: str) -> str:
     """Return what a terminal would show, without colours and cursor movements."""
     lines = _ESCAPE_SEQUENCE.sub("", text).replace("\r\n", "\n").split("\n")
     return "\n".join(line.rpartition("\r")[2] for line in lines)
+
+
+@register.simple_tag
+def open_findings() -> SafeString | str:
+    """Return how many differences wait for an administrator, "" for none."""
+    number = Finding.objects.filter(resolved_at=None).count()
+    if not number:
+        return ""
+    return format_html(' <span class="tally">({})</span>', intcomma(number))
 
 
 @register.simple_tag

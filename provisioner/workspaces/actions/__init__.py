@@ -7,6 +7,7 @@ behind, or returns the row whose work has been queued.
 from __future__ import annotations
 
 from provisioner.workspaces.actions.abandoned import abandoned_notify, abandoned_retire
+from provisioner.workspaces.actions.auditing import audit_start, finding_resolve
 from provisioner.workspaces.actions.creating import workspace_create
 from provisioner.workspaces.actions.lease_policies import (
     lease_policy_preview,
@@ -35,6 +36,8 @@ from provisioner.workspaces.actions.templates import (
 __all__ = [
     "abandoned_notify",
     "abandoned_retire",
+    "audit_start",
+    "finding_resolve",
     "lease_policy_preview",
     "lease_policy_remove",
     "lease_policy_remove_preview",

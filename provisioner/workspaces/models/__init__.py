@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from provisioner.workspaces.models.capacity import SiteCapacity
 from provisioner.workspaces.models.events import Event
-from provisioner.workspaces.models.findings import Finding
+from provisioner.workspaces.models.findings import AuditedSystem, AuditRun, Finding
 from provisioner.workspaces.models.leases import LeasePolicy, Notice
 from provisioner.workspaces.models.names import name_validator
 from provisioner.workspaces.models.operations import Operation, Step, Unsaved
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.sites import PerforceServer, Site
 from provisioner.workspaces.models.templates import LineEnd, Snapshot, Template
+from provisioner.workspaces.models.workers import WorkerQueues
 from provisioner.workspaces.models.workspaces import MOVING, Workspace
 
 __all__ = [
     "MOVING",
+    "AuditRun",
+    "AuditedSystem",
     "Event",
     "Finding",
     "LeasePolicy",
@@ -32,6 +35,7 @@ __all__ = [
     "Step",
     "Template",
     "Unsaved",
+    "WorkerQueues",
     "Workspace",
     "name_validator",
 ]

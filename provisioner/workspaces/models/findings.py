@@ -11,11 +11,45 @@ from provisioner.workspaces.models.templates import Template
 from provisioner.workspaces.models.workspaces import Workspace
 
 
+class AuditedSystem(models.TextChoices):
+    """The far side that an audit looks at."""
+
+    ONTAP = "ontap", "ONTAP"
+    PERFORCE = "perforce", "Perforce"
+
+
+class AuditRun(models.Model):
+    """The last audit of one far side of a site: when, and whether it could look.
+
+    `looked_at` is when it last saw all of it; `status_message` says why the newest
+    attempt did not, "" where it did. `asked_at` is when somebody last wanted one.
+    """
+
+    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="audit_runs")
+    system = models.CharField(max_length=10, choices=AuditedSystem)
+    looked_at = models.DateTimeField(null=True, blank=True)
+    seconds = models.FloatField(default=0)
+    objects_seen = models.PositiveIntegerField(default=0)
+    asked_at = models.DateTimeField(null=True, blank=True)
+    status_message = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("site__name", "system")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "system"), name="audit_run_once_per_side"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_system_display()} of {self.site}"
+
+
 class Finding(models.Model):
     """One difference that an audit found, until it is resolved.
 
-    `subject` is the name of the volume, client, junction path, snapshot or job on the
-    far side; `external_id` its uuid there. `details` is for people who look closer.
+    `subject` is the name of the volume, client, snapshot or job on the far side;
+    `external_id` its uuid there. `details` is for people who look closer.
     """
 
     class Kind(models.TextChoices):
@@ -28,6 +62,18 @@ class Finding(models.Model):
         SNAPSHOT_WITHOUT_ROW = "snapshot_without_row", "Snapshot that nobody needs"
         ROW_WITHOUT_SNAPSHOT = "row_without_snapshot", "Snapshot is gone"
         JOB_UNATTENDED = "job_unattended", "ONTAP job that nobody waits for"
+
+        @property
+        def system(self) -> AuditedSystem:
+            """The far side that an audit sees it on."""
+            of_perforce = (
+                Finding.Kind.CLIENT_WITHOUT_ROW,
+                Finding.Kind.ROW_WITHOUT_CLIENT,
+                Finding.Kind.CLIENT_DIFFERS,
+            )
+            return (
+                AuditedSystem.PERFORCE if self in of_perforce else AuditedSystem.ONTAP
+            )
 
     class Action(models.TextChoices):
         NONE = "none", "Look into it"
@@ -54,6 +100,15 @@ class Finding(models.Model):
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     times_seen = models.PositiveIntegerField(default=1)
+    asked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When somebody asked for its action."
+    )
+    asked_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    status_message = models.TextField(
+        blank=True, help_text="Why the last attempt at its action failed."
+    )
     resolved_at = models.DateTimeField(null=True, blank=True)
     resolution = models.TextField(blank=True)
     resolved_by = models.ForeignKey(

@@ -125,7 +125,7 @@ class Step(models.Model):
         FAILED = "failed", "Failed"
 
     operation = models.ForeignKey(
-        Operation, on_delete=models.CASCADE, related_name="steps"
+        Operation, on_delete=models.PROTECT, related_name="steps"
     )
     name = models.CharField(max_length=40)
     position = models.PositiveSmallIntegerField()

@@ -85,6 +85,12 @@ class Workspace(models.Model):
         help_text="Signs of life by kind: {kind: {at, detail}}; at is ISO 8601.",
     )
     activity_seen_at = models.DateTimeField(null=True, blank=True)
+    client_seen = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="What an audit last read of its client: {updated_at, view}. Reading "
+        "refreshes the client's Access date, so it is done once per change.",
+    )
 
     class Meta:
         ordering = ("-created_at", "-id")

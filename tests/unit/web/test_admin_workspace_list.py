@@ -73,8 +73,9 @@ def test_pages_keep_the_filters(
         actions.workspace_create(
             by=alice, template=snapshot.template, name=f"w-{number}"
         )
-    # the session, its user, how many there are, one page of them, the filter's choices
-    with django_assert_num_queries(5):
+    # the session, its user, open findings; how many there are, one page of them, the
+    # filter's choices
+    with django_assert_num_queries(6):
         page = as_admin.get(f"{ADDRESS}?q=w-").text
     assert "Page 1 of 2" in page
     assert "?q=w-&amp;page=2" in page

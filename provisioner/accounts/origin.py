@@ -1,0 +1,116 @@
+"""Where a call comes from: who asks, with what, from which address.
+
+The edges (web, API, worker, command line) say it once; whoever writes the trail reads
+it here, so that no signature has to hand it on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from provisioner.accounts.models import ApiToken, User
+
+LONGEST_USER_AGENT = 120
+MANAGE = "manage.py"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """`via` is the means: a token, a session, a worker's job, a command.
+
+    `actor` is None where nobody has signed in; `ip` None where no request is.
+    """
+
+    via: str
+    actor: User | None = None
+    ip: str | None = None
+    user_agent: str = ""
+
+
+_origin: ContextVar[Origin | None] = ContextVar("origin", default=None)
+
+
+def current() -> Origin:
+    """Return what the edge said, else which program this is."""
+    return _origin.get() or Origin(via=_program())
+
+
+@contextmanager
+def coming_from(origin: Origin) -> Iterator[None]:
+    """Let everything inside come from there."""
+    token = _origin.set(origin)
+    try:
+        yield
+    finally:
+        _origin.reset(token)
+
+
+@contextmanager
+def coming_by(via: str) -> Iterator[None]:
+    """Let everything inside come by this means, whoever asked."""
+    with coming_from(replace(current(), via=via)):
+        yield
+
+
+def origin_of(request: HttpRequest) -> Origin:
+    """Return where a request comes from, before anybody is known to have sent it."""
+    agent = request.headers.get("User-Agent", "")
+    printable = "".join(c if c.isprintable() else "?" for c in agent)
+    return Origin(
+        via="", ip=_address_of(request), user_agent=printable[:LONGEST_USER_AGENT]
+    )
+
+
+def signed_in(user: User, *, via: str) -> None:
+    """Note who turned out to be asking; it holds until the request ends."""
+    if _origin.get() is not None:
+        _origin.set(replace(current(), actor=user, via=via))
+
+
+def by_session(session_key: str | None) -> str:
+    """Name a session without giving it away: whoever has its key has the session."""
+    if not session_key:
+        return "session"
+    return f"session {hashlib.sha256(session_key.encode()).hexdigest()[:8]}"
+
+
+def by_token(token: ApiToken) -> str:
+    """Name a token as its owner sees it in the list of tokens."""
+    return f"token {token.token_key}"
+
+
+def _address_of(request: HttpRequest) -> str | None:
+    """Return the address of the far end; behind our proxy, what the proxy saw.
+
+    Only the last entry of X-Forwarded-For is the proxy's own word.
+    """
+    seen = str(request.META.get("REMOTE_ADDR", ""))
+    if settings.SECURE_PROXY_SSL_HEADER is not None:
+        forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2]
+        seen = forwarded.strip() or seen
+    return _as_address(seen)
+
+
+def _as_address(text: str) -> str | None:
+    try:
+        return str(ipaddress.ip_address(text.strip("[]").partition("%")[0]))
+    except ValueError:
+        return None
+
+
+def _program() -> str:
+    """Return "manage.py worker" or "gunicorn": no argument that could be a secret."""
+    name = PurePath(sys.argv[0]).name if sys.argv else ""
+    if name == MANAGE and len(sys.argv) > 1:
+        return f"{name} {sys.argv[1]}"[:200]
+    return name[:200] or "python"

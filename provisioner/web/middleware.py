@@ -1,0 +1,32 @@
+"""What every request passes through, pages and API alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from provisioner.accounts import origin
+from provisioner.accounts.models import User
+
+Handler = Callable[[HttpRequest], HttpResponse]
+
+
+class OriginMiddleware:
+    """Say where a request comes from, for the trail. Comes after authentication.
+
+    A token is noted later, where the API has checked it.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        with origin.coming_from(origin.origin_of(request)):
+            return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *args: object) -> None:
+        """Note whose session it is, where there is one."""
+        key = request.session.session_key
+        if key is not None and isinstance(request.user, User):
+            origin.signed_in(request.user, via=origin.by_session(key))

@@ -1,0 +1,68 @@
+"""Where database, ONTAP and Perforce disagree, for those who run the place."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from provisioner.web.http import WebRequest, administrators_only
+from provisioner.workspaces import actions
+from provisioner.workspaces.audit import preview
+from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.models import AuditRun, Finding
+
+RESOLVED_SHOWN = 50
+
+
+@require_safe
+@administrators_only
+def audit(request: WebRequest) -> HttpResponse:
+    """Show open findings, those resolved lately, and when each side was looked at."""
+    findings = Finding.objects.select_related("site", "workspace", "template")
+    context = {
+        "open": findings.filter(resolved_at=None).order_by("-first_seen_at"),
+        "resolved": findings.exclude(resolved_at=None)
+        .select_related("resolved_by")
+        .order_by("-resolved_at")[:RESOLVED_SHOWN],
+        "runs": AuditRun.objects.select_related("site"),
+    }
+    return render(request, "administration/audit.html", context)
+
+
+@require_POST
+@administrators_only
+def audit_run(request: WebRequest) -> HttpResponse:
+    """Ask for an audit now."""
+    actions.audit_start(by=request.user)
+    messages.success(request, "The audit was queued. Look again in a moment.")
+    return redirect("audit")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show a finding with its evidence and what would be done; do it when confirmed."""
+    finding = get_object_or_404(
+        Finding.objects.select_related(
+            "site", "workspace", "template", "asked_by", "resolved_by"
+        ),
+        pk=pk,
+    )
+    status = 200
+    refusal = ""
+    if request.method == "POST":
+        try:
+            actions.finding_resolve(by=request.user, finding=finding)
+        except ActionRefused as error:
+            refusal, status = error.sentence, 409
+        else:
+            messages.success(request, f"Asked for: {finding.subject}.")
+            return redirect("finding-detail", finding.pk)
+    context = {"finding": finding, "preview": preview(finding), "refusal": refusal}
+    return render(request, "administration/finding.html", context, status=status)

@@ -1,0 +1,96 @@
+"""Asking for an audit, and for what is to be done about what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.utils import timezone
+from procrastinate.contrib.django import app
+from procrastinate.exceptions import AlreadyEnqueued
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import permissions
+from provisioner.workspaces.errors import FindingNotOurs, FindingResolved
+from provisioner.workspaces.models import AuditedSystem, AuditRun, Finding, Site
+from provisioner.workspaces.trail import record_event
+from provisioner.workspaces.workflow import PERFORCE, STORAGE
+
+# The tasks are in sweeps/audit.py, which comes after actions: jobs name them.
+AUDIT_TASK = "audit_site"
+RESOLVE_TASK = "resolve_finding"
+
+QUEUES = {AuditedSystem.ONTAP: STORAGE, AuditedSystem.PERFORCE: PERFORCE}
+
+
+def audit_start(*, by: User) -> int:
+    """Ask for an audit of every site now; return how many jobs look.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        sites = list(Site.objects.all())
+        for site in sites:
+            for system in AuditedSystem:
+                AuditRun.objects.update_or_create(
+                    site=site, system=system, defaults={"asked_at": timezone.now()}
+                )
+        record_event(None, kind="audit_asked", message="Asked for an audit.", actor=by)
+        queue_audits(sites)
+    return len(sites) * len(AuditedSystem)
+
+
+def queue_audits(sites: Iterable[Site]) -> None:
+    """Queue a look at both far sides of each site, unless it is queued already."""
+    for site in sites:
+        for system in AuditedSystem:
+            name = f"audit.{site.pk}.{system}"
+            try:
+                with transaction.atomic():
+                    app.configure_task(
+                        AUDIT_TASK,
+                        queue=QUEUES[system],
+                        lock=name,
+                        queueing_lock=name,
+                    ).defer(site_id=site.pk, system=str(system))
+            except AlreadyEnqueued:
+                continue
+
+
+def finding_resolve(*, by: User, finding: Finding) -> Finding:
+    """Ask for a finding's action. It looks again before it does anything.
+
+    Raises: NotAllowed, FindingResolved, FindingNotOurs (nothing that we could do).
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        finding = (
+            Finding.objects.select_for_update(of=("self",))
+            .select_related("site", "workspace", "template")
+            .get(pk=finding.pk)
+        )
+        if finding.resolved_at is not None:
+            raise FindingResolved(subject=finding.subject)
+        if finding.action == Finding.Action.NONE:
+            raise FindingNotOurs(subject=finding.subject)
+        if finding.asked_at is not None:
+            return finding
+        finding.asked_at, finding.asked_by = timezone.now(), by
+        finding.status_message = ""
+        finding.save(update_fields=["asked_at", "asked_by", "status_message"])
+        system = Finding.Kind(finding.kind).system
+        record_event(
+            finding.workspace or finding.template or finding.site,
+            kind="audit_repair_asked",
+            message=f"Asked to {finding.get_action_display().lower()}: "
+            f"{finding.subject}.",
+            actor=by,
+            data={"kind": finding.kind, "subject": finding.subject},
+        )
+        app.configure_task(
+            RESOLVE_TASK,
+            queue=QUEUES[system],
+            lock=f"audit.{finding.site_id}.{system}",
+        ).defer(finding_id=finding.pk)
+    return finding

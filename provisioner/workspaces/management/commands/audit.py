@@ -1,0 +1,79 @@
+"""Audit every site now: `python manage.py audit [--site munich] [--json]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from provisioner.workspaces.models import AuditedSystem, AuditRun, Finding, Site
+from provisioner.workspaces.sweeps.audit import run_audit
+
+
+class Command(BaseCommand):
+    help = (
+        "Compare database, ONTAP and Perforce from here, and do what cannot lose work. "
+        "Ends with 1 where a far side could not be looked at."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--site", help="One site, by name; else all.")
+        parser.add_argument("--json", action="store_true", help="One JSON object.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        sites = Site.objects.select_related("perforce_server").order_by("name")
+        if options["site"]:
+            sites = sites.filter(name=options["site"])
+            if not sites:
+                raise CommandError(f"There is no site “{options['site']}”.")
+        runs = [
+            run_audit(site, system=system) for site in sites for system in AuditedSystem
+        ]
+        findings = list(
+            Finding.objects.filter(site__in=sites, resolved_at=None).order_by("pk")
+        )
+        if options["json"]:
+            self.stdout.write(_as_json(runs, findings))
+        else:
+            self._print(runs, findings)
+        if any(run.status_message for run in runs):
+            raise CommandError("Not everything could be looked at.", returncode=1)
+
+    def _print(self, runs: list[AuditRun], findings: list[Finding]) -> None:
+        for run in runs:
+            seen = run.status_message or f"{run.objects_seen} of ours"
+            self.stdout.write(f"{run}: {seen}")
+        for finding in findings:
+            self.stdout.write(f"{finding}\n    {finding.sentence}")
+        self.stdout.write(f"{len(findings)} open findings.")
+
+
+def _as_json(runs: list[AuditRun], findings: list[Finding]) -> str:
+    return json.dumps(
+        {
+            "runs": [
+                {
+                    "site": run.site.name,
+                    "system": run.system,
+                    "objects_seen": run.objects_seen,
+                    "seconds": round(run.seconds, 3),
+                    "failed": run.status_message,
+                }
+                for run in runs
+            ],
+            "findings": [
+                {
+                    "id": finding.pk,
+                    "kind": finding.kind,
+                    "subject": finding.subject,
+                    "sentence": finding.sentence,
+                    "action": finding.action,
+                    "is_automatic": finding.is_automatic,
+                    "times_seen": finding.times_seen,
+                }
+                for finding in findings
+            ],
+        }
+    )

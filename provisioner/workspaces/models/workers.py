@@ -1,0 +1,25 @@
+"""Which queues the workers that run serve."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+
+class WorkerQueues(models.Model):
+    """What a worker serves, written when it starts.
+
+    Procrastinate knows under `worker_id` when it was last heard; `queues` None: all.
+    """
+
+    worker_id = models.BigIntegerField(unique=True)
+    queues = ArrayField(models.CharField(max_length=100), null=True)
+    host = models.CharField(max_length=255)
+    process_id = models.PositiveIntegerField()
+    started_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "queues of workers"
+
+    def __str__(self) -> str:
+        return f"{self.host}, process {self.process_id}"

@@ -1,0 +1,87 @@
+"""The one writer of the trail: who, what, why, from where.
+
+Events are written in the transaction of what they tell about, so neither is ever
+without the other. Secrets never enter: what is handed over here is read by people.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.accounts import origin
+from provisioner.accounts.models import Team, User
+from provisioner.workspaces.models import (
+    Event,
+    LeasePolicy,
+    PerforceServer,
+    Site,
+    Template,
+    Workspace,
+)
+
+Subject = Workspace | Template | Site | PerforceServer | User | Team | LeasePolicy
+
+_KINDS: dict[type[Any], Event.SubjectKind] = {
+    Workspace: Event.SubjectKind.WORKSPACE,
+    Template: Event.SubjectKind.TEMPLATE,
+    Site: Event.SubjectKind.SITE,
+    PerforceServer: Event.SubjectKind.PERFORCE_SERVER,
+    User: Event.SubjectKind.ACCOUNT,
+    Team: Event.SubjectKind.TEAM,
+    LeasePolicy: Event.SubjectKind.POLICY,
+}
+
+
+def record_event(
+    subject: Subject | None,
+    *,
+    kind: str,
+    message: str,
+    reason: str = "",
+    actor: User | None = None,
+    data: dict[str, Any] | None = None,
+) -> None:
+    """Write down what happened, for the people who look at the subject.
+
+    Without an actor it was whoever sent the request, or nobody but ourselves.
+    """
+    here = origin.current()
+    actor = actor or here.actor
+    Event.objects.create(
+        kind=kind,
+        message=message,
+        reason=reason,
+        actor=actor,
+        actor_name=actor.get_username() if actor else "",
+        via=here.via[:200],
+        ip=here.ip,
+        user_agent=here.user_agent,
+        data=data or {},
+        **_about(subject),
+    )
+
+
+def _about(subject: Subject | None) -> dict[str, Any]:
+    """Return the fields that point an event at its subject, and name it."""
+    if subject is None:
+        return {}
+    kind = next(k for model, k in _KINDS.items() if isinstance(subject, model))
+    fields: dict[str, Any] = {
+        "subject_kind": kind,
+        "subject_id": subject.pk,
+        "subject": _name_of(subject)[:200],
+    }
+    if isinstance(subject, Workspace):
+        fields["workspace"] = subject
+    if isinstance(subject, Template):
+        fields["template"] = subject
+    return fields
+
+
+def _name_of(subject: Subject) -> str:
+    """Return its short name: a site's title may be anything."""
+    if isinstance(subject, User):
+        return subject.get_username()
+    if isinstance(subject, LeasePolicy):
+        return str(subject)
+    return subject.name

@@ -1,0 +1,95 @@
+"""Reading the trail: what a person may see of it, filtered, and as a table."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+from collections.abc import Iterator
+
+from django.db.models import Q, QuerySet
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.models import Event
+from provisioner.workspaces.queries import workspaces_visible_to
+
+COLUMNS = (
+    *("at", "kind", "message", "reason", "actor", "via", "ip", "user_agent"),
+    *("subject_kind", "subject_id", "subject"),
+)
+# A spreadsheet would take what begins so for a formula.
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def events_visible_to(user: User) -> QuerySet[Event]:
+    """Return the events of workspaces that a person may see, newest first; all for
+    administrators."""
+    events = Event.objects.select_related("workspace", "template")
+    if user.is_administrator:
+        return events
+    visible = workspaces_visible_to(user).order_by().values("pk")
+    return events.filter(workspace__in=visible)
+
+
+def events_matching(
+    user: User,
+    *,
+    text: str = "",
+    actor: str = "",
+    kind: str = "",
+    subject: str = "",
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> QuerySet[Event]:
+    """Return visible events that match all of what is given, newest first.
+
+    `text` is looked for in sentences, reasons, names and means; `kind` is all of one
+    or how some begin ("workspace_"); `subject` and `actor` are names as they were then.
+    """
+    events = events_visible_to(user)
+    for word in text.replace("\0", "").split():
+        events = events.filter(
+            Q(message__icontains=word)
+            | Q(reason__icontains=word)
+            | Q(subject__icontains=word)
+            | Q(actor_name__icontains=word)
+            | Q(via__icontains=word)
+        )
+    if actor:
+        events = events.filter(actor_name=actor)
+    if kind:
+        events = events.filter(kind__startswith=kind)
+    if subject:
+        events = events.filter(subject=subject)
+    if since:
+        events = events.filter(at__gte=since)
+    if until:
+        events = events.filter(at__lte=until)
+    return events
+
+
+class _Echo:
+    """A file that hands each line back instead of writing it."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def as_csv(events: QuerySet[Event]) -> Iterator[str]:
+    """Yield a table of events line by line; it may be long."""
+    writer = csv.writer(_Echo())
+    yield writer.writerow(COLUMNS)
+    for event in events.select_related(None).defer("data").iterator(chunk_size=1000):
+        cells = (
+            event.at.astimezone(dt.UTC).isoformat(timespec="milliseconds"),
+            *(event.kind, event.message, event.reason, event.actor_name, event.via),
+            *(event.ip or "", event.user_agent),
+            *(event.subject_kind, event.subject_id or "", event.subject),
+        )
+        yield writer.writerow([_cell(value) for value in cells])
+
+
+def _cell(value: str | int) -> str | int:
+    """Return a value that no spreadsheet takes for a formula."""
+    if isinstance(value, str) and value.startswith(FORMULAS):
+        return f"'{value}"
+    return value

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from provisioner.accounts.models import User
+from provisioner.web.views.trail import EVENTS_ON_A_PAGE
+from provisioner.workspaces.models import Event, Template, Workspace
+from provisioner.workspaces.trail import record_event
+
+ADDRESS = "/trail/"
+DOWNLOAD = "/trail.csv"
+
+
+@pytest.fixture
+def told(template: Template, alice: User) -> Template:
+    record_event(
+        template,
+        kind="template_told",
+        message="Was <b>told</b>.",
+        reason="On a whim.",
+        actor=alice,
+    )
+    return template
+
+
+def test_shows_who_what_why_and_about_what(as_admin: Client, told: Template) -> None:
+    page = as_admin.get(ADDRESS).text
+    for text in ("Was &lt;b&gt;told", "On a whim.", ">alice<", "template_told"):
+        assert text in page
+    assert f'href="/templates/{told.pk}/"' in page
+
+
+@pytest.mark.parametrize(
+    ("query", "is_shown"),
+    [
+        ("q=whim", True),
+        ("q=WAS+told", True),
+        ("q=hunter", False),
+        ("actor=alice", True),
+        ("actor=carol", False),
+        ("kind=template_", True),
+        ("kind=workspace_", False),
+        ("subject=main", True),
+        ("subject=other", False),
+        ("since=2020-01-01T00:00", True),
+        ("since=2999-01-01T00:00", False),
+        ("until=2020-01-01T00:00", False),
+        ("since=nonsense&page=nonsense&until=&q=%00", True),
+    ],
+)
+def test_the_address_filters(
+    as_admin: Client, told: Template, query: str, is_shown: bool
+) -> None:
+    page = as_admin.get(f"{ADDRESS}?{query}").text
+    assert ("template_told" in page) is is_shown
+    rows = b"".join(as_admin.get(f"{DOWNLOAD}?{query}").streaming_content).decode()
+    assert ("template_told" in rows) is is_shown
+
+
+def test_pages_keep_the_filters(
+    as_admin: Client, template: Template, django_assert_num_queries: Callable
+) -> None:
+    for number in range(EVENTS_ON_A_PAGE + 1):
+        record_event(template, kind="told", message=f"Event no {number}.")
+    # the session, its user, open findings; how many there are, one page of them
+    with django_assert_num_queries(5):
+        page = as_admin.get(f"{ADDRESS}?kind=told").text
+    assert "Page 1 of 2" in page
+    assert "?kind=told&amp;page=2" in page
+    assert "Event no 0." not in page
+    assert "Event no 0." in as_admin.get(f"{ADDRESS}?kind=told&page=2").text
+
+
+def test_the_table_has_every_page_and_no_formulas(
+    as_admin: Client, template: Template, alice: User
+) -> None:
+    for number in range(EVENTS_ON_A_PAGE + 1):
+        record_event(template, kind="told", message=f'=HYPERLINK("{number}")')
+
+    answer = as_admin.get(f"{DOWNLOAD}?kind=told")
+
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    assert answer["Content-Disposition"].startswith("attachment;")
+    text = b"".join(answer.streaming_content).decode()
+    header, *rows = csv.reader(io.StringIO(text))
+    assert header[:3] == ["at", "kind", "message"]
+    assert len(rows) == EVENTS_ON_A_PAGE + 1
+    assert all(row[2].startswith("'=HYPERLINK") for row in rows)
+
+
+@pytest.mark.parametrize("address", [ADDRESS, DOWNLOAD])
+def test_it_is_for_administrators(
+    address: str,
+    as_admin: Client,
+    as_alice: Client,
+    as_carol: Client,
+    as_nobody: Client,
+    ready: Workspace,
+) -> None:
+    assert as_admin.get(address).status_code == 200
+    assert as_admin.post(address).status_code == 405
+    assert as_alice.get(address).status_code == 403
+    assert as_carol.get(address).status_code == 403
+    assert as_nobody.get(address)["Location"].startswith("/login/")
+
+
+def test_nothing_of_it_is_changed_at_the_admin_site(
+    as_admin: Client, told: Template
+) -> None:
+    event = Event.objects.get(kind="template_told")
+    address = f"/admin/workspaces/event/{event.pk}"
+    assert as_admin.get(f"{address}/change/").status_code == 200
+    assert as_admin.post(f"{address}/change/", {"message": "x"}).status_code == 403
+    assert as_admin.post(f"{address}/delete/", {"post": "yes"}).status_code == 403

@@ -1,0 +1,209 @@
+"""Clients that differ, made behind our back in the lab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.workspaces.models import (
+    Site,
+    Workspace,
+)
+from provisioner.workspaces.steps.provision import client_spec_of
+from tests.lab import DEPOT
+from tests.unit.workspaces.audit.scene import (
+    A_DAY,
+    A,
+    K,
+    admin,
+    audit,
+    client_named,
+    emptied_lab,
+    foreign,
+    only,
+    ontap,
+    owner,
+    p4,
+    perforce,
+    resolve,
+    retired,
+    some_time_later,
+    workspace,
+)
+
+__all__ = [
+    "admin",
+    "emptied_lab",
+    "foreign",
+    "ontap",
+    "owner",
+    "p4",
+    "perforce",
+    "workspace",
+]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def leave_client(workspace: Workspace, ontap: OntapGateway) -> None:
+    """Retire a workspace, its volume and all, and leave its client."""
+    ontap.unmount_volume(workspace.volume_uuid)
+    ontap.delete_volume(workspace.volume_uuid, force=True)
+    retired(workspace)
+
+
+def test_the_empty_client_of_a_retired_workspace_goes_by_itself(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
+) -> None:
+    leave_client(workspace, ontap)
+
+    found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
+    assert (found.action, found.is_automatic) == (A.REMOVE, True)
+    assert perforce.find_client(workspace.client_name) is not None
+    some_time_later()
+
+    assert audit(lab_site) == []
+    assert perforce.find_client(workspace.client_name) is None
+
+
+@pytest.mark.parametrize("work", ["opened", "pending"])
+def test_a_client_with_work_stays_whoever_clicks(
+    work: str,
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    perforce: Any,
+    p4: Any,
+    admin: User,
+) -> None:
+    p4.client = workspace.client_name
+    if work == "opened":
+        p4.run("edit", "-k", f"//depot/{DEPOT}/src/file1.txt")
+    else:
+        p4.input = "Change: new\n\nDescription:\n\tLater.\n"
+        p4.run("change", "-i")
+    leave_client(workspace, ontap)
+
+    for _ in range(3):
+        found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
+        some_time_later()
+    assert not found.is_automatic
+    assert "work that is not submitted" in found.sentence
+    resolve(found, admin)
+
+    assert found.resolved_at is None
+    assert "It stays until its owner has settled them." in found.status_message
+    assert perforce.find_client(workspace.client_name) is not None
+    # and it goes once that is settled
+    if work == "opened":
+        p4.run("revert", "-k", "//...")
+    else:
+        [change] = perforce.list_pending_changes(workspace.client_name)
+        p4.run("change", "-d", str(change.change))
+    audit(lab_site)
+    some_time_later()
+    assert audit(lab_site) == []
+
+
+def test_a_client_of_nobody_waits_for_a_click(
+    workspace: Workspace, lab_site: Site, perforce: Any, admin: User
+) -> None:
+    name = "cy-old-w123456"
+    tag = "12345678-0000-4000-8000-000000000000"
+    perforce.save_client(
+        client_named(name, description=f"Cloneyard workspace old ({tag}), a clone.")
+    )
+
+    for _ in range(3):
+        found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
+        some_time_later()
+
+    assert (found.subject, found.is_automatic) == (name, False)
+    resolve(found, admin)
+    assert perforce.find_client(name) is None
+
+
+def test_a_copied_description_makes_no_client_ours(
+    workspace: Workspace, lab_site: Site, perforce: Any
+) -> None:
+    described = perforce.find_client(workspace.client_name).description
+    perforce.save_client(client_named("cy-copied-wabcdef", description=described))
+
+    assert audit(lab_site) == []
+
+
+def test_a_lost_client_is_defined_again_on_a_click(
+    workspace: Workspace, lab_site: Site, perforce: Any, admin: User
+) -> None:
+    perforce.delete_client(workspace.client_name)
+    found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
+    assert not found.is_automatic
+
+    resolve(found, admin)
+
+    assert perforce.find_client(workspace.client_name).root == str(workspace.path)
+    assert perforce.have_list(workspace.client_name).count == 0
+    assert audit(lab_site) == []
+
+
+def test_a_changed_client_is_put_right_but_for_its_view(
+    workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
+) -> None:
+    narrow = f"//depot/{DEPOT}/src/... //{workspace.client_name}/src/..."
+    made_long_ago(workspace)
+    form = p4.fetch_client(workspace.client_name)
+    p4.save_client(
+        {**form, "Root": "/elsewhere", "Owner": "carol", "Host": "h", "View": [narrow]},
+        "-f",
+    )
+    found = only(audit(lab_site), K.CLIENT_DIFFERS)
+    assert set(found.details["fields"]) == {"Root", "Owner", "Host", "View"}
+
+    resolve(found, admin)
+
+    client = perforce.find_client(workspace.client_name)
+    wanted = client_spec_of(workspace)
+    assert (client.root, client.owner, client.host) == (wanted.root, wanted.owner, "")
+    assert client.view == (narrow,)
+    found = only(audit(lab_site), K.CLIENT_DIFFERS)
+    assert (found.action, set(found.details["fields"])) == (A.NONE, {"View"})
+
+
+def made_long_ago(workspace: Workspace) -> None:
+    Workspace.objects.filter(pk=workspace.pk).update(
+        ready_at=timezone.now() - A_DAY, created_at=timezone.now() - A_DAY
+    )
+
+
+def test_a_view_is_read_once_per_change(
+    workspace: Workspace, lab_site: Site, p4: Any, perforce: Any
+) -> None:
+    """Reading it refreshes the client's Access date, by which people judge."""
+    made_long_ago(workspace)
+    audit(lab_site)
+    workspace.refresh_from_db()
+    seen = workspace.client_seen
+    assert seen["view"] == list(client_spec_of(workspace).view)
+
+    Workspace.objects.filter(pk=workspace.pk).update(
+        client_seen={**seen, "view": ["//depot/made-up/... //c/..."]}
+    )
+
+    # What was remembered is believed: nothing was read again.
+    only(audit(lab_site), K.CLIENT_DIFFERS)
+
+
+def test_another_sites_clients_and_volumes_are_its_own(
+    workspace: Workspace, lab_site: Site
+) -> None:
+    """Two sites may share an SVM and a Perforce server."""
+    twin = Site.objects.get(pk=lab_site.pk)
+    twin.pk, twin.name, twin.mount_root = None, "twin", f"{twin.mount_root}-twin"
+    twin.save()
+
+    assert audit(twin) == []
+    assert audit(lab_site) == []

@@ -1,0 +1,394 @@
+"""The comparison alone: whatever is there, only what is ours is judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provisioner.gateways.ontap.types import (
+    CloneParent,
+    OntapJob,
+    Volume,
+    VolumeSnapshot,
+)
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces import audit
+from provisioner.workspaces.audit import (
+    ClientWork,
+    Difference,
+    Known,
+    KnownJob,
+    KnownSnapshot,
+    KnownTree,
+    SeenPerforce,
+    SeenStorage,
+    Wanted,
+    compare_perforce,
+    compare_storage,
+)
+from provisioner.workspaces.models import Finding
+
+Kind, Action = Finding.Kind, Finding.Action
+TAGS = [str(uuid.UUID(int=number << 104)) for number in range(1, 5)]
+PARENT = "cy_main_t000000"
+
+
+def volume(name: str, comment: str, **fields: object) -> Volume:
+    base = Volume(
+        uuid=str(uuid.uuid5(uuid.NAMESPACE_URL, name)),
+        name=name,
+        state="online",
+        comment=comment,
+        size_bytes=1,
+        junction_path="",
+        export_policy="",
+        snapshot_policy="",
+        clone_parent=None,
+        uid=None,
+        gid=None,
+        guarantee="none",
+        snapshot_reserve_percent=0,
+        used_bytes=0,
+        physical_used_bytes=0,
+        aggregate="aggr1",
+        created_at=None,
+    )
+    return dataclasses.replace(base, **fields)  # type: ignore[arg-type]
+
+
+def parent(name: str = PARENT, snapshot: str = "c1.b1") -> CloneParent:
+    return CloneParent(
+        volume_name=name,
+        volume_uuid=volume(name, "").uuid,
+        snapshot_name=snapshot,
+        snapshot_uuid="",
+    )
+
+
+def tree(tag: str, **fields: object) -> KnownTree:
+    base = KnownTree(
+        kind="workspace",
+        id=TAGS.index(tag) + 1,
+        name="hers",
+        tag=tag,
+        volume=Wanted.YES,
+        volume_name=f"cy_hers_w{tag[:6]}",
+        volume_uuid=volume(f"cy_hers_w{tag[:6]}", "").uuid,
+        parent_volume=PARENT,
+        junction_path="/w-hers",
+        client=Wanted.YES,
+        client_name=f"cy-hers-w{tag[:6]}",
+        client_owner="alice",
+        client_root="/mnt/w-hers",
+        client_view=("//depot/... //c/...",),
+    )
+    return dataclasses.replace(base, **fields)  # type: ignore[arg-type]
+
+
+def comments() -> st.SearchStrategy[str]:
+    ours = st.builds(
+        lambda kind, tag: f"cloneyard:v1:{kind}={tag}",
+        st.sampled_from(["workspace", "template"]),
+        st.sampled_from(TAGS),
+    )
+    like_ours = ours.map(lambda text: text + " x") | ours.map(str.upper)
+    return ours | like_ours | st.text(max_size=20)
+
+
+def trees() -> st.SearchStrategy[tuple[KnownTree, ...]]:
+    one = st.builds(
+        lambda tag, kind, motion, settled, volume, client, junction: tree(
+            tag,
+            kind=kind,
+            is_in_motion=motion,
+            is_settled=settled,
+            volume=volume,
+            client=client,
+            junction_path=junction,
+            parent_volume=PARENT if kind == "workspace" else "",
+        ),
+        st.sampled_from(TAGS),
+        st.sampled_from(["workspace", "template"]),
+        st.booleans(),
+        st.booleans(),
+        st.sampled_from(Wanted),
+        st.sampled_from(Wanted),
+        st.sampled_from(["/w-hers", "", None]),
+    )
+    return st.lists(one, max_size=4, unique_by=lambda t: t.tag).map(tuple)
+
+
+def volumes() -> st.SearchStrategy[tuple[Volume, ...]]:
+    names = [*(f"cy_hers_w{tag[:6]}" for tag in TAGS), PARENT, "finance", "cy_x"]
+    one = st.builds(
+        lambda name, comment, path, cloned, state: volume(
+            name,
+            comment,
+            junction_path=path,
+            clone_parent=parent(cloned) if cloned else None,
+            state=state,
+        ),
+        st.sampled_from(names),
+        comments(),
+        st.sampled_from(["", "/w-hers", "/elsewhere"]),
+        st.sampled_from(["", PARENT, "other"]),
+        st.sampled_from(["online", "offline", ""]),
+    )
+    return st.lists(one, max_size=6, unique_by=lambda v: v.name).map(tuple)
+
+
+@given(trees=trees(), seen=volumes(), judges=st.booleans())
+def test_volumes(
+    trees: tuple[KnownTree, ...], seen: tuple[Volume, ...], judges: bool
+) -> None:
+    known = Known(trees=trees, judges_strangers=judges)
+    found = compare_storage(known, SeenStorage(volumes=seen))
+
+    rows = {(t.kind, t.tag): t for t in trees}
+    there = {v.name: v for v in seen}
+    own_names = {t.volume_name for t in trees}
+    assert len({(d.kind, d.subject) for d in found}) == len(found), "none twice"
+    for difference in found:
+        named = there.get(difference.subject)
+        tag = audit.tag_of_volume(named) if named else None
+        # What is named is marked as ours, or is the name of a row's own volume.
+        assert tag is not None or difference.subject in own_names
+        row = next(
+            (
+                t
+                for t in trees
+                if t.id in (difference.workspace_id, difference.template_id)
+            ),
+            None,
+        )
+        assert row is None or not row.is_in_motion
+        if row is None:
+            assert judges
+            assert tag not in rows
+        assert_safe(difference, row, named)
+
+
+def assert_safe(
+    difference: Difference, row: KnownTree | None, named: Volume | None
+) -> None:
+    """What is done by itself cannot lose work."""
+    if not difference.is_automatic:
+        return
+    assert row is not None
+    assert named is not None
+    if difference.action is Action.REMOVE:
+        assert row.volume is Wanted.NO
+        assert row.is_settled
+        assert not named.junction_path
+        assert row.is_its_volume(named)
+        assert named.clone_parent is not None
+        assert named.clone_parent.volume_name == row.parent_volume
+    else:
+        assert difference.action is Action.ADOPT
+        assert row.volume is Wanted.MAYBE
+
+
+@given(trees=trees(), seen=volumes())
+def test_a_finding_goes_away_with_its_difference(
+    trees: tuple[KnownTree, ...], seen: tuple[Volume, ...]
+) -> None:
+    """What is exactly as the rows say leads to no finding."""
+    as_wanted = tuple(
+        volume(
+            t.volume_name,
+            t.comment,
+            uuid=t.volume_uuid,
+            junction_path=t.junction_path or "",
+            clone_parent=parent(t.parent_volume) if t.parent_volume else None,
+        )
+        for t in trees
+        if t.volume is not Wanted.NO
+    )
+    strangers = tuple(v for v in seen if audit.tag_of_volume(v) is None)
+
+    assert not compare_storage(
+        Known(trees=trees), SeenStorage(volumes=(*as_wanted, *strangers))
+    )
+
+
+def test_another_sites_volume_is_not_judged() -> None:
+    seen = volume("cy_x", f"cloneyard:v1:workspace={TAGS[0]}")
+    known = Known(trees=(), elsewhere=frozenset({TAGS[0]}))
+
+    assert not compare_storage(known, SeenStorage(volumes=(seen,)))
+
+
+# --- clients
+
+
+def clients() -> st.SearchStrategy[tuple[ClientSpec, ...]]:
+    described = st.builds(
+        lambda kind, tag: f"Cloneyard {kind} hers ({tag}), a clone.",
+        st.sampled_from(["workspace", "template"]),
+        st.sampled_from(TAGS),
+    ) | st.text(max_size=20)
+    names = st.builds(
+        lambda letter, tag: f"cy-hers-{letter}{tag[:6]}",
+        st.sampled_from("wt"),
+        st.sampled_from(TAGS),
+    ) | st.sampled_from(["cy-mine", "cy-hers-wzzzzzz", "cy--w000000"])
+    one = st.builds(
+        lambda name, description, owner, root: ClientSpec(
+            name=name, owner=owner, root=root, description=description
+        ),
+        names,
+        described,
+        st.sampled_from(["alice", "carol"]),
+        st.sampled_from(["/mnt/w-hers", "/mnt/w-hers/", "/elsewhere"]),
+    )
+    return st.lists(one, max_size=6, unique_by=lambda c: c.name).map(tuple)
+
+
+@given(
+    trees=trees(),
+    seen=clients(),
+    counts=st.tuples(*[st.integers(0, 1)] * 3),
+    is_asked=st.booleans(),
+)
+def test_clients(
+    trees: tuple[KnownTree, ...],
+    seen: tuple[ClientSpec, ...],
+    counts: tuple[int, int, int],
+    is_asked: bool,
+) -> None:
+    opened, pending, shelved = counts
+    work = ClientWork(opened=opened, pending=pending, shelved=shelved)
+    found = compare_perforce(
+        Known(trees=trees),
+        SeenPerforce(
+            clients=seen, work={c.name: work for c in seen} if is_asked else {}
+        ),
+    )
+
+    there = {c.name: c for c in seen}
+    rows = {t.client_name for t in trees}
+    assert len({(d.kind, d.subject) for d in found}) == len(found), "none twice"
+    for difference in found:
+        named = there.get(difference.subject)
+        is_ours = named is not None and audit.tag_of_client(named) is not None
+        assert is_ours or difference.subject in rows
+        if difference.is_automatic:
+            assert difference.kind is Kind.CLIENT_WITHOUT_ROW
+            assert is_asked
+            assert work.is_empty
+            [row] = [t for t in trees if t.id == difference.workspace_id]
+            assert row.volume is Wanted.NO
+            assert not row.is_in_motion
+
+
+def test_a_client_as_it_was_made_is_no_difference() -> None:
+    row = tree(TAGS[0])
+    client = ClientSpec(
+        name=row.client_name,
+        owner="alice",
+        root="/mnt/w-hers",
+        description=f"Cloneyard workspace hers ({row.tag}), a clone of c1.b1.\n",
+        view=row.client_view,
+    )
+    views = {row.client_name: row.client_view}
+
+    same = SeenPerforce(clients=(client,), views=views)
+    other = SeenPerforce(clients=(client,), views={row.client_name: ("//x/... //c/x",)})
+
+    assert not compare_perforce(Known(trees=(row,)), same)
+    [found] = compare_perforce(Known(trees=(row,)), other)
+    assert (found.kind, found.action) == (Kind.CLIENT_DIFFERS, Action.NONE)
+
+
+# --- snapshots and jobs
+
+TEMPLATE = tree(
+    TAGS[3],
+    kind="template",
+    volume_name=PARENT,
+    volume_uuid=volume(PARENT, "").uuid,
+    parent_volume="",
+    junction_path=None,
+)
+
+
+@given(
+    name=st.sampled_from(["c1.b1", "c2.b2", "daily.0", "c1.b1 "]),
+    is_commented=st.booleans(),
+    owners=st.sampled_from([(), ("volume clone",)]),
+    row=st.none()
+    | st.builds(
+        KnownSnapshot,
+        template_id=st.just(TEMPLATE.id),
+        name=st.sampled_from(["c1.b1", "c2.b2"]),
+        uuid=st.sampled_from(["u", "other"]),
+        is_published=st.booleans(),
+        is_needed=st.booleans(),
+    ),
+    is_cloned=st.booleans(),
+)
+def test_snapshots(
+    name: str,
+    is_commented: bool,
+    owners: tuple[str, ...],
+    row: KnownSnapshot | None,
+    is_cloned: bool,
+) -> None:
+    comment = f"{TEMPLATE.comment} change=1" if is_commented else "somebody's"
+    snapshot = VolumeSnapshot(
+        uuid="u", name=name, comment=comment, created_at=None, owners=owners
+    )
+    own = volume(PARENT, TEMPLATE.comment)
+    clone = volume("theirs", "", clone_parent=parent(snapshot=name))
+    found = compare_storage(
+        Known(trees=(TEMPLATE,), snapshots=(row,) if row else ()),
+        SeenStorage(
+            volumes=(own, clone) if is_cloned else (own,),
+            snapshots={own.uuid: (snapshot,)},
+        ),
+    )
+
+    gone = [d for d in found if d.kind is Kind.ROW_WITHOUT_SNAPSHOT]
+    assert bool(gone) == (row is not None and row.is_published and row.uuid != "u")
+    removed = [d for d in found if d.kind is Kind.SNAPSHOT_WITHOUT_ROW]
+    same_name = row is not None and row.name == name
+    is_wanted = same_name and row is not None and (row.is_published or row.is_needed)
+    is_ours = is_commented and name in ("c1.b1", "c2.b2")
+    assert bool(removed) == (is_ours and not owners and not is_cloned and not is_wanted)
+    assert all(d.is_automatic == (not same_name) for d in removed)
+
+
+def test_only_jobs_of_ours_are_told() -> None:
+    row = KnownJob(
+        uuid="1", step="mount", operation_id=7, workspace_id=1, template_id=None
+    )
+    jobs = tuple(
+        OntapJob(uuid=uuid_, state="running", description="PATCH", message="")
+        for uuid_ in ("1", "2")
+    )
+
+    [found] = compare_storage(
+        Known(trees=(), jobs=(row,)), SeenStorage(volumes=(), jobs=jobs)
+    )
+    assert (found.subject, found.action) == ("1", Action.NONE)
+    assert not compare_storage(Known(trees=(), jobs=(row,)), SeenStorage(volumes=()))
+
+
+def test_every_action_that_is_offered_says_what_it_does() -> None:
+    offered = {
+        (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE),
+        (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT),
+        (Kind.ROW_WITHOUT_VOLUME, Action.FINISH),
+        (Kind.CLIENT_WITHOUT_ROW, Action.REMOVE),
+        (Kind.ROW_WITHOUT_CLIENT, Action.FINISH),
+        (Kind.JUNCTION_DIFFERS, Action.FINISH),
+        (Kind.CLIENT_DIFFERS, Action.FINISH),
+        (Kind.SNAPSHOT_WITHOUT_ROW, Action.REMOVE),
+        (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH),
+    }
+    for kind, action in offered:
+        finding = Finding(kind=kind, action=action, subject="s", details={})
+        assert len(audit.preview(finding)) > 1, (kind, action)

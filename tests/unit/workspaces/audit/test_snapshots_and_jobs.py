@@ -1,0 +1,146 @@
+"""Snapshots and jobs that nobody needs, and snapshots that are gone."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import CloneSpec
+from provisioner.workspaces.models import (
+    Site,
+    Snapshot,
+    Step,
+    Template,
+    Workspace,
+)
+from tests.lab import Lab
+from tests.unit.workspaces.audit.scene import (
+    A,
+    K,
+    admin,
+    audit,
+    emptied_lab,
+    foreign,
+    long_ago,
+    only,
+    ontap,
+    owner,
+    p4,
+    perforce,
+    resolve,
+    some_time_later,
+    workspace,
+)
+
+__all__ = [
+    "admin",
+    "emptied_lab",
+    "foreign",
+    "ontap",
+    "owner",
+    "p4",
+    "perforce",
+    "workspace",
+]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_snapshot_that_was_never_published_goes_by_itself(
+    built_template: Template, lab_site: Site, ontap: OntapGateway
+) -> None:
+    long_ago()
+    uuid = built_template.volume_uuid
+    comment = f"{built_template.volume_comment} change=1"
+    ontap.create_snapshot(uuid, name="c1.b999", comment=comment)
+    ontap.create_snapshot(uuid, name="c1.b998", comment="somebody's")
+    ontap.create_snapshot(uuid, name="before_upgrade", comment=comment)
+
+    found = only(audit(lab_site), K.SNAPSHOT_WITHOUT_ROW)
+    assert (found.action, found.is_automatic) == (A.REMOVE, True)
+    some_time_later()
+    assert audit(lab_site) == []
+
+    left = {snapshot.name for snapshot in ontap.list_snapshots(uuid)}
+    published = built_template.snapshots.get().name
+    assert left == {published, "c1.b998", "before_upgrade"}
+
+
+def test_a_snapshot_that_a_clone_needs_is_no_finding(
+    built_template: Template, lab_site: Site, ontap: OntapGateway
+) -> None:
+    long_ago()
+    uuid = built_template.volume_uuid
+    comment = f"{built_template.volume_comment} change=1"
+    ontap.create_snapshot(uuid, name="c1.b997", comment=comment)
+    ontap.create_clone(
+        CloneSpec(
+            name="foreign_clone",
+            parent_volume=built_template.volume_name,
+            parent_snapshot="c1.b997",
+            comment="mine",
+            uid=None,
+            gid=None,
+        )
+    )
+
+    assert audit(lab_site) == []
+
+
+def test_a_withdrawn_snapshot_that_stayed_waits_for_a_click(
+    built_template: Template, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    long_ago()
+    Snapshot.objects.filter(template=built_template).update(deleted_at=timezone.now())
+
+    found = only(audit(lab_site), K.SNAPSHOT_WITHOUT_ROW)
+    assert not found.is_automatic
+    resolve(found, admin)
+
+    assert ontap.list_snapshots(built_template.volume_uuid) == []
+
+
+def test_a_published_snapshot_that_is_gone_is_taken_off_the_offer(
+    built_template: Template, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    long_ago()
+    snapshot = built_template.snapshots.get()
+    ontap.delete_snapshot(built_template.volume_uuid, snapshot_uuid=snapshot.ontap_uuid)
+
+    found = only(audit(lab_site), K.ROW_WITHOUT_SNAPSHOT)
+    assert not found.is_automatic
+    resolve(found, admin)
+
+    snapshot.refresh_from_db()
+    assert snapshot.deleted_at is not None
+    assert audit(lab_site) == []
+
+
+def test_an_ontap_job_that_nobody_waits_for_is_told(
+    workspace: Workspace, lab_site: Site, lab: Lab, ontap: OntapGateway
+) -> None:
+    lab.break_ontap(
+        {"method": "PATCH", "path": "/api/storage/volumes/*", "job_hang_seconds": 120}
+    )
+    uuids: list[str] = []
+
+    class StopWaiting(Exception):
+        pass
+
+    def started(uuid: str) -> None:
+        uuids.append(uuid)
+        raise StopWaiting
+
+    with pytest.raises(StopWaiting):
+        ontap.unmount_volume(workspace.volume_uuid, ontap_job_started=started)
+    step = Step.objects.get(operation__workspace=workspace, name="mount")
+    Step.objects.filter(pk=step.pk).update(remote={"ontap_job_uuid": uuids[0]})
+
+    findings = audit(lab_site)
+
+    found = next(f for f in findings if f.kind == K.JOB_UNATTENDED)
+    assert (found.subject, found.action) == (uuids[0], A.NONE)
+    assert found.workspace == workspace
+    lab.break_ontap()  # which lets the job go on

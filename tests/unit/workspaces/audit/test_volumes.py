@@ -1,0 +1,326 @@
+"""Volumes and junctions that differ, made behind our back in the lab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import CloneSpec, VolumeSpec
+from provisioner.workspaces.errors import (
+    FindingNotOurs,
+)
+from provisioner.workspaces.models import (
+    AuditedSystem,
+    AuditRun,
+    Operation,
+    Rescue,
+    Site,
+    Template,
+    Workspace,
+)
+from tests.unit.workspaces.audit.scene import (
+    NOBODYS_TAG,
+    A,
+    K,
+    admin,
+    audit,
+    emptied_lab,
+    finding_asked,
+    foreign,
+    leftover_of,
+    long_ago,
+    only,
+    ontap,
+    owner,
+    p4,
+    perforce,
+    resolve,
+    some_time_later,
+    workspace,
+)
+from tests.waiting import run_jobs_once
+
+__all__ = [
+    "admin",
+    "emptied_lab",
+    "foreign",
+    "ontap",
+    "owner",
+    "p4",
+    "perforce",
+    "workspace",
+]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_where_all_agree_nothing_is_found(
+    workspace: Workspace, lab_site: Site, lab_template: Template
+) -> None:
+    assert audit(lab_site) == []
+
+    run = AuditRun.objects.get(site=lab_site, system=AuditedSystem.ONTAP)
+    assert run.objects_seen >= 3  # the template, its snapshot, the clone
+    assert run.looked_at is not None
+
+
+def test_a_volume_of_nobody_waits_for_a_click(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    stray = ontap.create_volume(
+        VolumeSpec(
+            name="cy_stray_w000000",
+            aggregate=lab_site.aggregate,
+            size_bytes=20 * 2**20,
+            comment=NOBODYS_TAG,
+            export_policy="default",
+            uid=20000,
+            gid=20000,
+        )
+    )
+    ontap.mount_volume(stray.uuid, junction_path="/stray")
+
+    for _ in range(3):
+        found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+        some_time_later()
+
+    assert (found.action, found.is_automatic, found.times_seen) == (A.REMOVE, False, 3)
+    assert found.external_id == stray.uuid
+    assert (
+        resolve(found, admin).resolution == "The volume cy_stray_w000000 was deleted."
+    )
+    assert ontap.find_volume("cy_stray_w000000") is None
+    assert found.resolved_by == admin
+    assert audit(lab_site) == []
+
+
+def test_the_leftover_of_a_retirement_goes_by_itself_once_seen_twice(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
+) -> None:
+    name = leftover_of(workspace, ontap, perforce)
+
+    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    assert found.is_automatic
+    assert audit(lab_site) == [found]  # twice, but at once
+    assert ontap.find_volume(name) is not None
+    some_time_later()
+
+    assert audit(lab_site) == []
+    assert ontap.find_volume(name) is None
+    found.refresh_from_db()
+    assert found.resolution == f"The volume {name} was deleted."
+    event = workspace.events.get(kind="audit_resolved")
+    assert (event.actor, event.subject) == (None, workspace.name)
+
+
+@pytest.mark.parametrize("why_not", ["mounted", "rescue", "no retirement", "parent"])
+def test_a_leftover_that_may_hold_work_stays(
+    why_not: str,
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    perforce: Any,
+) -> None:
+    uuid = workspace.volume_uuid
+    name = leftover_of(workspace, ontap, perforce)
+    retirement = workspace.operations.get(kind=Operation.Kind.RETIRE)
+    if why_not == "mounted":
+        ontap.mount_volume(uuid, junction_path="/elsewhere")
+    elif why_not == "rescue":
+        Rescue.objects.create(workspace=workspace, operation=retirement)
+    elif why_not == "no retirement":
+        Operation.objects.filter(pk=retirement.pk).update(state="failed")
+    elif why_not == "parent":
+        # The same tag on a copy that somebody made of the clone.
+        snapshot = ontap.create_snapshot(uuid, name="s", comment="")
+        copy = ontap.create_clone(
+            CloneSpec(
+                name=f"{name}_copy",
+                parent_volume=name,
+                parent_snapshot=snapshot.name,
+                comment=workspace.volume_comment,
+                uid=None,
+                gid=None,
+            )
+        )
+        name = copy.name
+
+    for _ in range(3):
+        findings = audit(lab_site)
+        some_time_later()
+
+    found = next(finding for finding in findings if finding.subject == name)
+    assert (found.action, found.is_automatic) == (A.REMOVE, False)
+    assert ontap.find_volume(name) is not None
+
+
+def test_what_came_into_use_again_is_not_removed(
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    perforce: Any,
+) -> None:
+    """The look before the act decides, not the finding."""
+    uuid = workspace.volume_uuid
+    name = leftover_of(workspace, ontap, perforce)
+    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    ontap.mount_volume(uuid, junction_path="/in-use")
+    finding_asked(found)
+
+    run_jobs_once()
+
+    found.refresh_from_db()
+    assert found.resolved_at is None
+    assert "mounted at /in-use by now" in found.status_message
+    assert ontap.find_volume(name) is not None
+
+
+def test_a_lost_volume_fails_its_workspace_when_an_administrator_says_so(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    ontap.delete_volume(workspace.volume_uuid, force=True)
+
+    for _ in range(3):
+        found = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
+        some_time_later()
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY
+
+    resolve(found, admin)
+
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.FAILED
+    assert workspace.status_code == "volume_lost"
+    assert found.resolution == "The workspace was marked as failed."
+    assert audit(lab_site) == []
+
+
+def test_a_volume_that_came_back_is_not_lost(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway
+) -> None:
+    """A comment changed by hand hides the tag, not the volume."""
+    retag(ontap, workspace.volume_uuid, "")
+    found = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
+    assert found.action == A.NONE
+    assert "does not carry its tag any more" in found.sentence
+    with pytest.raises(FindingNotOurs):
+        finding_asked(found)
+
+    retag(ontap, workspace.volume_uuid, workspace.volume_comment)
+
+    assert audit(lab_site) == []
+    found.refresh_from_db()
+    assert found.resolution == "The difference was gone."
+
+
+def retag(ontap: OntapGateway, uuid: str, comment: str) -> None:
+    ontap._patch_volume(  # type: ignore[attr-defined]
+        uuid,
+        operation="test",
+        body={"comment": comment},
+        ontap_job_started=lambda _: None,
+    )
+
+
+def test_a_volume_whose_id_was_lost_is_adopted_by_a_failed_row(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway
+) -> None:
+    uuid = workspace.volume_uuid
+    Workspace.objects.filter(pk=workspace.pk).update(
+        volume_uuid="", state=Workspace.State.FAILED, status_code="unreachable"
+    )
+
+    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    assert (found.action, found.is_automatic) == (A.ADOPT, True)
+    some_time_later()
+    assert audit(lab_site) == []
+
+    workspace.refresh_from_db()
+    assert (workspace.volume_uuid, workspace.state) == (uuid, "failed")
+    assert ontap.get_volume(uuid).comment == workspace.volume_comment
+
+
+def test_a_copied_tag_makes_no_volume_ours(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway
+) -> None:
+    copy = ontap.create_volume(
+        VolumeSpec(
+            name="foreign_copy",
+            aggregate=lab_site.aggregate,
+            size_bytes=20 * 2**20,
+            comment=workspace.volume_comment,
+            export_policy="default",
+            uid=20000,
+            gid=20000,
+        )
+    )
+
+    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+
+    assert (found.subject, found.action) == (copy.name, A.NONE)
+
+
+def test_a_template_without_its_volume_is_told(
+    built_template: Template, lab_site: Site, ontap: OntapGateway
+) -> None:
+    long_ago()
+    ontap.unmount_volume(built_template.volume_uuid)
+    ontap.delete_volume(built_template.volume_uuid, force=True)
+
+    found = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
+
+    assert (found.template, found.action) == (built_template, A.NONE)
+    Template.objects.filter(pk=built_template.pk).update(
+        state="failed", status_code="x"
+    )
+
+
+def test_a_clone_that_was_unmounted_is_mounted_on_a_click(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    ontap.unmount_volume(workspace.volume_uuid)
+    found = only(audit(lab_site), K.JUNCTION_DIFFERS)
+    assert (found.action, found.is_automatic) == (A.FINISH, False)
+
+    resolve(found, admin)
+
+    assert found.resolution == f"The volume was mounted at {workspace.junction_path}."
+    assert audit(lab_site) == []
+
+
+def test_a_clone_that_was_mounted_elsewhere_comes_back(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    ontap.unmount_volume(workspace.volume_uuid)
+    ontap.mount_volume(workspace.volume_uuid, junction_path="/elsewhere")
+    found = only(audit(lab_site), K.JUNCTION_DIFFERS)
+    assert "/elsewhere" in found.sentence
+
+    resolve(found, admin)
+
+    volume = ontap.get_volume(workspace.volume_uuid)
+    assert volume.junction_path == workspace.junction_path
+
+
+def test_what_is_in_the_trash_is_not_mounted(
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    perforce: Any,
+    admin: User,
+) -> None:
+    perforce.delete_client(workspace.client_name)
+    now = timezone.now()
+    Workspace.objects.filter(pk=workspace.pk).update(
+        state=Workspace.State.TRASHED, trashed_at=now, purge_at=now
+    )
+    found = only(audit(lab_site), K.JUNCTION_DIFFERS)
+
+    resolve(found, admin)
+
+    assert ontap.get_volume(workspace.volume_uuid).junction_path == ""
+    assert audit(lab_site) == []
