@@ -18,9 +18,12 @@ from procrastinate.contrib.django.models import ProcrastinateWorker
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.workspaces.models import PerforceServer, Site
+from provisioner.workspaces.workers import served_queues
+from provisioner.workspaces.workflow import PERFORCE, STORAGE
 
 log = structlog.get_logger(__name__)
 
+SWEEPS = "sweeps"
 ANSWER_WITHIN_SECONDS = 4.0
 LOOKS_AT_A_TIME = 16
 
@@ -60,7 +63,12 @@ def readiness() -> Readiness:
     if not database.ok:
         return Readiness(checks=(database,))
     workers = _timed("worker", _look_at_workers)
-    return Readiness(checks=(database, workers, *_far_sides(_looks_at_far_sides())))
+    served = [
+        _timed(f"workers:{site.name}", partial(_look_at_queues, site))
+        for site in Site.objects.order_by("name")
+    ]
+    far_sides = _far_sides(_looks_at_far_sides())
+    return Readiness(checks=(database, workers, *served, *far_sides))
 
 
 def _timed(name: str, look: Look) -> HealthCheck:
@@ -102,6 +110,15 @@ def _look_at_workers() -> None:
     silent_seconds = (timezone.now() - newest).total_seconds()
     if silent_seconds > settings.WORKER_STALLED_SECONDS:
         raise NotWell(f"No worker was heard for {silent_seconds:,.0f} seconds.")
+
+
+def _look_at_queues(site: Site) -> None:
+    """Each queue that a site's steps and sweeps wait in needs somebody."""
+    served = served_queues()
+    needed = (STORAGE, PERFORCE, site.host_queue, SWEEPS)
+    missing = [queue for queue in needed if served is not None and queue not in served]
+    if missing:
+        raise NotWell(f"No worker that was heard lately serves {', '.join(missing)}.")
 
 
 def _looks_at_far_sides() -> dict[str, Look]:

@@ -376,4 +376,12 @@ def sweep_steps(timestamp: int) -> None:
                 states.skip_step(step)
                 continue
             log.warning("step_without_job_queued_again", step_id=step.pk)
+            subject = operation.workspace or operation.template
+            states.record_event(
+                subject,
+                kind="operation_healed",
+                message=f"The job of the step {step.name} was lost; it was queued "
+                "again.",
+                data={"operation": operation.pk, "step": step.name},
+            )
             defer_step(operation, step)

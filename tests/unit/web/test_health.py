@@ -4,6 +4,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from provisioner.workspaces.models import WorkerQueues
+from provisioner.workspaces.workers import served_queues, tell_queues
 from tests.factories import SiteFactory
 
 
@@ -16,6 +18,17 @@ def heartbeat(*, seconds_ago: float) -> None:
             "VALUES (now() - %s * interval '1 second')",
             [seconds_ago],
         )
+
+
+def heartbeat_of(*, seconds_ago: float) -> int:
+    """Leave the mark of one more worker; return its id."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO procrastinate_workers (last_heartbeat) "
+            "VALUES (now() - %s * interval '1 second') RETURNING id",
+            [seconds_ago],
+        )
+        return int(cursor.fetchone()[0])
 
 
 def checks_of(answer) -> dict[str, dict[str, object]]:
@@ -57,6 +70,37 @@ def test_readyz_says_how_long_no_worker_was_heard(client: Client, db: None) -> N
     worker = checks_of(client.get("/readyz"))["worker"]
     assert worker["ok"] is False
     assert worker["reason"] == "No worker was heard for 90 seconds."
+
+
+def test_readyz_says_which_queues_of_a_site_nobody_serves(
+    client: Client, db: None, settings
+) -> None:
+    settings.SITE_SECRET = lambda name, *, key: "s3cret"
+    SiteFactory(name="munich")
+    SiteFactory(name="pune")
+    first, second, silent = (heartbeat_of(seconds_ago=ago) for ago in (1, 1, 90))
+    tell_queues(first, queues=["storage", "sweeps"])
+    tell_queues(second, queues=["host.munich", "sweeps"])
+    tell_queues(silent, queues=None)
+
+    checks = checks_of(client.get("/readyz"))
+    assert "serves perforce." in checks["workers:munich"]["reason"]
+    assert "serves perforce, host.pune." in checks["workers:pune"]["reason"]
+
+    tell_queues(second, queues=None)
+    checks = checks_of(client.get("/readyz"))
+    assert checks["workers:munich"]["ok"] is True
+    assert checks["workers:pune"]["ok"] is True
+
+
+def test_workers_that_are_no_more_are_forgotten(db: None) -> None:
+    gone = heartbeat_of(seconds_ago=1)
+    tell_queues(gone, queues=None)
+    heartbeat(seconds_ago=1)  # Procrastinate forgot the first
+    tell_queues(heartbeat_of(seconds_ago=1), queues=["storage"])
+
+    assert served_queues() == {"storage"}
+    assert not WorkerQueues.objects.filter(worker_id=gone).exists()
 
 
 def test_readyz_says_which_far_side_does_not_answer(

@@ -12,6 +12,8 @@ from django.core.management.base import BaseCommand
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
 
+from provisioner.workspaces.workers import TellingJobManager, with_origin
+
 SWEEPS = "sweeps"
 
 
@@ -46,6 +48,7 @@ async def _work(*, queues: list[str] | None, concurrency: int) -> None:
     connector = app.connector
     assert isinstance(connector, DjangoConnector)
     with app.replace_connector(connector.get_worker_connector()) as worker_app:
+        worker_app.job_manager = TellingJobManager(worker_app.connector, queues=queues)
         async with worker_app.open_async():
             await worker_app.run_worker_async(
                 queues=queues,  # type: ignore[arg-type]  # None: all queues
@@ -54,4 +57,5 @@ async def _work(*, queues: list[str] | None, concurrency: int) -> None:
                 update_heartbeat_interval=settings.WORKER_HEARTBEAT_SECONDS,
                 stalled_worker_timeout=settings.WORKER_STALLED_SECONDS,
                 delete_jobs="successful",
+                worker_middleware=[with_origin],
             )

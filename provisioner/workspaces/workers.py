@@ -1,0 +1,68 @@
+"""What a worker says of itself, and what is known of those that run."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import socket
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.utils import timezone
+from procrastinate import JobContext
+from procrastinate.connector import BaseConnector
+from procrastinate.contrib.django.models import ProcrastinateWorker
+from procrastinate.manager import JobManager
+
+from provisioner.accounts import origin
+from provisioner.workspaces.models import WorkerQueues
+
+
+class TellingJobManager(JobManager):
+    """Procrastinate's own, whose worker says which queues it serves (None: all)."""
+
+    def __init__(self, connector: BaseConnector, *, queues: list[str] | None) -> None:
+        super().__init__(connector)
+        self.queues = queues
+
+    async def register_worker(self) -> int:
+        worker_id = await super().register_worker()
+        await sync_to_async(tell_queues)(worker_id, queues=self.queues)
+        return worker_id
+
+
+def tell_queues(worker_id: int, *, queues: list[str] | None) -> None:
+    """Write down what a worker serves, and forget those that are no more."""
+    WorkerQueues.objects.update_or_create(
+        worker_id=worker_id,
+        defaults={
+            "queues": queues,
+            "host": socket.gethostname(),
+            "process_id": os.getpid(),
+        },
+    )
+    known = ProcrastinateWorker.objects.values("pk")
+    WorkerQueues.objects.exclude(worker_id=worker_id).exclude(
+        worker_id__in=known
+    ).delete()
+
+
+def served_queues() -> set[str] | None:
+    """Return the queues that workers serve that were heard lately; None: all."""
+    since = timezone.now() - dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
+    alive = ProcrastinateWorker.objects.filter(last_heartbeat__gte=since).values("pk")
+    served: set[str] = set()
+    for worker in WorkerQueues.objects.filter(worker_id__in=alive):
+        if worker.queues is None:
+            return None
+        served.update(worker.queues)
+    return served
+
+
+async def with_origin(call_next: Any, context: JobContext, worker: object) -> Any:
+    """Say for the trail which worker's job does what it does."""
+    job = context.job
+    via = f"worker {socket.gethostname()}, job {job.id} ({job.task_name})"
+    with origin.coming_from(origin.Origin(via=via)):
+        return await call_next()
