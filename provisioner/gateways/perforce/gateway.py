@@ -92,11 +92,13 @@ class PerforceGateway(Protocol):
         Source: p4 clients -a -e.
         """
 
-    def save_client(self, spec: ClientSpec) -> None:
+    def save_client(self, spec: ClientSpec, *, past_lock: bool = False) -> None:
         """Create or change a client spec. Safe to repeat.
 
+        `past_lock` changes one that its owner locked, too, which needs admin.
+
         Raises: Refused (locked by another owner, bad view, type change, limits).
-        Source: p4 client -i.
+        Source: p4 client -i; p4 client -f -i.
         """
 
     def delete_client(

@@ -135,9 +135,10 @@ class P4PerforceGateway:
             for record in records
         ]
 
-    def save_client(self, spec: ClientSpec) -> None:
+    def save_client(self, spec: ClientSpec, *, past_lock: bool = False) -> None:
+        flags = ("-f", "-i") if past_lock else ("-i",)
         with self._connected() as connection:
-            connection.run("client", "-i", text=render_client_spec(spec))
+            connection.run("client", *flags, text=render_client_spec(spec))
 
     def delete_client(
         self, name: str, *, keep_shelves: bool = False, server_id: str = ""

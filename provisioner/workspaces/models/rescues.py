@@ -15,8 +15,8 @@ class Rescue(models.Model):
     `directory` is below the site's rescue root and has the archive, its manifest and
     checksums; "" where nothing had to be archived. `shelves` lists shelved changes,
     and `reverted` what was opened, to open it again, both as the Perforce gateway has
-    them (Shelf, OpenedFile). `have` names the file, beside the manifest, with the have
-    list where it was not the pin's.
+    them (Shelf, OpenedFile). `have_differences`
+    lists [depot path, revision] of what was synced otherwise than the pin; 0 is none.
     """
 
     workspace = models.ForeignKey(
@@ -34,7 +34,7 @@ class Rescue(models.Model):
     descriptions = models.JSONField(
         default=dict, help_text="What the pending changes said, by number."
     )
-    have = models.CharField(max_length=255, blank=True)
+    have_differences = models.JSONField(default=list)
     inventory = models.JSONField(default=dict, help_text="Counts and bytes by kind.")
     is_complete = models.BooleanField(
         default=False, help_text="Everything that was found is in it."

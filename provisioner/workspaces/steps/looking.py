@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from provisioner.gateways.hosts import client_files
+from provisioner.gateways.hosts.comparing import compare_files
 from provisioner.gateways.hosts.inventory import KINDS, UnsavedFiles, count_unsaved
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
@@ -102,16 +102,31 @@ def look_for_unsaved_work(run: StepRun) -> Look:
     reason = _why_not_comparable(workspace, client=client, volume=volume)
     if reason:
         return Look(files=files, why_unchecked=reason, path=str(workspace.path))
+    assert client is not None
+    account = run.perforce_account
+    if " locked" in client.options:
+        # Nobody but its owner may use a locked client.
+        theirs = run.perforce_account_of(client.owner)
+        if theirs is None:
+            reason = (
+                f"its client is locked by {client.owner}, as whom the account of "
+                "Cloneyard may not act"
+            )
+            return Look(files=files, why_unchecked=reason, path=str(workspace.path))
+        account = theirs
     seen_at = run.visible_root(workspace.junction_path)
-    findings = client_files.reconcile_as(
-        run.perforce_account,
-        client=workspace.client_name,
-        untracked=True,
+    findings = compare_files(
+        run.perforce,
+        account,
+        client=client,
+        recorded=client_spec_of(workspace),
+        change=workspace.snapshot.change,
+        seen_at=seen_at,
         ignore=ignored_in(workspace),
         uid=workspace.uid,
         gid=workspace.gid,
     )
-    assert files is not None, "without a client there is nothing to compare with"
+    assert files is not None
     return Look(
         files=dataclasses.replace(files, findings=findings),
         path=str(workspace.path),
@@ -142,25 +157,11 @@ def _why_not_comparable(
         return f"the client {workspace.client_name} is gone from Perforce"
     if client.root.rstrip("/") != str(workspace.path):
         return f"its client's root is {client.root}, not {workspace.path}"
-    if hidden := _hidden_by_view(workspace, client):
-        return f"its client's view was changed and hides files: {hidden}"
     if volume is None:
         return f"{workspace.volume_name} is not on the SVM {workspace.site.svm}"
     if volume.junction_path != workspace.junction_path:
         return f"its clone is not mounted at {workspace.junction_path}"
     return ""
-
-
-def _hidden_by_view(workspace: Workspace, client: ClientSpec) -> str:
-    """Return a line that the client's view lost, or that leaves files out; or ""."""
-    ours = client_spec_of(workspace).view
-    lost = [line for line in ours if line not in client.view]
-    leaves_out = [
-        line
-        for line in client.view
-        if line not in ours and line.lstrip('"').startswith("-")
-    ]
-    return (lost + leaves_out + [""])[0]
 
 
 def refusal(look: Look) -> UnsavedWork:

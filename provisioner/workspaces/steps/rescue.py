@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
-import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.hosts import client_files
-from provisioner.gateways.hosts.inventory import entries_to_archive
+from provisioner.gateways.hosts.inventory import (
+    UnsavedFiles,
+    entries_to_archive,
+    opened_before,
+)
 from provisioner.gateways.hosts.rescue_archive import (
     ArchiveEntry,
     ArchiveProgress,
     ArchiveReport,
     archive_files,
 )
-from provisioner.gateways.perforce.types import PerforceAccount, ShelveReport
+from provisioner.gateways.perforce.types import ShelveReport
 from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Rescue
 from provisioner.workspaces.steps.looking import Look
 from provisioner.workspaces.steps.run import StepRun
 
-HAVE_NAME = "have.jsonl.gz"
 PROBLEMS_NAMED = 10
 # What cannot be archived at all, and holds no content to lose.
-HARMLESS = ("special", "vanished")
+HARMLESS = ("special",)
 
 
 def rescue_work(run: StepRun, look: Look) -> Rescue | None:
@@ -41,23 +41,22 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
     """
     if look.files is None:
         return None
-    pin = run.workspace.snapshot
-    have = run.perforce.have_list(run.workspace.client_name)
+    client, pin = run.workspace.client_name, run.workspace.snapshot
+    have = run.perforce.have_list(client)
     is_pinned = (have.count, have.digest) == (pin.have_count, pin.have_digest)
-    can_archive = bool(run.site.rescue_root) and look.seen_at is not None
-    if not look.findings and (is_pinned or not can_archive):
+    if not look.findings and is_pinned:
         return None
-    rescue = _remembered(run, look)
-    reports = [
-        report
-        for user in sorted({file.user for file in look.files.opened})
-        if (report := _shelved(run, user)) is not None
-    ]
-    entries = entries_to_archive(look.files, reports, seen_at=look.seen_at)
-    rescue.shelves = [
-        dataclasses.asdict(shelf) for report in reports for shelf in report.shelves
-    ]
-    archive = _archived(run, look, entries, rescue=rescue, is_pinned=is_pinned)
+    rescue = Rescue.objects.filter(operation=run.operation).first() or Rescue(
+        workspace=run.workspace, operation=run.operation
+    )
+    rescue.inventory = look.counts
+    if not is_pinned:
+        rescue.have_differences = run.perforce.have_differences(
+            client, change=pin.change
+        )
+    reports = _shelve_for_each_user(run, look.files)
+    _note_shelved(rescue, look.files, reports)
+    archive = _archived(run, look, reports, rescue=rescue)
     if archive is not None:
         rescue.directory = str(archive.directory)
         rescue.archived_files = archive.files
@@ -75,31 +74,39 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
     return rescue
 
 
-def _remembered(run: StepRun, look: Look) -> Rescue:
-    """Note what is opened before anything is moved about: an undo opens it again."""
-    assert look.files is not None
-    rescue = Rescue.objects.filter(operation=run.operation).first()
-    if rescue is None:
-        rescue = Rescue(workspace=run.workspace, operation=run.operation)
-    known = {file["depot_file"] for file in rescue.reverted}
-    rescue.reverted = rescue.reverted + [
-        dataclasses.asdict(file)
-        for file in look.files.opened
-        if file.depot_file not in known
+def _note_shelved(
+    rescue: Rescue, files: UnsavedFiles, reports: list[ShelveReport]
+) -> None:
+    """Note what is opened, and in which change it was: an undo opens it again."""
+    made_by_us = {change for report in reports for change in report.moved}
+    rescue.reverted = [
+        dataclasses.asdict(file) for file in opened_before(files.opened, reports)
     ]
     rescue.descriptions = {
-        **{str(change.change): change.description for change in look.files.pending},
-        **rescue.descriptions,
+        str(change.change): change.description
+        for change in files.pending
+        if (change.files or not change.is_shelved)
+        and str(change.change) not in made_by_us
     }
-    rescue.inventory = rescue.inventory or look.counts
-    rescue.is_complete = False
-    rescue.save()
-    return rescue
+    rescue.shelves = [
+        dataclasses.asdict(shelf) for report in reports for shelf in report.shelves
+    ]
 
 
-def _shelved(run: StepRun, user: str) -> ShelveReport | None:
+def _shelve_for_each_user(run: StepRun, files: UnsavedFiles) -> list[ShelveReport]:
+    """Shelve what each user has opened, as that user where we may."""
+    users = sorted({file.user for file in files.opened})
+    if not users:
+        return []
+    client = run.perforce.find_client(run.workspace.client_name)
+    host = "" if client is None else client.host
+    reports = (_shelved(run, user, host=host) for user in users)
+    return [report for report in reports if report is not None]
+
+
+def _shelved(run: StepRun, user: str, *, host: str) -> ShelveReport | None:
     """Shelve what a user has opened; None where we cannot act as that user."""
-    account = account_of(run, user)
+    account = run.perforce_account_of(user, host=host)
     if account is None:
         return None
     run.progress(f"shelving what {user} has opened")
@@ -112,55 +119,29 @@ def _shelved(run: StepRun, user: str) -> ShelveReport | None:
     )
 
 
-def account_of(run: StepRun, user: str) -> PerforceAccount | None:
-    """Return an account to act as this user with, None where ours may not."""
-    ours = run.perforce_account
-    if user == ours.user:
-        return ours
-    ticket = run.perforce.user_ticket(user)
-    if ticket is None:
-        return None
-    return dataclasses.replace(ours, user=user, password=ticket)
-
-
 def _archived(
-    run: StepRun,
-    look: Look,
-    entries: list[ArchiveEntry],
-    *,
-    rescue: Rescue,
-    is_pinned: bool,
+    run: StepRun, look: Look, reports: list[ShelveReport], *, rescue: Rescue
 ) -> ArchiveReport | None:
-    """Archive what no shelf has, and the have list where it is not the pin's."""
-    can_archive = bool(run.site.rescue_root) and look.seen_at is not None
-    if not can_archive and entries:
+    """Archive what no shelf has; None where the shelves have everything."""
+    assert look.files is not None
+    if look.seen_at is None:
+        return None
+    entries = entries_to_archive(look.files, reports, seen_at=look.seen_at)
+    if not entries:
+        return None
+    if not run.site.rescue_root:
         raise StepRefused(
             f"{len(entries):,} files have to be archived, and the site "
             f"{run.site.name} has no rescue area. An administrator can give it one.",
             code="no_rescue_area",
         )
-    if not can_archive or (not entries and is_pinned):
-        return None
-    assert look.seen_at is not None
-    with tempfile.TemporaryDirectory(prefix="cloneyard-") as made:
-        attachments = {}
-        if not is_pinned:
-            attachments[HAVE_NAME] = _have_file(run, Path(made))
-            rescue.have = HAVE_NAME
-        report = _write_archive(
-            run, look.seen_at, entries, rescue=rescue, attachments=attachments
-        )
+    report = _write_archive(run, look.seen_at, entries, rescue=rescue)
     _refuse_incomplete(report)
     return report
 
 
 def _write_archive(
-    run: StepRun,
-    root: Path,
-    entries: list[ArchiveEntry],
-    *,
-    rescue: Rescue,
-    attachments: dict[str, Path],
+    run: StepRun, root: Path, entries: list[ArchiveEntry], *, rescue: Rescue
 ) -> ArchiveReport:
     workspace = run.workspace
 
@@ -187,24 +168,11 @@ def _write_archive(
                 "shelves": _counted(rescue),
                 "descriptions": rescue.descriptions,
             },
-            attachments=attachments,
             progress=show,
         )
     except Refused as error:
         code = error.remote_code or "rescue_failed"
         raise StepRefused(error.sentence, code=code) from error
-
-
-def _have_file(run: StepRun, directory: Path) -> Path:
-    """Write what the client has, a JSON list [depot path, revision] per line."""
-    path = directory / HAVE_NAME
-    with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as file:
-
-        def write(depot_path: str, revision: int) -> None:
-            file.write(json.dumps([depot_path, revision]) + "\n")
-
-        run.perforce.have_revisions(run.workspace.client_name, write)
-    return path
 
 
 def _refuse_incomplete(report: ArchiveReport) -> None:
@@ -232,17 +200,3 @@ def _sentence(rescue: Rescue) -> str:
     if rescue.directory:
         said.append(f"{rescue.archived_files:,} files archived in {rescue.directory}")
     return f"Rescued: {'; '.join(said) or 'nothing had to be moved'}."
-
-
-def read_have(rescue: Rescue) -> dict[str, int]:
-    """Return the have list that was kept, by depot path.
-
-    Raises: OSError where the rescue area does not have it (any more).
-    """
-    path = Path(rescue.directory) / rescue.have
-    have: dict[str, int] = {}
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            row: list[Any] = json.loads(line)
-            have[row[0]] = row[1]
-    return have

@@ -12,13 +12,12 @@ from django.db import transaction
 
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
-from provisioner.gateways.perforce.types import OpenedFile, Shelf
+from provisioner.gateways.perforce.types import ClientSpec, OpenedFile, Shelf
 from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Rescue
+from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.steps.looking import our_volume
 from provisioner.workspaces.steps.provision import client_spec_of
-from provisioner.workspaces.steps.rescue import account_of, read_have
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
     ensure_junction,
@@ -77,14 +76,20 @@ def ensure_client(run: StepRun) -> dict[str, Any]:
         workspace.client_spec = render_client_spec(client_spec_of(workspace))
         workspace.save(update_fields=["client_spec"])
     if found is None:
+        # Nobody but its owner may use a locked client: it is locked again at the end.
+        wanted = _as_it_was(workspace)
         run.perforce.save_client(
             dataclasses.replace(
-                parse_client_spec(workspace.client_spec),
-                updated_at=None,
-                accessed_at=None,
+                wanted, options=wanted.options.replace(" locked", " unlocked")
             )
         )
     return {"client": workspace.client_name}
+
+
+def _as_it_was(workspace: Workspace) -> ClientSpec:
+    return dataclasses.replace(
+        parse_client_spec(workspace.client_spec), updated_at=None, accessed_at=None
+    )
 
 
 def ensure_flushed(run: StepRun) -> dict[str, Any]:
@@ -95,41 +100,14 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
     pin = workspace.snapshot
     run.progress("flushing", done=0, total=pin.have_count, unit="files")
     run.perforce.flush(workspace.client_name, change=pin.change)
-    not_restored = _flush_what_came_later(run)
-    have = run.perforce.have_list(workspace.client_name)
-    return {
-        "have_count": have.count,
-        "have_digest": have.digest,
-        "not_restored": not_restored,
-    }
-
-
-def _flush_what_came_later(run: StepRun) -> list[str]:
-    """Flush to the have list that the rescue kept, where it was not the pin's."""
     rescue = _last_rescue(run)
-    if rescue is None or not rescue.have:
-        return []
-    try:
-        wanted = read_have(rescue)
-    except OSError as error:
-        return [
-            f"What was synced after the snapshot: the list of it, {rescue.have} in "
-            f"{rescue.directory}, cannot be read ({error.strerror}). Those files show "
-            "as changed; p4 sync settles that."
-        ]
-    client = run.workspace.client_name
-    others: dict[str, int] = {}
-
-    def compare(depot_path: str, revision: int) -> None:
-        if wanted.pop(depot_path, 0) != revision:
-            others[depot_path] = revision
-
-    kept = dict(wanted)
-    run.perforce.have_revisions(client, compare)
-    differing = {path: kept.get(path, 0) for path in others} | wanted
-    if differing:
-        run.perforce.flush_to(client, differing.items())
-    return []
+    if rescue is not None and rescue.have_differences:
+        run.perforce.flush_to(
+            workspace.client_name,
+            [(path, revision) for path, revision in rescue.have_differences],
+        )
+    have = run.perforce.have_list(workspace.client_name)
+    return {"have_count": have.count, "have_digest": have.digest}
 
 
 def _last_rescue(run: StepRun) -> Rescue | None:
@@ -142,10 +120,13 @@ def ensure_opened(run: StepRun) -> dict[str, Any]:
     What could not be opened again is kept on the operation, in sentences.
     """
     workspace = run.workspace
-    not_restored = list(run.result_of("flush").get("not_restored", []))
+    not_restored: list[str] = []
     rescue = _last_rescue(run) if workspace.client_spec else None
     if rescue is not None:
         not_restored += _reopen(run, rescue)
+        not_restored += _empty_changes(rescue)
+    if workspace.client_spec and " locked" in workspace.client_spec:
+        run.perforce.save_client(_as_it_was(workspace))
     with transaction.atomic():
         states.note_findings(run.operation, {"not_restored": not_restored})
         workspace.client_spec = ""
@@ -153,13 +134,25 @@ def ensure_opened(run: StepRun) -> dict[str, Any]:
     return {"not_restored": len(not_restored)}
 
 
+def _empty_changes(rescue: Rescue) -> list[str]:
+    """Name the pending changes that had no files: their numbers are gone."""
+    used = {file["change"] for file in rescue.reverted}
+    kept = {str(shelf["change"]) for shelf in rescue.shelves}
+    return [
+        f"Pending change {number}, which had no files: {description.strip()}"
+        for number, description in rescue.descriptions.items()
+        if number not in used | kept
+    ]
+
+
 def _reopen(run: StepRun, rescue: Rescue) -> list[str]:
     files = [OpenedFile(**file) for file in rescue.reverted]
     shelves = [Shelf(**{**s, "files": tuple(s["files"])}) for s in rescue.shelves]
-    not_opened = []
+    not_opened: list[str] = []
+    host = parse_client_spec(run.workspace.client_spec).host
     for user in sorted({file.user for file in files}):
         theirs = [file for file in files if file.user == user]
-        account = account_of(run, user)
+        account = run.perforce_account_of(user, host=host)
         if account is None:
             not_opened.append(
                 f"{len(theirs):,} files that {user} had opened: the account of "

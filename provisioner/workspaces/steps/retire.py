@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from provisioner.gateways.errors import Busy, InUse
 from provisioner.gateways.hosts import mounts
-from provisioner.gateways.perforce.errors import ClientIsLocked
+from provisioner.gateways.hosts.comparing import look_name
 from provisioner.gateways.perforce.specs import render_client_spec
+from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Rescue, Step, Unsaved
@@ -69,6 +71,7 @@ def ensure_work_settled(run: StepRun) -> dict[str, Any]:
 
     What was found and discarded is kept in an event, with who asked for it.
     """
+    _unlock_client(run)
     look = look_for_unsaved_work(run)
     choice = choice_of(run)
     if choice == Unsaved.DISCARD:
@@ -80,6 +83,18 @@ def ensure_work_settled(run: StepRun) -> dict[str, Any]:
     else:
         _rescue(run, look)
     return {"counts": look.counts}
+
+
+def _unlock_client(run: StepRun) -> None:
+    """Have a client that others than its owner may use; how it was is remembered."""
+    client = run.perforce.find_client(run.workspace.client_name)
+    if client is None or " locked" not in client.options:
+        return
+    states.remember_remote(run.step, {"client_options": client.options})
+    unlocked = client.options.replace(" locked", " unlocked")
+    run.perforce.save_client(
+        dataclasses.replace(client, options=unlocked), past_lock=True
+    )
 
 
 def _rescue(run: StepRun, look: Look) -> None:
@@ -102,15 +117,28 @@ def _record_discarded(run: StepRun, look: Look) -> None:
 
 
 def _thaw(run: StepRun) -> None:
-    """Give the clone back to its owner's hosts."""
+    """Give the clone back to its owner's hosts, and the client its lock."""
     volume = our_volume(run)
     if volume is not None:
         ensure_policies(run, volume_uuid=volume.uuid)
+    client = run.perforce.find_client(run.workspace.client_name)
+    if client is not None:
+        options = _options_before(run) or client.options
+        if options != client.options:
+            run.perforce.save_client(dataclasses.replace(client, options=options))
+
+
+def _options_before(run: StepRun) -> str:
+    """Return the options of the client before it was unlocked, "" if it was not."""
+    work = run.operation.steps.get(name="work")
+    return str(work.remote.get("client_options", ""))
 
 
 def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
     """Have no client of this workspace on the server; its form is kept for an undo."""
     workspace = run.workspace
+    # A look that was killed may have left its client.
+    run.perforce.delete_client(look_name(workspace.client_name))
     client = run.perforce.find_client(workspace.client_name)
     if client is not None:
         if str(workspace.tag) not in client.description:
@@ -119,17 +147,19 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
                 "was deleted.",
                 code="client_is_not_ours",
             )
-        states.remember_remote(run.step, {"client_spec": render_client_spec(client)})
-        _delete_client(run)
+        options = _options_before(run) or client.options
+        spec = render_client_spec(dataclasses.replace(client, options=options))
+        states.remember_remote(run.step, {"client_spec": spec})
+        _delete_client(run, client)
     if not workspace.client_spec and "client_spec" in run.step.remote:
         workspace.client_spec = run.step.remote["client_spec"]
         workspace.save(update_fields=["client_spec"])
     return {}
 
 
-def _delete_client(run: StepRun) -> None:
+def _delete_client(run: StepRun, client: ClientSpec) -> None:
     """Delete the client; by force only past what a rescue or a choice has settled."""
-    name, choice = run.workspace.client_name, choice_of(run)
+    choice = choice_of(run)
     if choice == Unsaved.DISCARD and not run.workspace.client_spec:
         _drop_changes(run, delete_shelves=True)
     elif choice == Unsaved.RESCUE or run.workspace.client_spec:
@@ -137,16 +167,15 @@ def _delete_client(run: StepRun) -> None:
         _drop_changes(run, delete_shelves=False)
     is_settled = choice != Unsaved.REFUSE or bool(run.workspace.client_spec)
     try:
-        run.perforce.delete_client(name, keep_shelves=is_settled)
+        run.perforce.delete_client(
+            client.name, keep_shelves=is_settled, server_id=client.server_id
+        )
     except InUse as error:
         if is_settled:
             raise Busy(error.sentence, system="perforce", operation="client") from error
         look = look_for_unsaved_work(run)
         _thaw(run)
         raise refusal(look) from error
-    except ClientIsLocked:
-        # The look found nothing, so force drops nothing but the lock.
-        run.perforce.delete_client(name, keep_shelves=True)
 
 
 def _rescue_what_came_since(run: StepRun) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import time
 from functools import cached_property
@@ -54,6 +55,21 @@ class StepRun:
     @cached_property
     def perforce_account(self) -> PerforceAccount:
         return registry.perforce_account(self.site.perforce_server)
+
+    def perforce_account_of(
+        self, user: str, *, host: str = ""
+    ) -> PerforceAccount | None:
+        """Return an account to act as this user with, None where ours may not.
+
+        `host` is the Host of a client that will be used, "" for most.
+        """
+        ours = dataclasses.replace(self.perforce_account, host=host)
+        if user == ours.user:
+            return ours
+        ticket = self.perforce.user_ticket(user)
+        if ticket is None:
+            return None
+        return dataclasses.replace(ours, user=user, password=ticket)
 
     @property
     def seconds(self) -> float:

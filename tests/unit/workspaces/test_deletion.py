@@ -1,0 +1,223 @@
+"""Every obstacle to a deletion, through retiring, again, restoring and purging."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from provisioner.demo.checks import left_behind
+from provisioner.gateways import registry
+from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.workspaces import actions
+from provisioner.workspaces.errors import WorkspaceRetired
+from provisioner.workspaces.models import (
+    Operation,
+    Rescue,
+    Site,
+    Unsaved,
+    Workspace,
+)
+from tests.at_work import AtWork
+from tests.lab import Lab
+from tests.waiting import settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+
+
+def open_for_edit(at_work: AtWork) -> None:
+    at_work.open_for_edit()
+    at_work.file.write_text("opened and changed\n")
+
+
+def leave_an_empty_change(at_work: AtWork) -> None:
+    change = at_work.p4.fetch_change()
+    change["Description"] = "nothing in it"
+    change.pop("Files", None)
+    at_work.p4.save_change(change)
+
+
+def lock_the_client(at_work: AtWork) -> None:
+    client = at_work.p4.fetch_client()
+    client["Options"] = client["Options"].replace("unlocked", "locked")
+    at_work.p4.save_client(client)
+    open_for_edit(at_work)
+
+
+def give_the_client_away(at_work: AtWork) -> None:
+    open_for_edit(at_work)
+    client = at_work.p4.fetch_client()
+    client["Owner"] = "bob"
+    at_work.p4.save_client(client)
+
+
+def open_exclusively(at_work: AtWork) -> None:
+    at_work.p4.run("edit", "-t", "text+l", str(at_work.file))
+    at_work.file.write_text("mine alone\n")
+
+
+def link_out_of_the_clone(at_work: AtWork) -> None:
+    (at_work.root / "src" / "passwords").symlink_to("/etc/passwd")
+    at_work.file.unlink()
+    at_work.file.symlink_to("/etc/hostname")
+
+
+def keep_a_file_of_root(at_work: AtWork) -> None:
+    secret = at_work.root / "src" / "made-by-sudo.txt"
+    secret.write_text("made by sudo\n")
+    secret.chmod(0o600)
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """`archived` are the paths that only the archive can have, `shelved` how many.
+
+    What a restoration cannot bring back begins with `lost`.
+    """
+
+    prepare: Callable[[AtWork], None]
+    archived: tuple[str, ...] = ()
+    shelved: int = 0
+    lost: str = ""
+
+
+OBSTACLES = {
+    "opened": Obstacle(open_for_edit, shelved=1),
+    "pending empty change": Obstacle(leave_an_empty_change, lost="Pending change "),
+    "shelved": Obstacle(AtWork.shelve),
+    "locked client": Obstacle(lock_the_client, shelved=1),
+    "foreign owner": Obstacle(give_the_client_away, shelved=1),
+    "exclusive lock": Obstacle(open_exclusively, shelved=1),
+    "untracked": Obstacle(AtWork.leave_an_untracked_file, archived=("src/notes.txt",)),
+    "edited, unopened": Obstacle(
+        AtWork.change_without_opening, archived=("src/file3.txt",)
+    ),
+    "symlinks": Obstacle(
+        link_out_of_the_clone, archived=("src/file3.txt", "src/passwords")
+    ),
+    "files of others": Obstacle(
+        keep_a_file_of_root, archived=("src/made-by-sudo.txt",)
+    ),
+}
+
+
+@pytest.fixture
+def perforce(lab_workspace: Workspace) -> PerforceGateway:
+    return registry.perforce(lab_workspace.site.perforce_server)
+
+
+def ask(
+    action: Callable[..., Operation], workspace: Workspace, **arguments: str
+) -> Operation:
+    operation = action(by=workspace.owner, workspace=workspace, **arguments)
+    settle(workspace)
+    operation.refresh_from_db()
+    return operation
+
+
+def state_of(root: Path) -> dict[str, tuple[str, bytes]]:
+    """Return every entry below a directory, links as where they lead."""
+    return {
+        str(path.relative_to(root)): ("link", os.fsencode(os.readlink(path)))
+        if path.is_symlink()
+        else ("file", path.read_bytes())
+        for path in sorted(root.rglob("*"))
+        if path.is_symlink() or path.is_file()
+    }
+
+
+def opened_in(perforce: PerforceGateway, client: str) -> set[tuple[str, str, str]]:
+    return {(f.depot_file, f.action, f.type) for f in perforce.list_opened(client)}
+
+
+@pytest.mark.parametrize("name", OBSTACLES)
+@needs_root
+def test_no_obstacle_costs_any_work(
+    name: str,
+    lab_workspace: Workspace,
+    at_work: AtWork,
+    perforce: PerforceGateway,
+) -> None:
+    workspace, obstacle = lab_workspace, OBSTACLES[name]
+    obstacle.prepare(at_work)
+    files, opened = (
+        state_of(workspace.path),
+        opened_in(perforce, workspace.client_name),
+    )
+
+    retirement = ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    assert retirement.state == Operation.State.SUCCEEDED, retirement.status_message
+    assert workspace.state == Workspace.State.TRASHED
+    assert perforce.find_client(workspace.client_name) is None
+    with pytest.raises(WorkspaceRetired):
+        ask(actions.workspace_retire, workspace)
+
+    restoration = ask(actions.workspace_restore, workspace)
+    assert restoration.state == Operation.State.SUCCEEDED, restoration.status_message
+    not_restored = (restoration.findings or {})["not_restored"]
+    assert len(not_restored) == bool(obstacle.lost)
+    assert all(said.startswith(obstacle.lost) for said in not_restored)
+    assert state_of(workspace.path) == files
+    assert opened_in(perforce, workspace.client_name) == opened
+
+    again = ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    assert again.state == Operation.State.SUCCEEDED, again.status_message
+    assert workspace.state == Workspace.State.TRASHED
+    ask(actions.workspace_purge, workspace)
+    assert workspace.state == Workspace.State.RETIRED, workspace.status_message
+    assert left_behind(workspace) == []
+    rescue = Rescue.objects.filter(workspace=workspace).first()
+    assert rescue is not None
+    assert rescue.is_complete
+    assert sum(len(shelf["files"]) for shelf in rescue.shelves) == obstacle.shelved
+    assert archived_in(rescue) == sorted(obstacle.archived)
+    for shelf in rescue.shelves:
+        assert perforce.list_shelved_files(shelf["change"])
+
+
+def archived_in(rescue: Rescue) -> list[str]:
+    if not rescue.directory:
+        return []
+    with tarfile.open(Path(rescue.directory) / "work.tar") as archive:
+        return sorted(archive.getnames())
+
+
+@pytest.fixture
+def full_rescue_area(lab: Lab) -> Iterator[Path]:
+    """A directory with no room for anything."""
+    area = lab.root / "full"
+    area.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k,nr_inodes=100", "full", str(area)]
+    subprocess.run(mount, check=True)
+    yield area
+    subprocess.run(["umount", str(area)], check=True)
+    area.rmdir()
+
+
+@needs_root
+def test_a_full_rescue_area_stops_everything_and_loses_nothing(
+    lab_workspace: Workspace, at_work: AtWork, full_rescue_area: Path
+) -> None:
+    workspace = lab_workspace
+    (at_work.root / "src" / "large.bin").write_bytes(os.urandom(100_000))
+    files = state_of(workspace.path)
+    Site.objects.update(rescue_root=str(full_rescue_area))
+
+    for _ in range(2):
+        operation = ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+        assert operation.state == Operation.State.FAILED
+        assert operation.status_code == "rescue_disk_full"
+        assert workspace.state == Workspace.State.FAILED
+        assert state_of(workspace.path) == files
+        assert not list(full_rescue_area.rglob("*.tar"))
+
+    ask(actions.workspace_restore, workspace)
+    assert workspace.state == Workspace.State.READY
+    assert state_of(workspace.path) == files
