@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Operation, Snapshot, Workspace
+from provisioner.workspaces.models import LeasePolicy, Operation, Snapshot, Workspace
 from tests.factories import PASSWORD
 
 schema = schemathesis.openapi.from_path(
@@ -73,6 +73,7 @@ def rows(alice: User, snapshot: Snapshot) -> Rows:
             "snapshots": snapshot.pk,
             "workspaces": workspace.pk,
             "operations": operation.pk,
+            "lease-policies": LeasePolicy.objects.create(purpose="development").pk,
         },
         prefix=token.token_key,
     )
