@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('workspaces', '0006_rescue_descriptions'),
+        ('workspaces', '0010_worker_queues'),
     ]
 
     operations = [
