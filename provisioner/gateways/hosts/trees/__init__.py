@@ -5,4 +5,6 @@ Runs as a process of its own (`__main__`), on the standard library alone: a *lis
 batches, each with the file descriptor of its directory, and act on names relative to
 it. A path is never resolved a second time, so nothing that happens to the tree
 meanwhile can lead out of it. `run` is the caller's end.
+
+For changes of ownership `compiled` does the same in C, where it was built (`native`).
 """
