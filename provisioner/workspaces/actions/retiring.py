@@ -163,6 +163,9 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
 
 
 def _locked(workspace: Workspace) -> Workspace:
+    """Return a workspace locked, after what is under way: its job locks that first."""
+    under_way = workspace.operations.filter(state=Operation.State.RUNNING)
+    list(under_way.order_by("pk").select_for_update(of=("self",)))
     return Workspace.objects.select_for_update(of=("self",)).get(pk=workspace.pk)
 
 

@@ -144,7 +144,8 @@ def template_build(
         raise InvalidRequest(f"A change is a number from 1 to {LARGEST_CHANGE}.")
     with transaction.atomic():
         template = (
-            Template.objects.select_for_update(of=("self",))
+            # Not as a key: workspaces that refer to it are being asked for meanwhile.
+            Template.objects.select_for_update(of=("self",), no_key=True)
             .select_related("site__perforce_server")
             .get(pk=template.pk)
         )

@@ -1,0 +1,89 @@
+"""Two requests that cross each other: one waits for the other, neither is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, transaction
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import states, tasks
+from provisioner.workspaces.actions import (
+    template_build,
+    workspace_create,
+    workspace_retire,
+)
+from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("jobs_emptied"),
+]
+
+WAITS_WITHIN_SECONDS = 20.0
+
+
+def in_a_connection_of_its_own(act: Callable[[], object]) -> Callable[[], object]:
+    def run() -> object:
+        try:
+            return act()
+        finally:
+            connection.close()
+
+    return run
+
+
+def wait_until_somebody_waits_for_a_lock() -> None:
+    ends = time.monotonic() + WAITS_WITHIN_SECONDS
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone()[0]:
+                return
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+def test_a_build_is_asked_for_while_a_workspace_of_the_template_is(
+    admin: User, alice: User, template: Template, snapshot: Snapshot
+) -> None:
+    def refer_to_the_template() -> None:
+        # What the database does when a row that refers to it is written.
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '5s'")
+            cursor.execute(
+                "SELECT 1 FROM workspaces_template WHERE id = %s FOR KEY SHARE",
+                [template.pk],
+            )
+
+    with ThreadPoolExecutor(1) as others, transaction.atomic():
+        template_build(by=admin, template=template)
+
+        others.submit(in_a_connection_of_its_own(refer_to_the_template)).result()
+
+
+def test_a_workspace_is_retired_while_its_last_step_ends(
+    alice: User, snapshot: Snapshot
+) -> None:
+    workspace = workspace_create(by=alice, template=snapshot.template)
+    operation = workspace.operations.get()
+
+    def retire() -> Operation:
+        return workspace_retire(by=alice, workspace=workspace)
+
+    with ThreadPoolExecutor(1) as others:
+        with transaction.atomic():
+            tasks._locked(operation.pk)
+            retired = others.submit(in_a_connection_of_its_own(retire))
+            wait_until_somebody_waits_for_a_lock()
+            states.end_operation(operation, Operation.State.SUCCEEDED)
+            states.set_workspace_state(workspace, Workspace.State.READY)
+        retirement = retired.result()
+
+    assert isinstance(retirement, Operation)
+    assert retirement.parameters["was"] == Workspace.State.READY
+    operation.refresh_from_db()
+    assert operation.state == Operation.State.SUCCEEDED
