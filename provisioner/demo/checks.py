@@ -15,6 +15,7 @@ from django.conf import settings
 
 from provisioner.demo.seed import PASSWORD
 from provisioner.gateways import registry
+from provisioner.gateways.hosts.comparing import look_name
 from provisioner.workspaces.models import Template, Workspace
 
 OWNER_SESSION_SECONDS = 300
@@ -143,8 +144,9 @@ def left_behind(workspace: Workspace) -> list[str]:
     ontap = registry.ontap(workspace.site)
     perforce = registry.perforce(workspace.site.perforce_server)
     left = []
-    if workspace.client_name and perforce.find_client(workspace.client_name):
-        left.append(f"client {workspace.client_name}")
+    for client in (workspace.client_name, look_name(workspace.client_name)):
+        if workspace.client_name and perforce.find_client(client):
+            left.append(f"client {client}")
     for volume in ontap.list_volumes(comment_prefix=workspace.volume_comment):
         left.append(f"volume {volume.name}")
     for volume in ontap.list_volumes():

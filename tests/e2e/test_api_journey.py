@@ -47,7 +47,7 @@ def test_a_script_gets_a_ready_workspace_and_gives_it_back(
     again = client.post(WORKSPACES, asked, format="json", HTTP_IDEMPOTENCY_KEY="job 1")
     assert again.json() == workspace
 
-    back = client.delete(f"{WORKSPACES}/{workspace['id']}?wait=60")
+    back = client.delete(f"{WORKSPACES}/{workspace['id']}?wait=60&purge=true")
 
     assert back.status_code == 202
     assert (back.json()["state"], back.json()["status_message"]) == ("retired", "")

@@ -72,14 +72,29 @@ def test_from_a_template_to_a_workspace_and_back(
     Path(workspace.path / "notes.txt").write_text("Do not lose me.\n")
     retire(page)
     expect(page.get_by_text("It was not retired")).to_be_visible()
-    page.get_by_role("link", name="Retire again").click()
+    page.get_by_role("link", name="Choose what becomes of it").click()
     expect(page.get_by_text("notes.txt")).to_be_visible()
-    page.get_by_label("Discard what is listed here, for good").check()
+    expect(page.get_by_label("Rescue what is listed here")).to_be_checked()
     page.get_by_role("button", name="Retire").click()
-    expect_state(page, "Retired")
+    expect_state(page, "In the trash")
     assert not workspace.path.exists()
+    expect(page.get_by_text("1 file (16 B) archived")).to_be_visible()
+
+    # She finds it in the trash, and has it back with one click.
     page.get_by_role("link", name="My workspaces").first.click()
     expect(page.get_by_text("You have no workspace yet")).to_be_visible()
+    page.get_by_role("link", name="1 in the trash").click()
+    page.get_by_role("button", name="Bring it back").click()
+    expect_state(page, "Ready")
+    assert (workspace.path / "notes.txt").read_text() == "Do not lose me.\n"
+
+    # Then it goes for good.
+    (workspace.path / "notes.txt").unlink()
+    retire(page)
+    expect_state(page, "In the trash")
+    page.get_by_role("link", name="Destroy now").click()
+    page.get_by_role("button", name="Destroy").click()
+    expect_state(page, "Retired")
 
 
 def test_the_same_without_scripts(
@@ -91,7 +106,7 @@ def test_the_same_without_scripts(
     expect(page.get_by_text(f"cd {workspace.path}")).to_be_visible()
     expect(page.locator("button.copy:visible")).to_have_count(0)
     retire(page)
-    expect_state(page, "Retired")
+    expect_state(page, "In the trash")
     assert not workspace.path.exists()
 
 
@@ -115,4 +130,4 @@ def test_a_failure_is_explained_and_tried_again(
     page.get_by_role("button", name="Try again").click()
     expect_state(page, "Ready")
     retire(page)
-    expect_state(page, "Retired")
+    expect_state(page, "In the trash")
