@@ -15,9 +15,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from django.conf import settings
 from django.http import HttpRequest
 
+from provisioner.accounts.attempts import client_address
 from provisioner.accounts.models import ApiToken, User
 
 LONGEST_USER_AGENT = 120
@@ -67,7 +67,9 @@ def origin_of(request: HttpRequest) -> Origin:
     agent = request.headers.get("User-Agent", "")
     printable = "".join(c if c.isprintable() else "?" for c in agent)
     return Origin(
-        via="", ip=_address_of(request), user_agent=printable[:LONGEST_USER_AGENT]
+        via="",
+        ip=_as_address(client_address(request)),
+        user_agent=printable[:LONGEST_USER_AGENT],
     )
 
 
@@ -89,19 +91,8 @@ def by_token(token: ApiToken) -> str:
     return f"token {token.token_key}"
 
 
-def _address_of(request: HttpRequest) -> str | None:
-    """Return the address of the far end; behind our proxy, what the proxy saw.
-
-    Only the last entry of X-Forwarded-For is the proxy's own word.
-    """
-    seen = str(request.META.get("REMOTE_ADDR", ""))
-    if settings.SECURE_PROXY_SSL_HEADER is not None:
-        forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2]
-        seen = forwarded.strip() or seen
-    return _as_address(seen)
-
-
 def _as_address(text: str) -> str | None:
+    """Return an IP address; None for what is none, such as the name of a socket."""
     try:
         return str(ipaddress.ip_address(text.strip("[]").partition("%")[0]))
     except ValueError:

@@ -61,13 +61,17 @@ def record_event(
     )
 
 
+def kind_of(subject: Subject) -> Event.SubjectKind:
+    """Return what the trail calls things like this one."""
+    return next(kind for model, kind in _KINDS.items() if isinstance(subject, model))
+
+
 def _about(subject: Subject | None) -> dict[str, Any]:
     """Return the fields that point an event at its subject, and name it."""
     if subject is None:
         return {}
-    kind = next(k for model, k in _KINDS.items() if isinstance(subject, model))
     fields: dict[str, Any] = {
-        "subject_kind": kind,
+        "subject_kind": kind_of(subject),
         "subject_id": subject.pk,
         "subject": _name_of(subject)[:200],
     }

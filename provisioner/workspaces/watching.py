@@ -23,7 +23,7 @@ from django.utils import timezone
 from provisioner.accounts import origin
 from provisioner.accounts.models import ApiToken, Team, User
 from provisioner.workspaces.models import Event, LeasePolicy, PerforceServer, Site
-from provisioner.workspaces.trail import record_event
+from provisioner.workspaces.trail import kind_of, record_event
 
 # Beyond this many failures a minute from one address, only the first ones are kept:
 # whoever tries passwords must not fill the database.
@@ -51,7 +51,8 @@ def watch() -> None:
 
 
 def _signed_in(sender: Any, user: User, **kwargs: Any) -> None:
-    record_event(user, kind="signed_in", message="Signed in.", actor=user)
+    with origin.coming_by(origin.current().via or "password"):
+        record_event(user, kind="signed_in", message="Signed in.", actor=user)
 
 
 def _signed_out(sender: Any, user: User | None, **kwargs: Any) -> None:
@@ -118,11 +119,13 @@ def _saved(
     instance: Any, created: bool, raw: bool, update_fields: Any, **kwargs: Any
 ) -> None:
     before = instance.__dict__.pop("_trail_before", None)
-    what = instance._meta.verbose_name
     if raw:
         return
+    what = kind_of(instance)
     if created:
-        record_event(instance, kind=f"{_word(instance)}_made", message=f"Made: {what}.")
+        record_event(
+            instance, kind=f"{what}_made", message=f"Made the {what.label.lower()}."
+        )
         return
     if before is None:
         return
@@ -137,7 +140,7 @@ def _saved(
     if names:
         record_event(
             instance,
-            kind=f"{_word(instance)}_changed",
+            kind=f"{what}_changed",
             message=f"Changed {', '.join(sorted(names))}.",
             data={
                 name: None
@@ -149,10 +152,11 @@ def _saved(
 
 
 def _deleted(instance: Any, **kwargs: Any) -> None:
+    what = kind_of(instance)
     record_event(
         instance,
-        kind=f"{_word(instance)}_deleted",
-        message=f"Deleted: {instance._meta.verbose_name}.",
+        kind=f"{what}_deleted",
+        message=f"Deleted the {what.label.lower()}.",
         data={
             name: value
             for name, value in _values(instance).items()
@@ -193,8 +197,3 @@ def _values(row: Any) -> dict[str, Any]:
                 else str(value)
             )
     return values
-
-
-def _word(row: Model) -> str:
-    words: dict[type[Model], str] = {User: "account", LeasePolicy: "policy"}
-    return words.get(type(row), str(row._meta.model_name))

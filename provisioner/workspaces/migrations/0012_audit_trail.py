@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("workspaces", "0006_rescue_descriptions"),
+        ("workspaces", "0011_what_was_synced_since"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
