@@ -20,6 +20,6 @@ WHERE self.id = event.id AND coalesce(workspace.id, template.id) IS NOT NULL
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workspaces", "0012_audit_trail")]
+    dependencies = [("workspaces", "0007_audit_trail")]
 
     operations = [migrations.RunSQL(NAME, migrations.RunSQL.noop)]

@@ -36,6 +36,6 @@ DROP FUNCTION cloneyard_trail_is_append_only();
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workspaces", "0013_audit_trail_names")]
+    dependencies = [("workspaces", "0008_audit_trail_names")]
 
     operations = [migrations.RunSQL(REFUSE, ALLOW)]

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("workspaces", "0014_audit_trail_append_only"),
+        ("workspaces", "0009_audit_trail_append_only"),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("workspaces", "0011_what_was_synced_since"),
+        ("workspaces", "0006_rescue_descriptions"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
