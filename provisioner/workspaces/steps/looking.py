@@ -173,9 +173,11 @@ def refusal(look: Look) -> UnsavedWork:
             "discard what is there."
         )
     else:
+        is_one = look.count == 1
         sentence = (
-            f"{look.count:,} things in this workspace are not submitted. Retire it "
-            "again and choose whether they are rescued or discarded, or keep it."
+            f"{look.count:,} {'thing' if is_one else 'things'} in this workspace "
+            f"{'is' if is_one else 'are'} not submitted. Retire it again and choose "
+            "whether that is rescued or discarded, or keep it."
         )
     return UnsavedWork(sentence, findings=look.first_findings)
 

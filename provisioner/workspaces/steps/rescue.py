@@ -186,6 +186,10 @@ def _refuse_incomplete(report: ArchiveReport) -> None:
         )
 
 
+def _files(count: int) -> str:
+    return f"{count:,} file" if count == 1 else f"{count:,} files"
+
+
 def _counted(rescue: Rescue) -> list[dict[str, Any]]:
     """Return the shelves with how many files each has, instead of all their paths."""
     return [{**shelf, "files": len(shelf["files"])} for shelf in rescue.shelves]
@@ -196,7 +200,7 @@ def _sentence(rescue: Rescue) -> str:
     if rescue.shelves:
         files = sum(len(shelf["files"]) for shelf in rescue.shelves)
         changes = ", ".join(str(shelf["change"]) for shelf in rescue.shelves)
-        said.append(f"{files:,} files shelved in {changes}")
+        said.append(f"{_files(files)} shelved in {changes}")
     if rescue.directory:
-        said.append(f"{rescue.archived_files:,} files archived in {rescue.directory}")
+        said.append(f"{_files(rescue.archived_files)} archived in {rescue.directory}")
     return f"Rescued: {'; '.join(said) or 'nothing had to be moved'}."
