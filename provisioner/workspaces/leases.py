@@ -227,9 +227,11 @@ def _usual_extension(
     policy: Policy, *, ends_at: dt.datetime | None, now: dt.datetime
 ) -> dt.datetime | None:
     end = policy.usual_end(now) or policy.latest(now)
-    if ends_at is None or end is None or end <= ends_at:
+    if ends_at is None or end is None:
         return None
-    return end
+    # Nobody needs a button for a minute more.
+    gain = (end - ends_at).total_seconds()
+    return end if gain > min(HOUR, (end - now).total_seconds() / 10) else None
 
 
 def _restorable_until(

@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import structlog
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -17,8 +16,6 @@ from provisioner.workspaces import leases, notices, permissions, states
 from provisioner.workspaces.actions.leases import LONGEST_SECONDS, set_lease
 from provisioner.workspaces.errors import InvalidRequest, PreviewStale
 from provisioner.workspaces.models import LeasePolicy, Template, Workspace
-
-log = structlog.get_logger(__name__)
 
 MOST_WARNINGS = 14
 
@@ -149,7 +146,7 @@ def lease_policy_save(
         )
         _check_seal(preview, seal)
         policy = preview.policy
-        LeasePolicy.objects.update_or_create(
+        row, _ = LeasePolicy.objects.update_or_create(
             template=template,
             purpose=purpose,
             defaults={
@@ -159,7 +156,7 @@ def lease_policy_save(
                 "warn_seconds": list(policy.warn_seconds),
             },
         )
-        _apply(preview, by=by, template=template, purpose=purpose)
+        _apply(preview, by=by, row=row, kind="lease_policy_saved", said="Saved.")
     return preview
 
 
@@ -187,7 +184,7 @@ def lease_policy_remove(*, by: User, row: LeasePolicy, seal: str = "") -> Policy
         preview = lease_policy_remove_preview(by=by, row=row)
         _check_seal(preview, seal)
         LeasePolicy.objects.filter(pk=row.pk).delete()
-        _apply(preview, by=by, template=row.template, purpose=row.purpose)
+        _apply(preview, by=by, row=row, kind="lease_policy_removed", said="Removed.")
     return preview
 
 
@@ -264,7 +261,7 @@ def _check_seal(preview: PolicyPreview, seal: str) -> None:
 
 
 def _apply(
-    preview: PolicyPreview, *, by: User, template: Template | None, purpose: str
+    preview: PolicyPreview, *, by: User, row: LeasePolicy, kind: str, said: str
 ) -> None:
     """Move deadlines and mails of those affected, each with its event."""
     now = timezone.now()
@@ -294,21 +291,12 @@ def _apply(
                 "after": ends_at.isoformat(),
             },
         )
-    if template is not None:
-        states.record_event(
-            template,
-            kind="lease_policy_changed",
-            message=f"Changed how long its workspaces live ({purpose}).",
-            actor=by,
-            data={"policy": _as_data(preview.policy)},
-        )
-    log.info(
-        "lease_policy_changed",
-        by=by.username,
-        template_id=template.pk if template else None,
-        purpose=str(purpose),
-        moved=preview.moving,
-        **_as_data(preview.policy),
+    states.record_event(
+        row,
+        kind=kind,
+        message=f"{said} How long workspaces live: {preview.moving} deadlines moved.",
+        actor=by,
+        data={"policy": _as_data(preview.policy), "template": row.template_id},
     )
 
 

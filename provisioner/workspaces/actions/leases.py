@@ -121,7 +121,8 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
         states.record_event(
             workspace,
             kind="workspace_kept",
-            message=f"Keeps it without an end: {reason}",
+            message="Keeps it without an end.",
+            reason=reason,
             actor=by,
             data=_moved(before, None),
         )

@@ -18,7 +18,7 @@ from provisioner.accounts.system import system_user
 from provisioner.workspaces import actions, leases, notices
 from provisioner.workspaces.actions.leases import renew_lease, set_lease
 from provisioner.workspaces.errors import ActionRefused
-from provisioner.workspaces.models import Operation, Unsaved, Workspace
+from provisioner.workspaces.models import Notice, Operation, Unsaved, Workspace
 from provisioner.workspaces.states import record_event
 
 log = structlog.get_logger(__name__)
@@ -202,7 +202,15 @@ def tell_owners(*, now: dt.datetime) -> None:
         .order_by("workspace_id", "-created_at", "-id")
         .distinct("workspace_id")
     )
-    for pk in list(ended.values_list("pk", flat=True)):
+    told = set(
+        Notice.objects.filter(
+            kind__in=(Notice.Kind.TRASHED, Notice.Kind.RETIRE_FAILED),
+            created_at__gt=now - NEWS_OF,
+        ).values_list("data__operation", flat=True)
+    )
+    for pk in ended.values_list("pk", flat=True):
+        if pk in told:
+            continue
         with transaction.atomic():
             operation = Operation.objects.select_related("workspace__owner").get(pk=pk)
             assert operation.workspace_id is not None

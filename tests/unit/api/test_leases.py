@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces import actions, leases
 from provisioner.workspaces.models import (
+    Event,
     LeasePolicy,
     Notice,
     Snapshot,
@@ -166,6 +167,7 @@ def test_an_administrator_keeps_it_and_the_owner_releases_it(
     assert response.status_code == 200
     lease = response.json()["lease"]
     assert (lease["ends_at"], lease["kept_because"]) == (None, "The trade fair")
+    assert ready.events.get(kind="workspace_kept").reason == "The trade fair"
     refused = as_alice.post(address(ready, "/extend"), {})
     assert refused.json()["code"] == "workspace_kept"
 
@@ -273,6 +275,9 @@ def test_saving_pulls_deadlines_in_and_writes_events(
     assert event.actor is not None
     assert event.actor.username == "admin"
     assert ready.notices.filter(voided_at__isnull=True).count() == 1
+    saved = Event.objects.get(kind="lease_policy_saved")
+    assert (saved.subject_kind, saved.actor_name) == ("policy", "admin")
+    assert saved.data["policy"]["maximum_seconds"] == 20 * DAY
 
 
 def test_a_stale_preview_is_refused(
@@ -306,6 +311,7 @@ def test_a_template_has_its_own(
     assert LeasePolicy.objects.count() == 2
     assert as_admin.delete(f"{POLICIES}/{own['id']}").status_code == 200
     assert LeasePolicy.objects.get().template is None
+    assert Event.objects.filter(kind="lease_policy_removed").count() == 1
 
 
 @pytest.mark.parametrize(

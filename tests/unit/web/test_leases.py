@@ -47,6 +47,14 @@ def test_one_click_extends_it(as_alice: Client, ready: Workspace) -> None:
     assert f"lasts until {leases.exact(ready.expires_at)}" in answer.text
 
 
+def test_a_button_is_there_once_it_is_worth_it(
+    as_alice: Client, ready: Workspace
+) -> None:
+    assert "Extend until" not in as_alice.get(url(ready)).text
+    end_in(ready, days=29)
+    assert "Extend until" in as_alice.get(url(ready)).text
+
+
 def test_it_is_extended_for_another_time(as_alice: Client, ready: Workspace) -> None:
     as_alice.post(url(ready, "extend/"), {"span": "45 d 12 h"})
 
