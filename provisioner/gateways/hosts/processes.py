@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
+import selectors
 import signal
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import provisioner
 
 PR_SET_PDEATHSIG = 1
+POLL_SECONDS = 0.1
 
 _PACKAGE_PARENT = str(Path(provisioner.__file__).resolve().parent.parent)
 _BARE_START = (
@@ -46,3 +52,25 @@ def die_with_parent(parent_pid: int) -> None:
     if os.getppid() != parent_pid:
         # It ended before we asked.
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def json_lines(process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any] | None]:
+    """Yield what a process says, None ten times a second; {} at the end of it.
+
+    Names that are not UTF-8 may come escaped as JSON has it, or as they are.
+    """
+    assert process.stdout is not None
+    descriptor, pending = process.stdout.fileno(), b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while True:
+            if not selector.select(POLL_SECONDS):
+                yield None
+                continue
+            data = os.read(descriptor, 1 << 16)
+            if not data:
+                yield {}
+                return
+            *complete, pending = (pending + data).split(b"\n")
+            for text in complete:
+                yield json.loads(os.fsdecode(text))

@@ -10,9 +10,7 @@ import contextlib
 import dataclasses
 import datetime as dt
 import json
-import os
 import re
-import selectors
 import subprocess
 import threading
 import time
@@ -28,13 +26,12 @@ from provisioner.gateways.errors import (
     Unreachable,
 )
 from provisioner.gateways.hosts.ownership import check_id, check_root
-from provisioner.gateways.hosts.processes import bare_command
+from provisioner.gateways.hosts.processes import bare_command, json_lines
 
 OPERATION = "rescue files"
 STALLED_AFTER_SECONDS = 600.0
 """No byte moved for so long: a file server does not answer."""
 
-POLL_SECONDS = 0.1
 _TAG = re.compile(r"[0-9a-z]{6}")
 
 
@@ -247,7 +244,7 @@ def _listen(
     should_stop: Callable[[], bool] | None,
 ) -> dict[str, Any]:
     moved_at = time.monotonic()
-    for line in _lines(process):
+    for line in json_lines(process):
         if should_stop is not None and should_stop():
             raise TransientGatewayError(
                 "The rescue was stopped before it was complete; nothing of it is kept.",
@@ -293,25 +290,6 @@ def _outcome(line: dict[str, Any]) -> dict[str, Any]:
             operation=OPERATION,
         )
     return line
-
-
-def _lines(process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any] | None]:
-    """Yield what the process says, None from time to time; {} at the end of it."""
-    assert process.stdout is not None
-    descriptor, pending = process.stdout.fileno(), b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(descriptor, selectors.EVENT_READ)
-        while True:
-            if not selector.select(POLL_SECONDS):
-                yield None
-                continue
-            data = os.read(descriptor, 1 << 16)
-            if not data:
-                yield {}
-                return
-            *complete, pending = (pending + data).split(b"\n")
-            for text in complete:
-                yield json.loads(text)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
 import subprocess
 import tempfile
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NoReturn
 
 from provisioner.gateways.errors import Refused, TransientGatewayError, Unreachable
-from provisioner.gateways.hosts.processes import bare_command
+from provisioner.gateways.hosts.processes import bare_command, json_lines
 from provisioner.gateways.hosts.trees import native
 from provisioner.gateways.hosts.trees.root import open_root
 
@@ -29,7 +28,6 @@ FAILURES_KEPT = 1000
 STALLED_AFTER_SECONDS = 300.0
 """No entry handled for so long: the file server does not answer."""
 
-POLL_SECONDS = 0.1
 
 SENTENCES = {
     1: "not permitted",
@@ -100,7 +98,7 @@ def run_walk(
     except _RootFailed as failed:
         relay.root_failed(failed.errno)
     with _ended_with_us(process):
-        for line in _lines(process):
+        for line in json_lines(process):
             now = time.monotonic()
             relay.told.seconds = now - began
             if should_stop is not None and should_stop():
@@ -179,26 +177,6 @@ def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
         except subprocess.TimeoutExpired:
             # It hangs in the kernel, on a dead mount; it ends when that answers.
             process.returncode = -9
-
-
-def _lines(process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any] | None]:
-    """Yield what the process says, None from time to time; {} at the end of it."""
-    assert process.stdout is not None
-    descriptor, pending = process.stdout.fileno(), b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(descriptor, selectors.EVENT_READ)
-        while True:
-            if not selector.select(POLL_SECONDS):
-                yield None
-                continue
-            data = os.read(descriptor, 1 << 16)
-            if not data:
-                yield {}
-                return
-            *complete, pending = (pending + data).split(b"\n")
-            for text in complete:
-                # One walk escapes what is not UTF-8 in a name, the other does not.
-                yield json.loads(os.fsdecode(text))
 
 
 class _Relay:
