@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import ExportRule
@@ -15,6 +16,7 @@ from provisioner.workspaces.steps.volumes import (
     ensure_export_policy,
     ensure_frozen_policy,
 )
+from provisioner.workspaces.sweeps.exports import apply_exports, sweep_exports
 from tests.lab import Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -108,3 +110,45 @@ def test_rules_that_are_right_are_not_written_again(run: StepRun, lab: Lab) -> N
     )
 
     assert ensure_export_policy(run) == name
+
+
+# --- without waiting for a clone
+
+
+def test_a_host_taken_off_the_row_is_shut_out_by_the_sweep(run: StepRun) -> None:
+    name = ensure_export_policy(run)
+    ensure_frozen_policy(run)
+    run = changed(run, export_clients=[], worker_clients=["10.0.0.6"])
+
+    apply_exports(site_id=run.site.pk)
+
+    workers = ExportRule(clients=("10.0.0.6",), superuser=("sys",))
+    assert rules_of(run.site, name) == (workers,)
+    assert rules_of(run.site, run.site.frozen_policy) == (workers,)
+
+
+def test_the_sweep_makes_no_policy(site: Site) -> None:
+    apply_exports(site_id=site.pk)
+
+    assert registry.ontap(site).find_export_policy(site.export_policy) is None
+
+
+def test_the_sweep_runs_where_ontap_is_reached(site: Site, jobs_emptied: None) -> None:
+    sweep_exports(timestamp=0)
+    sweep_exports(timestamp=300)
+
+    jobs = ProcrastinateJob.objects.filter(task_name="apply_exports")
+    assert [job.queue_name for job in jobs] == ["storage"]
+
+
+def test_an_ontap_that_does_not_answer_is_asked_again_later(
+    run: StepRun, lab: Lab
+) -> None:
+    ensure_export_policy(run)
+    lab.break_ontap({"method": "GET", "path": "*/export-policies*", "drop": True})
+
+    apply_exports(site_id=run.site.pk)
+    apply_exports(site_id=10**9)
+
+    lab.break_ontap()
+    assert rules_of(run.site, run.site.export_policy) == (WORKERS, OTHERS)
