@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 MANAGE := $(BIN)/python manage.py
 .DEFAULT_GOAL := help
-.PHONY: help demo lab run worker test check bench schema format clean native browser
+.PHONY: help demo lab run worker test check chaos bench schema format clean native browser
 
 help: ## Show this
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,9 @@ test: native browser ## Every test
 
 check: $(READY) ## Formatting, lint, types, import contracts, migrations, schema
 	@.ci/check $(BIN)
+
+chaos: native ## Trials that kill and cut everything, and a judge (ARGS="--seed 123 --trials 1")
+	@$(BIN)/python -m provisioner.demo.chaos $(ARGS)
 
 bench: native ## Benchmarks; a JSON line per figure
 	@benchmarks/run $(BIN) $(ARGS)

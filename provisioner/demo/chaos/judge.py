@@ -1,0 +1,263 @@
+"""What must be true of one workspace that has settled, and of everything at the end."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from provisioner.demo.chaos.edits import Desk, text_of
+from provisioner.demo.chaos.patience import from_database
+from provisioner.demo.chaos.witness import OntapWitness, Perforce
+from provisioner.workspaces.models import (
+    Event,
+    Operation,
+    Site,
+    Snapshot,
+    Step,
+    Template,
+    Workspace,
+)
+
+W = Workspace.State
+IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One broken promise: stuck, orphans, lost, touched, or harness for our own."""
+
+    kind: str
+    what: str
+
+
+def _orphan(what: str) -> Fault:
+    return Fault(kind="orphans", what=what)
+
+
+def _lost(what: str) -> Fault:
+    return Fault(kind="lost", what=what)
+
+
+class Judge:
+    """Compares rows with what the servers and the namespace have."""
+
+    def __init__(self, *, site: Site, ontap: OntapWitness, p4: Perforce) -> None:
+        self.site = site
+        self.ontap = ontap
+        self.p4 = p4
+
+    # --- one workspace
+
+    def look_at(self, workspace: Workspace, desk: Desk | None) -> list[Fault]:
+        """Check a workspace that stands still."""
+        volumes = self.ontap.volumes(comment=workspace.volume_comment)
+        found = self._placement(workspace, volumes)
+        if desk is not None:
+            found += self._edits(workspace, volumes, desk)
+        if workspace.state == W.FAILED and not workspace.status_message:
+            found.append(Fault(kind="stuck", what="FAILED without a reason"))
+        return found
+
+    def _placement(
+        self, workspace: Workspace, volumes: list[dict[str, Any]]
+    ) -> list[Fault]:
+        """Check volume, junction, export policy, client and directory against state."""
+        state, found = workspace.state, []
+        has_client = bool(self._clients(workspace.client_name or "-none-"))
+        is_there = os.path.lexists(workspace.path)
+        if len(volumes) > 1:
+            found.append(_orphan(f"{len(volumes)} volumes with one tag"))
+        seen = {
+            "volumes": len(volumes),
+            "junction": volumes[0].get("nas", {}).get("path", "") if volumes else "",
+            "policy": volumes[0]["nas"]["export_policy"]["name"] if volumes else "",
+            "client": has_client,
+            "path": is_there,
+        }
+        wanted: dict[str, Any] = {
+            W.READY: {
+                "volumes": 1,
+                "junction": workspace.junction_path,
+                "policy": self.site.export_policy,
+                "client": bool(workspace.client_name),
+                "path": True,
+            },
+            W.TRASHED: {
+                "volumes": 1,
+                "junction": "",
+                "policy": self.site.frozen_policy,
+                "client": False,
+                "path": False,
+            },
+            W.RETIRED: {
+                "volumes": 0,
+                "junction": "",
+                "policy": "",
+                "client": False,
+                "path": False,
+            },
+        }.get(W(state), seen)
+        for key, value in wanted.items():
+            if seen[key] != value:
+                found.append(_orphan(f"{state}: {key} is {seen[key]!r}, not {value!r}"))
+        return found
+
+    def _clients(self, pattern: str) -> set[str]:
+        return self.p4.insist(
+            lambda p4: {row["client"] for row in p4.run("clients", "-e", pattern)}
+        )
+
+    def _edits(
+        self, workspace: Workspace, volumes: list[dict[str, Any]], desk: Desk
+    ) -> list[Fault]:
+        """Check that each edit is in the workspace, the trash or the rescue."""
+        root = workspace.path if workspace.state == W.READY else None
+        if root is None and volumes:
+            root = self.ontap.tree_of(volumes[0]["uuid"])
+        must_be_in_tree = workspace.state in (W.READY, W.TRASHED)
+        was_discarded = from_database(
+            lambda: Event.objects.filter(
+                workspace=workspace, kind="unsaved_work_discarded"
+            ).exists()
+        )
+        shelves = desk.shelved_contents()
+        archives = desk.archived_contents(Path(self.site.rescue_root), workspace)
+        found = []
+        for edit in desk.edits:
+            in_tree = bool(
+                root and edit.path and edit.token in text_of(root / edit.path)
+            )
+            if edit.kind == "deleted":
+                in_tree = bool(root) and not os.path.lexists(root / edit.path)  # type: ignore[operator]
+            token = edit.path if edit.kind == "deleted" else edit.token
+            is_safe = in_tree or token in shelves or token in archives
+            if edit.path and must_be_in_tree and not in_tree:
+                found.append(
+                    _lost(f"{workspace.state}: {edit.kind} is not in the tree")
+                )
+            elif not is_safe and not was_discarded:
+                found.append(_lost(f"{workspace.state}: {edit.kind} is nowhere"))
+        if workspace.state == W.READY and not was_discarded:
+            found += self._opened(workspace, desk)
+        return found
+
+    def _opened(self, workspace: Workspace, desk: Desk) -> list[Fault]:
+        """Check that what was opened is so, or that its owner was told otherwise."""
+        restore = from_database(
+            lambda: workspace.operations.filter(kind=Operation.Kind.RESTORE).first()
+        )
+        told = str((restore and restore.findings) or "")
+        opened = desk.opened()
+        return [
+            _lost(
+                f"READY: {edit.kind} is opened for {opened.get(edit.path, 'nothing')}, "
+                f"not for {edit.action}, and nobody was told"
+            )
+            for edit in desk.edits
+            if edit.action
+            and opened.get(edit.path) != edit.action
+            and edit.path not in told
+        ]
+
+    # --- everything
+
+    def look_at_template(self, template: Template) -> list[Fault]:
+        """Check the published snapshots of a template that stands still."""
+        volumes = self.ontap.volumes(comment=template.volume_comment)
+        if len(volumes) != 1:
+            return [_orphan(f"template {template}: {len(volumes)} volumes")]
+        there = self.ontap.snapshots(volumes[0]["uuid"])
+        rows = from_database(
+            lambda: set(
+                Snapshot.objects.filter(template=template, deleted_at=None).values_list(
+                    "name", flat=True
+                )
+            )
+        )
+        return [
+            _orphan(f"template {template}: snapshot {name} {where}")
+            for names, where in (
+                (there - rows, "in ONTAP and in no row"),
+                (rows - there, "in a row and not in ONTAP"),
+            )
+            for name in sorted(names)
+        ]
+
+    def look_at_everything(self) -> list[Fault]:
+        """Compare rows and servers in both directions, now that nothing moves."""
+        workspaces = from_database(
+            lambda: list(
+                Workspace.objects.exclude(state=W.RETIRED).select_related(
+                    "site", "template"
+                )
+            )
+        )
+        templates = from_database(lambda: list(Template.objects.select_related("site")))
+        subjects: list[Workspace | Template] = [*workspaces, *templates]
+        mounted: list[Workspace | Template] = [
+            *templates,
+            *(w for w in workspaces if w.state == W.READY),
+        ]
+        volumes = self.ontap.all_volumes()
+        ours = [v for v in volumes if v.get("comment", "").startswith("cloneyard:")]
+        root = Path(self.site.mount_root)
+        found = _differences(
+            "volume",
+            there={v["comment"] for v in ours},
+            wanted={s.volume_comment for s in subjects},
+        )
+        found += _differences(
+            "client",
+            there=self._clients("cy-*"),
+            wanted={s.client_name for s in mounted if s.client_name},
+        )
+        found += _differences(
+            "junction",
+            there={p for v in ours if (p := v.get("nas", {}).get("path"))},
+            wanted={s.junction_path for s in mounted},
+        )
+        found += _differences(
+            "directory below the mount root",
+            there={f"/{path.name}" for path in root.iterdir()},
+            wanted={s.junction_path for s in mounted},
+        )
+        for template in templates:
+            found += self.look_at_template(template)
+        return found + self._at_rest() + self._half_rescues()
+
+    def _half_rescues(self) -> list[Fault]:
+        return [
+            _orphan(f"unfinished rescue {path}")
+            for path in Path(self.site.rescue_root).glob("*/.*")
+        ]
+
+    def _at_rest(self) -> list[Fault]:
+        """Check that no row waits for anything."""
+
+        def ask() -> list[Fault]:
+            running = Operation.objects.filter(state=Operation.State.RUNNING)
+            steps = Step.objects.filter(state__in=IN_FLIGHT)
+            jobs = ProcrastinateJob.objects.filter(
+                status__in=("todo", "doing"), task_name="run_step"
+            )
+            return [
+                Fault(kind="stuck", what=f"{len(rows)} {name} at the end: {rows[:3]}")
+                for name, rows in (
+                    ("operations running", [str(o) for o in running]),
+                    ("steps in flight", [f"{s.operation_id} {s}" for s in steps]),
+                    ("jobs", [str(j.pk) for j in jobs]),
+                )
+                if rows
+            ]
+
+        return from_database(ask)
+
+
+def _differences(name: str, *, there: set[str], wanted: set[str]) -> list[Fault]:
+    return [
+        _orphan(f"{name} {one} without a row") for one in sorted(there - wanted)
+    ] + [_orphan(f"a row without its {name} {one}") for one in sorted(wanted - there)]

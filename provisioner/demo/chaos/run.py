@@ -1,0 +1,315 @@
+"""All trials, side by side on one set of servers, and what becomes of them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.db import connection
+
+from provisioner.accounts.models import User
+from provisioner.demo import depot
+from provisioner.demo.chaos.builds import Builder
+from provisioner.demo.chaos.edits import Desk
+from provisioner.demo.chaos.faultboard import FaultBoard
+from provisioner.demo.chaos.judge import Fault, Judge
+from provisioner.demo.chaos.patience import from_database
+from provisioner.demo.chaos.people import Person
+from provisioner.demo.chaos.servers import Servers
+from provisioner.demo.chaos.trial import Trial, World
+from provisioner.demo.chaos.witness import OntapWitness, Perforce
+from provisioner.demo.checks import fingerprint
+from provisioner.demo.seed import GID, PASSWORD, TEMPLATE_UID
+from provisioner.workspaces import actions
+from provisioner.workspaces.models import PerforceServer, Site, Template, Workspace
+
+FILES = 12
+BUILD = "mkdir -p out && cat src/*.txt > out/all"
+STEADY, GENERATIONS = "steady", "generations"
+BUILT_EVERY = 7
+SETTLED_WITHIN_SECONDS = 180.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChaosOptions:
+    """`within_seconds`: begin no further trial after so long; None: no end."""
+
+    trials: int
+    seed: int
+    side_by_side: int
+    within_seconds: float | None = None
+
+
+def run_trials(
+    options: ChaosOptions, *, scratch: Path, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Run all trials; return the summary."""
+    servers = Servers(scratch)
+    try:
+        return _Run(options, servers=servers, scratch=scratch, say=say).run()
+    finally:
+        servers.stop()
+        connection.close()
+
+
+class _Run:
+    def __init__(
+        self,
+        options: ChaosOptions,
+        *,
+        servers: Servers,
+        scratch: Path,
+        say: Callable[[str], None],
+    ) -> None:
+        self.options = options
+        self.servers = servers
+        self.scratch = scratch
+        self.say = say
+        self.failures: list[dict[str, Any]] = []
+        self.done = 0
+        self.lock = threading.Lock()
+        self.began = time.monotonic()
+        self.outcomes: Counter[str] = Counter()
+
+    def run(self) -> dict[str, Any]:
+        lanes = min(self.options.side_by_side, self.options.trials)
+        people = [Person(f"dev{n:02}", number=n) for n in range(lanes)]
+        bystander = Person("bystander", number=900)
+        admin = Person("admin", number=901, is_staff=True)
+        self.servers.start_lab()
+        call_command("migrate", verbosity=0, interactive=False)
+        call_command("collectstatic", verbosity=0, interactive=False)
+        everybody = [*people, bystander, admin]
+        self.everybody = everybody
+        for person in everybody:
+            person.sign_up()
+        self._fill_depot(everybody)
+        site = self._make_site()
+        self.servers.start_product()
+        for person in everybody:
+            person.speak_to(self.servers.url)
+        self.world = self._make_world(site)
+        self.builder = Builder(
+            admin, self.world, p4=self._p4_of("cloneyard"), name=GENERATIONS
+        )
+        for name in (STEADY, GENERATIONS):
+            self._blame(self.options.seed, Builder.build_first(admin, name))
+        desk = self._settle_bystander(bystander)
+        template = from_database(
+            lambda: Template.objects.select_related("site").get(name=STEADY)
+        )
+        before = (fingerprint(template), self._contents_of(desk))
+        self.say(f"Ready after {time.monotonic() - self.began:.0f} s.")
+        self._run_lanes(people)
+        self.world.board.end_all()
+        self._blame(self.options.seed, self.builder.settle())
+        self._judge_everything()
+        if (fingerprint(template), self._contents_of(desk)) != before:
+            self._blame(
+                self.options.seed,
+                [Fault(kind="touched", what="a template or another's workspace")],
+            )
+        return self._summary()
+
+    # --- preparation
+
+    def _p4_of(self, user: str) -> Perforce:
+        is_ours = user == self.servers.perforce["user"]
+        return Perforce(
+            self.servers.perforce,
+            user=user,
+            password=self.servers.perforce["password"] if is_ours else PASSWORD,
+            scratch=self.scratch / "p4" / user,
+        )
+
+    def _fill_depot(self, people: list[Person]) -> None:
+        source = self.scratch / "source"
+        (source / "src").mkdir(parents=True)
+        for number in range(FILES):
+            (source / "src" / f"file{number}.txt").write_text(f"line of {number}\n")
+        perforce = self.servers.perforce
+        account = depot.DepotAccount(
+            port=perforce["port"], user=perforce["user"], password=perforce["password"]
+        )
+        p4 = depot.connect(account, client="chaos-admin", scratch=self.scratch)
+        try:
+            for person in people:
+                depot.create_p4_user(p4, user=person.username, password=PASSWORD)
+            for name in (STEADY, GENERATIONS):
+                depot.fill_depot(p4, source=source, name=name, scratch=self.scratch)
+        finally:
+            p4.disconnect()
+
+    def _make_site(self) -> Site:
+        ontap, perforce = self.servers.ontap, self.servers.perforce
+        rescue_root = self.scratch / "rescue"
+        rescue_root.mkdir()
+        rescue_root.chmod(0o755)
+        server = PerforceServer.objects.create(
+            name="chaos", p4port=perforce["port"], p4user=perforce["user"]
+        )
+        admin = User.objects.get(username="admin")
+        # Sites differ in who makes files their owner's and how clones are emptied.
+        ways = self.options.seed % 4
+        site = actions.site_save(
+            by=admin,
+            site=Site(
+                name="chaos",
+                perforce_server=server,
+                ontap_host=ontap["host"],
+                ontap_port=ontap["port"],
+                ontap_user=ontap["user"],
+                ontap_ca_file=ontap["ca_file"],
+                svm=ontap["svm"],
+                aggregate=ontap["aggregate"],
+                mount_root=ontap["mount_root"],
+                export_clients=["10.0.0.0/8"],
+                worker_clients=["127.0.0.1"],
+                rescue_root=str(rescue_root),
+                reown=Site.Reown.HOST if ways & 1 else Site.Reown.ONTAP,
+                remove_contents=bool(ways & 2),
+                template_uid=TEMPLATE_UID,
+                template_gid=GID,
+            ),
+        )
+        for name in (STEADY, GENERATIONS):
+            actions.template_create(
+                by=admin,
+                site=site,
+                name=name,
+                view=f"//depot/{name}/... //any/...",
+                build_command=BUILD,
+                build_timeout_seconds=60,
+                ignore_patterns="out\n",
+                volume_size_bytes=100 * 2**20,
+                snapshots_to_keep=2,
+            )
+        return site
+
+    def _make_world(self, site: Site) -> World:
+        witness = OntapWitness(self.servers.ontap)
+        return World(
+            servers=self.servers,
+            board=FaultBoard(
+                ontap=witness, perforce_root=self.scratch / "lab" / "perforce"
+            ),
+            judge=Judge(site=site, ontap=witness, p4=self._p4_of("cloneyard")),
+            templates=(STEADY, GENERATIONS),
+            outcomes=self.outcomes,
+        )
+
+    def _settle_bystander(self, bystander: Person) -> Desk:
+        answer = bystander.ask(
+            "POST",
+            "/workspaces?wait=60",
+            {"template": STEADY, "name": "bystander"},
+            key="bystander",
+        )
+        workspace = Workspace.objects.select_related(
+            "site", "template", "snapshot"
+        ).get(pk=answer.body["id"])
+        desk = Desk(bystander, workspace, p4=self._p4_of("bystander"), seed=0)
+        desk.work()
+        return desk
+
+    def _contents_of(self, desk: Desk) -> tuple[dict[str, bytes], dict[str, str]]:
+        with self.servers.calm.at_work():
+            files = {
+                str(path): path.read_bytes()
+                for path in sorted(desk.root.rglob("*"))
+                if path.is_file() and not path.is_symlink()
+            }
+        return files, desk.opened()
+
+    # --- the trials
+
+    def _run_lanes(self, people: list[Person]) -> None:
+        numbers = itertools.count()
+        lanes = [
+            threading.Thread(target=self._lane, args=[person, numbers], daemon=True)
+            for person in people
+        ]
+        for lane in lanes:
+            lane.start()
+        while any(lane.is_alive() for lane in lanes):
+            for lane in lanes:
+                lane.join(0.5)
+            self.servers.check()
+
+    def _lane(self, person: Person, numbers: Iterator[int]) -> None:
+        """Run one trial after the other as one person."""
+        p4 = self._p4_of(person.username)
+        while True:
+            with self.lock:
+                number = next(numbers)
+            if number >= self.options.trials or self._is_over():
+                break
+            seed = self.options.seed + number
+            try:
+                if seed % BUILT_EVERY == 0:
+                    self._blame(seed, self.builder.run(seed))
+                trial = Trial(self.world, seed=seed, person=person, p4=p4)
+                self._blame(seed, trial.run())
+            except Exception as error:
+                lines = traceback.format_exception(error, limit=-5, chain=False)
+                said = "".join(lines)
+                self._blame(seed, [Fault(kind="harness", what=said)])
+            with self.lock:
+                self.done += 1
+                if self.done % 10 == 0:
+                    seconds = time.monotonic() - self.began
+                    self.say(
+                        f"{self.done} trials, {seconds:.0f} s, "
+                        f"{len(self.failures)} failures"
+                    )
+        p4.close()
+        connection.close()
+
+    def _is_over(self) -> bool:
+        within = self.options.within_seconds
+        return within is not None and time.monotonic() - self.began > within
+
+    def _blame(self, seed: int, faults: list[Fault]) -> None:
+        with self.lock:
+            for fault in faults:
+                self.failures.append(
+                    {"seed": seed, "kind": fault.kind, "what": fault.what}
+                )
+                self.say(f"seed {seed}: {fault.kind}: {fault.what}")
+
+    # --- the end
+
+    def _judge_everything(self) -> None:
+        """Look at everything; what is only late gets the time to settle."""
+        ends = time.monotonic() + SETTLED_WITHIN_SECONDS
+        while found := self.world.judge.look_at_everything():
+            if time.monotonic() > ends:
+                self._blame(self.options.seed, found)
+                return
+            time.sleep(1.0)
+
+    def _summary(self) -> dict[str, Any]:
+        counts = Counter(failure["kind"] for failure in self.failures)
+        return {
+            "trials": self.done,
+            "seed": self.options.seed,
+            "kills": dict(self.servers.kills),
+            "faults": dict(self.world.board.counts),
+            "outcomes": dict(sorted(self.outcomes.items())),
+            "answers": dict(sum((p.answers for p in self.everybody), Counter())),
+            "ended_by_themselves": dict(self.servers.ended),
+            **{
+                kind: counts[kind]
+                for kind in ("orphans", "stuck", "lost", "touched", "harness")
+            },
+            "failures": self.failures,
+            "seconds": round(time.monotonic() - self.began, 1),
+        }

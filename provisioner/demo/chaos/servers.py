@@ -1,0 +1,273 @@
+"""Everything that runs, each in a process of its own that can be killed alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from provisioner.demo.chaos.patience import insist
+from provisioner.demo.ports import free_port
+from provisioner.demo.processes import Child, ProcessFailed, manage
+from provisioner.embedded_postgres.base import EmbeddedServer
+
+READY_WITHIN_SECONDS = 90.0
+LOOK_EVERY_SECONDS = 0.25
+FIRST_PORT = 21000
+LAST_FIRST_PORT = 29000
+
+
+class Calm:
+    """Many may work in files at a time, and the namespace goes away for none of them.
+
+    A workspace's files vanish for a moment when the lab's ONTAP starts again, where NFS
+    would make its owner wait: so people at work in them are waited for.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._at_work = 0
+        self._is_away = False
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_away)
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._at_work -= 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_away)
+            self._is_away = True
+            self._changed.wait_for(lambda: self._at_work == 0)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._is_away = False
+                self._changed.notify_all()
+
+
+class StillAlive(Exception):
+    """A killed process takes its time."""
+
+
+def _must_be_dead(pid: int) -> None:
+    """Raises: StillAlive. A zombie is dead."""
+    with contextlib.suppress(FileNotFoundError):
+        status = Path(f"/proc/{pid}/stat").read_text()
+        if status.rpartition(")")[2].split()[0] != "Z":
+            raise StillAlive
+
+
+class Servers:
+    """The lab, the database, two workers and a web server."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self.log_dir = scratch / "processes"
+        self.children: dict[str, Child] = {}
+        self.locks: dict[str, threading.Lock] = {}
+        self.kills: Counter[str] = Counter()
+        self.ended: Counter[str] = Counter()
+        self.calm = Calm()
+        self.ontap: dict[str, Any] = {}
+        self.perforce: dict[str, Any] = {}
+        self.url = ""
+        # Children end with the thread that started them, so theirs outlive all others.
+        self._starters = ThreadPoolExecutor(max_workers=4)
+        self._stopped = threading.Event()
+        self._watch = threading.Thread(target=self._keep_running, daemon=True)
+
+    # --- start and stop
+
+    def start_lab(self) -> None:
+        """Start ONTAP and Perforce at ports that they keep when they start again."""
+        first = random.SystemRandom().randrange(FIRST_PORT, LAST_FIRST_PORT)
+        ontap_port = free_port(first)
+        perforce_port = free_port(ontap_port + 1)
+        root = self.scratch / "lab"
+        root.mkdir(exist_ok=True)
+        self._start(
+            "ontap",
+            [
+                sys.executable,
+                "-m",
+                "provisioner.lab.ontap",
+                "--root",
+                str(root / "ontap"),
+                "--port",
+                str(ontap_port),
+            ],
+            says_ready=True,
+        )
+        self._start(
+            "perforce",
+            [
+                sys.executable,
+                "-m",
+                "provisioner.lab.perforce",
+                "-r",
+                str(root / "perforce"),
+                "-p",
+                f"127.0.0.1:{perforce_port}",
+            ],
+            says_ready=True,
+        )
+        self.ontap = {**self._ready("ontap"), "root": str(root / "ontap")}
+        self.perforce = self._ready("perforce")
+        self.perforce["port"] = f"{self.perforce.pop('host')}:{perforce_port}"
+        os.environ["ONTAP_PASSWORD"] = self.ontap["password"]
+        os.environ["P4PASSWD"] = self.perforce["password"]
+
+    def start_product(self) -> None:
+        """Start workers and web server; from now on all are kept running."""
+        port = free_port(int(self.perforce["port"].rpartition(":")[2]) + 1)
+        self.url = f"http://127.0.0.1:{port}"
+        for name in ("worker-1", "worker-2"):
+            self._start(name, manage("worker"))
+        self._start(
+            "web",
+            [
+                sys.executable,
+                "-m",
+                "gunicorn",
+                "--bind",
+                f"127.0.0.1:{port}",
+                "--threads",
+                "32",
+                "provisioner.wsgi",
+            ],
+        )
+        self._watch.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._watch.is_alive():
+            self._watch.join()
+        for child in reversed(self.children.values()):
+            child.stop()
+        self._starters.shutdown()
+
+    def _start(
+        self, name: str, command: list[str], *, says_ready: bool = False
+    ) -> None:
+        self.locks[name] = threading.Lock()
+        self.children[name] = Child(
+            name, command, log_dir=self.log_dir, reads_output=says_ready
+        )
+
+    def _ready(self, name: str) -> dict[str, Any]:
+        return self.children[name].read_json_line(timeout_seconds=READY_WITHIN_SECONDS)
+
+    def _keep_running(self) -> None:
+        """Start again what ended by itself, as a service manager would."""
+        while not self._stopped.wait(LOOK_EVERY_SECONDS):
+            for name in list(self.children):
+                if not self.locks[name].acquire(blocking=False):
+                    continue
+                try:
+                    if not self.children[name].is_running:
+                        self.ended[f"{name}: {self.children[name].ending}"] += 1
+                        self._again(name)
+                finally:
+                    self.locks[name].release()
+
+    def _again(self, name: str) -> None:
+        self._starters.submit(self._start_again, name).result()
+
+    def _start_again(self, name: str) -> None:
+        before = self.children[name]
+        if before.process.stdout is not None:
+            before.process.stdout.close()
+        self.children[name] = before.started_again()
+        if name in ("ontap", "perforce"):
+            self._ready(name)
+
+    # --- kill
+
+    def kill(self, name: str, *, down_seconds: float) -> None:
+        """Kill one with SIGKILL and start it again after a while."""
+        if name == "database":
+            self._kill_database(down_seconds=down_seconds)
+            return
+        if name == "backend":
+            self._kill_backend()
+            return
+        away = self.calm.away() if name == "ontap" else contextlib.nullcontext()
+        with away, self.locks[name]:
+            child = self.children[name]
+            # The web server's own processes die with it; what a worker has started
+            # has to notice by itself.
+            end = os.killpg if name == "web" else os.kill
+            with contextlib.suppress(ProcessLookupError):
+                end(child.process.pid, signal.SIGKILL)
+            child.process.wait()
+            self.kills[name.partition("-")[0]] += 1
+            time.sleep(down_seconds)
+            self._again(name)
+
+    def _data_dir(self) -> Path:
+        return Path(settings.DATABASES["default"]["DATA_DIR"])
+
+    def _postmaster(self) -> int:
+        pid_file = self._data_dir() / "postmaster.pid"
+        return int(pid_file.read_text().splitlines()[0])
+
+    def _kill_database(self, *, down_seconds: float) -> None:
+        """Kill the whole database server; crash recovery follows at its start."""
+        with self.locks.setdefault("database", threading.Lock()):
+            postmaster = self._postmaster()
+            os.kill(postmaster, signal.SIGKILL)
+            self.kills["database"] += 1
+            insist(lambda: _must_be_dead(postmaster), on=(StillAlive,))
+            # Where nobody takes leave of the dead, its number still looks alive.
+            for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+                (self._data_dir() / name).unlink(missing_ok=True)
+            time.sleep(down_seconds)
+            insist(
+                EmbeddedServer(self._data_dir()).start,
+                on=(Exception,),
+                seconds=READY_WITHIN_SECONDS,
+            )
+
+    def _kill_backend(self) -> None:
+        """Kill one connection's process: the server ends all and recovers by itself."""
+        with (
+            self.locks.setdefault("database", threading.Lock()),
+            contextlib.suppress(OSError, ValueError),
+        ):
+            postmaster = self._postmaster()
+            children = Path(f"/proc/{postmaster}/task/{postmaster}/children")
+            for pid in children.read_text().split():
+                # A connection's process is called "postgres: USER DATABASE ...".
+                if b"postgres postgres" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(int(pid), signal.SIGKILL)
+                    self.kills["backend"] += 1
+                    return
+
+    # --- look
+
+    def check(self) -> None:
+        """Raises: ProcessFailed where something does not stay up."""
+        for name, count in self.ended.items():
+            if count > 50:
+                raise ProcessFailed(f"{name} again and again: see {self.log_dir}.")

@@ -1,0 +1,329 @@
+"""One trial: what a person asks for, what breaks meanwhile, what must hold after."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from provisioner.demo.chaos import faultboard
+from provisioner.demo.chaos.edits import Desk
+from provisioner.demo.chaos.faultboard import FaultBoard
+from provisioner.demo.chaos.judge import IN_FLIGHT, Fault, Judge
+from provisioner.demo.chaos.patience import from_database
+from provisioner.demo.chaos.people import Person
+from provisioner.demo.chaos.servers import Servers
+from provisioner.demo.chaos.witness import Perforce
+from provisioner.workspaces import workflow
+from provisioner.workspaces.models import Operation, Step, Unsaved, Workspace
+
+W = Workspace.State
+WHAT_CHANGES = ("state", "status_code", "status_message", "ready_at", "client_spec")
+SETTLED_WITHIN_SECONDS = 150.0
+MOMENT_WITHIN_SECONDS = 12.0
+LOOK_FOR_MOMENT_EVERY_SECONDS = 0.02
+LOOK_EVERY_SECONDS = 0.3
+# A fault may meet the requests of other trials as well; none stays for long.
+REMOVALS_TRIED = 12
+PROCESSES = ("worker-1", "worker-2", "web", "ontap", "perforce", "backend", "database")
+# How often each is killed: a database takes everybody's work down with it.
+WEIGHTS = (6, 6, 2, 3, 3, 1, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """What all trials share."""
+
+    servers: Servers
+    board: FaultBoard
+    judge: Judge
+    templates: tuple[str, ...]
+    outcomes: Counter[str]
+
+
+class Stuck(Exception):
+    """Something does not settle; the sentence says what is known of it."""
+
+
+class Trial:
+    """A person's workspace from its beginning to its end."""
+
+    def __init__(
+        self, world: World, *, seed: int, person: Person, p4: Perforce
+    ) -> None:
+        self.world = world
+        self.seed = seed
+        self.person = person
+        self.p4 = p4
+        self.rng = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        self.name = f"chaos-{seed}"
+        self.workspace: Workspace | None = None
+        self.desk: Desk | None = None
+        self.history: list[str] = []
+        self.faults: list[Fault] = []
+
+    def run(self) -> list[Fault]:
+        """Do everything; return what was found wrong."""
+        try:
+            self._make()
+            self._work()
+            for _ in range(self.rng.randint(1, 3)):
+                request = self._next_request()
+                if request is None:
+                    break
+                self._disturbed(*request)
+            self._remove()
+        except Stuck as stuck:
+            self._blame(Fault(kind="stuck", what=str(stuck)))
+        finally:
+            self.world.board.end(self.seed)
+        return self.faults
+
+    def _blame(self, *faults: Fault) -> None:
+        said = "; ".join(self.history)
+        self.faults += [
+            Fault(kind=fault.kind, what=f"{fault.what} [{said}]") for fault in faults
+        ]
+
+    # --- the story
+
+    def _make(self) -> None:
+        rng = self.rng
+        body = {
+            "template": rng.choice(self.world.templates),
+            "name": self.name,
+            "purpose": "build" if rng.random() < 0.12 else "development",
+            "reconcile": rng.random() < 0.2,
+        }
+        self._disturbed("create", "POST", "/workspaces", body)
+
+    def _work(self) -> None:
+        """Leave sentinel edits, once there is something to work in."""
+        workspace = self._reloaded()
+        if (
+            self.desk is not None
+            or workspace.state != W.READY
+            or not workspace.client_name
+        ):
+            return
+        with self.world.servers.calm.at_work():
+            desk = Desk(self.person, workspace, p4=self.p4, seed=self.seed)
+            desk.work()
+        self.desk = desk
+        self._judge("work")
+
+    def _next_request(self) -> tuple[str, str, str, Any] | None:
+        """Return what to ask for next, given how things stand."""
+        workspace, rng = self._reloaded(), self.rng
+        path = f"/workspaces/{workspace.pk}"
+        restore = ("restore", "POST", f"{path}/restore", None)
+        retry = ("retry", "POST", f"{path}/retry", None)
+        choices: dict[str, list[tuple[str, str, str, Any]]] = {
+            W.READY: [self._retirement()],
+            W.TRASHED: [restore, restore, ("purge", "POST", f"{path}/purge", None)],
+            W.FAILED: [retry, retry, self._retirement()],
+        }
+        if workspace.state == W.FAILED and workspace.ready_at is not None:
+            choices[W.FAILED].append(restore)
+        possible = choices.get(workspace.state)
+        return rng.choice(possible) if possible else None
+
+    def _retirement(self, *, settles: bool = False) -> tuple[str, str, str, Any]:
+        """Return a retirement; one that `settles` is not refused for unsaved work."""
+        rng = self.rng
+        choices = [Unsaved.RESCUE, Unsaved.RESCUE, Unsaved.RESCUE, Unsaved.DISCARD]
+        if not settles:
+            choices.append(Unsaved.REFUSE)
+        unsaved, purge = rng.choice(choices), rng.random() < 0.3
+        path = f"/workspaces/{self._id}?unsaved={unsaved}&purge={str(purge).lower()}"
+        name = f"retire {unsaved}{' and purge' if purge else ''}"
+        return (name, "DELETE", path, None)
+
+    def _remove(self) -> None:
+        """Remove it as its owner would: that works always, sooner or later."""
+        for _ in range(REMOVALS_TRIED):
+            workspace = self._reloaded()
+            if workspace.state == W.RETIRED:
+                return
+            path = f"/workspaces/{workspace.pk}"
+            request = {
+                W.TRASHED: ("purge", "POST", f"{path}/purge", None),
+                W.FAILED: self.rng.choice(
+                    [
+                        ("retry", "POST", f"{path}/retry", None),
+                        self._retirement(settles=True),
+                    ]
+                ),
+            }.get(W(workspace.state), self._retirement(settles=True))
+            self._ask(*request)
+            self._settle()
+            self._judge(f"remove by {request[0]}")
+        workspace = self._reloaded()
+        if workspace.state != W.RETIRED:
+            raise Stuck(
+                f"not removed in {REMOVALS_TRIED} tries: {workspace.state}, "
+                f"{workspace.status_message}"
+            )
+
+    # --- one request and its trouble
+
+    def _disturbed(self, name: str, method: str, path: str, body: Any) -> None:
+        """Ask for something, break something meanwhile, wait, judge."""
+        rng = self.rng
+        before = self._last_operation_id()
+        trouble = rng.choice(("kill", "kill", "fault", "fault", "both", "none"))
+        kind = rng.choice(faultboard.KINDS)
+        fault = faultboard.draw(kind, rng)
+        victim = rng.choices(PROCESSES, WEIGHTS)[0]
+        down_seconds = rng.choice((0.0, 0.3, 1.5))
+        step, is_done = rng.choice(_steps_of(name)), rng.random() < 0.5
+        begins_with_fault = rng.random() < 0.5
+        interruption = self._interruption(name) if rng.random() < 0.25 else None
+        has_fault, has_kill = trouble in ("fault", "both"), trouble in ("kill", "both")
+
+        self.history.append(name)
+        if has_fault and begins_with_fault:
+            self._note(f"{kind} from the start")
+            self.world.board.put(self.seed, fault)
+        self._ask(name, method, path, body, times=2 if rng.random() < 0.2 else 1)
+        when = f"{'after' if is_done else 'in'} {step}"
+        if has_kill or interruption or (has_fault and not begins_with_fault):
+            self._wait_for(step, is_done=is_done, later_than=before)
+        if has_fault and not begins_with_fault:
+            self._note(f"{kind} {when}")
+            self.world.board.put(self.seed, fault)
+        if has_kill:
+            self._note(f"kill {victim} {when}, down {down_seconds} s")
+            self.world.servers.kill(victim, down_seconds=down_seconds)
+        if interruption is not None:
+            self._note(f"{interruption[0]} {when}")
+            self._ask(*interruption)
+        self._settle()
+        self.world.board.end(self.seed)
+        self._judge(name)
+
+    def _note(self, what: str) -> None:
+        self.history.append(f"({what})")
+
+    def _interruption(self, name: str) -> tuple[str, str, str, Any] | None:
+        """Return a request that crosses the one under way: a change of mind."""
+        if name == "create":
+            return ("cancel", "DELETE", "", None)
+        path = f"/workspaces/{self._id}"
+        if name.startswith("retire"):
+            return ("restore", "POST", f"{path}/restore", None)
+        if name == "restore":
+            return self._retirement()
+        return ("retry", "POST", f"{path}/retry", None)
+
+    def _ask(
+        self, name: str, method: str, path: str, body: Any, *, times: int = 1
+    ) -> None:
+        if name == "cancel":
+            path = f"/workspaces/{self._id}"
+        answer = self.person.ask(
+            method, path, body, key=f"{name}-{self.seed}" if body else "", times=times
+        )
+        if name == "create":
+            if answer.status != 202:
+                raise Stuck(f"asked for a workspace: {answer.status} {answer.body}")
+            self.workspace = from_database(
+                lambda: Workspace.objects.select_related(
+                    "site", "template", "snapshot", "owner"
+                ).get(pk=answer.body["id"])
+            )
+
+    @property
+    def _id(self) -> int:
+        assert self.workspace is not None
+        return int(self.workspace.pk)
+
+    def _reloaded(self) -> Workspace:
+        workspace = self.workspace
+        assert workspace is not None
+        # The rows that it refers to stay at hand, even where the database is not.
+        from_database(lambda: workspace.refresh_from_db(fields=WHAT_CHANGES))
+        return workspace
+
+    # --- waiting
+
+    def _last_operation_id(self) -> int:
+        if self.workspace is None:
+            return 0
+        last = from_database(
+            lambda: (
+                Operation.objects.filter(workspace_id=self._id)
+                .order_by("-pk")
+                .values_list("pk", flat=True)
+                .first()
+            )
+        )
+        return last or 0
+
+    def _wait_for(self, name: str, *, is_done: bool, later_than: int) -> None:
+        """Wait until a step begins or has ended, or the workspace stands still."""
+        steps = Step.objects.filter(
+            operation__workspace_id=self._id, operation_id__gt=later_than, name=name
+        )
+        steps = steps.exclude(ended_at=None) if is_done else steps.filter(attempt__gt=0)
+        ends = time.monotonic() + MOMENT_WITHIN_SECONDS
+        while time.monotonic() < ends:
+            if from_database(steps.all().exists) or not self._is_moving():
+                return
+            time.sleep(LOOK_FOR_MOMENT_EVERY_SECONDS)
+
+    def _is_moving(self) -> bool:
+        return self._reloaded().is_moving
+
+    def _settle(self) -> None:
+        """Wait until nothing moves.
+
+        Raises: Stuck where that takes too long.
+        """
+        ends = time.monotonic() + SETTLED_WITHIN_SECONDS
+        while self._is_moving() or from_database(self._in_flight().exists):
+            if time.monotonic() > ends:
+                raise Stuck(self._why_stuck())
+            time.sleep(LOOK_EVERY_SECONDS)
+
+    def _in_flight(self) -> Any:
+        return Step.objects.filter(
+            operation__workspace_id=self._id, state__in=IN_FLIGHT
+        )
+
+    def _why_stuck(self) -> str:
+        steps = from_database(
+            lambda: list(
+                Step.objects.filter(operation__workspace_id=self._id)
+                .exclude(state__in=(Step.State.DONE, Step.State.SKIPPED))
+                .values_list(
+                    "operation__kind", "name", "state", "attempt", "error_message"
+                )
+            )
+        )
+        return f"{self._reloaded().state} for long; steps: {steps}"
+
+    def _judge(self, after: str) -> None:
+        workspace = self._reloaded()
+        state = f"{after.partition(' by ')[0]}: {workspace.state}"
+        if workspace.state == W.FAILED:
+            state += f" ({workspace.status_code})"
+        self.world.outcomes[state] += 1
+        self.history.append(f"-> {workspace.state} {workspace.status_code}".strip())
+        with self.world.servers.calm.at_work():
+            self._blame(*self.world.judge.look_at(workspace, self.desk))
+
+
+def _steps_of(request: str) -> list[str]:
+    """Return the names of steps that a request may lead to."""
+    kinds = {
+        "create": [Operation.Kind.PROVISION],
+        "restore": [Operation.Kind.RESTORE],
+        "purge": [Operation.Kind.PURGE],
+        "retry": [Operation.Kind.PROVISION, Operation.Kind.RETIRE],
+    }.get(request, [Operation.Kind.RETIRE])
+    if "and purge" in request:
+        kinds = [*kinds, Operation.Kind.PURGE]
+    return [spec.name for kind in kinds for spec in workflow.WORKFLOWS[kind]]
