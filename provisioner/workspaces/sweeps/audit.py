@@ -132,10 +132,11 @@ def _look_at_ontap(site: Site, asof: dt.datetime) -> Look:
     """Read lists first and rows last: what was made in between has its row then."""
     ontap = registry.ontap(site)
     volumes = tuple(ontap.list_volumes(comment_prefix=TAG_PREFIX))
-    tags = {tag_of_volume(volume) for volume in volumes}
+    tags = {tag for volume in volumes if (tag := tag_of_volume(volume))}
+    seen_tags = {tag for _, tag in tags}
     missing = [
         tree.volume_name
-        for tree in known.of_storage(site, asof=asof).trees
+        for tree in known.of_storage(site, seen=seen_tags, asof=asof).trees
         if tree.volume is Wanted.YES and (tree.kind, tree.tag) not in tags
     ]
     by_name = {
@@ -151,7 +152,7 @@ def _look_at_ontap(site: Site, asof: dt.datetime) -> Look:
         and volume.state == "online"
     }
     jobs = tuple(ontap.list_unfinished_jobs())
-    rows = known.of_storage(site, asof=asof)
+    rows = known.of_storage(site, seen=seen_tags, asof=asof)
     seen = SeenStorage(volumes=volumes, by_name=by_name, snapshots=snapshots, jobs=jobs)
     return Look(
         differences=compare_storage(rows, seen),
@@ -163,7 +164,8 @@ def _look_at_perforce(site: Site, asof: dt.datetime) -> Look:
     """Ask as nobody: naming a client would refresh its Access date."""
     perforce = registry.perforce(site.perforce_server)
     clients = tuple(perforce.list_clients(name_filter=CLIENT_FILTER))
-    before = known.of_perforce(site, asof=asof)
+    tags = {tag[1] for client in clients if (tag := tag_of_client(client))}
+    before = known.of_perforce(site, seen=tags, asof=asof)
     views = known.client_views(
         clients, known=before, perforce=perforce, at_most=LOOKS_AT_MOST
     )
@@ -175,7 +177,7 @@ def _look_at_perforce(site: Site, asof: dt.datetime) -> Look:
         )
         for name in _clients_without_use(before, clients)[:LOOKS_AT_MOST]
     }
-    rows = known.of_perforce(site, asof=asof)
+    rows = known.of_perforce(site, seen=tags, asof=asof)
     seen = SeenPerforce(clients=clients, work=work, views=views)
     return Look(
         differences=compare_perforce(rows, seen),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.db.models import Max, Q, QuerySet
@@ -53,24 +53,28 @@ _OF_TEMPLATE: dict[str, tuple[Wanted, bool | None, Wanted]] = {
 _ANYTHING = (M, None, M)
 
 
-def of_storage(site: Site, *, asof: dt.datetime) -> Known:
-    """Return what the rows of a site say about its SVM."""
+def of_storage(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known:
+    """Return what the rows of a site say about its SVM.
+
+    `seen` are tags that something there carries: of retired workspaces, of which there
+    may be very many, only these are read.
+    """
     sites_there = Site.objects.filter(ontap_host=site.ontap_host, svm=site.svm)
     return _known(
         site,
+        seen=seen,
         asof=asof,
-        elsewhere=_tags_of(Site.objects.exclude(pk=site.pk)),
         judges_strangers=_is_first(site, among=sites_there),
     )
 
 
-def of_perforce(site: Site, *, asof: dt.datetime) -> Known:
-    """Return what the rows of a site say about its Perforce server."""
+def of_perforce(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known:
+    """Return what the rows of a site say about its Perforce server, as `of_storage`."""
     sites_there = Site.objects.filter(perforce_server=site.perforce_server)
     return _known(
         site,
+        seen=seen,
         asof=asof,
-        elsewhere=_tags_of(Site.objects.exclude(pk=site.pk)),
         judges_strangers=_is_first(site, among=sites_there),
     )
 
@@ -80,24 +84,29 @@ def _is_first(site: Site, *, among: QuerySet[Site]) -> bool:
     return among.order_by("pk").first() == site
 
 
-def _tags_of(sites: QuerySet[Site]) -> frozenset[str]:
+def _tags_elsewhere(site: Site, seen: Collection[str]) -> frozenset[str]:
+    """Return which of these tags are those of other sites' rows."""
     tags = [
-        *Workspace.objects.filter(site__in=sites).values_list("tag", flat=True),
-        *Template.objects.filter(site__in=sites).values_list("tag", flat=True),
+        *Workspace.objects.filter(tag__in=seen)
+        .exclude(site=site)
+        .values_list("tag", flat=True),
+        *Template.objects.filter(tag__in=seen)
+        .exclude(site=site)
+        .values_list("tag", flat=True),
     ]
     return frozenset(str(tag) for tag in tags)
 
 
 def _known(
-    site: Site, *, asof: dt.datetime, elsewhere: frozenset[str], judges_strangers: bool
+    site: Site, *, seen: Collection[str], asof: dt.datetime, judges_strangers: bool
 ) -> Known:
     templates = Template.objects.filter(site=site).select_related(
         "site__perforce_server"
     )
-    workspaces = Workspace.objects.filter(site=site).select_related(
-        "site__perforce_server", "template", "snapshot"
-    )
-    settled = set(_settled(site))
+    workspaces = Workspace.objects.filter(
+        ~Q(state=W.RETIRED) | Q(tag__in=seen), site=site
+    ).select_related("site__perforce_server", "template", "snapshot")
+    settled = set(_settled(site, seen))
     in_motion = _in_motion(site, asof=asof)
     return Known(
         trees=(
@@ -109,7 +118,7 @@ def _known(
         ),
         snapshots=tuple(_snapshots(site)),
         jobs=tuple(_jobs(site, asof=asof)),
-        elsewhere=elsewhere,
+        elsewhere=_tags_elsewhere(site, seen),
         judges_strangers=judges_strangers,
     )
 
@@ -130,7 +139,7 @@ def _in_motion(site: Site, *, asof: dt.datetime) -> set[tuple[str, int]]:
     }
 
 
-def _settled(site: Site) -> Iterable[int]:
+def _settled(site: Site, seen: Collection[str]) -> Iterable[int]:
     """Return retired workspaces whose retirement left no work of anybody behind.
 
     It went through, and each rescue that was begun for it has everything.
@@ -138,6 +147,7 @@ def _settled(site: Site) -> Iterable[int]:
     return (
         Workspace.objects.filter(
             site=site,
+            tag__in=seen,
             state=W.RETIRED,
             operations__kind=Operation.Kind.RETIRE,
             operations__state=Operation.State.SUCCEEDED,
