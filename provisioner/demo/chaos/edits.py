@@ -120,6 +120,8 @@ class Desk:
             change = p4.fetch_change()
             change["Description"] = f"shelved by {self.seed}"
             number = p4.save_change(change)[0].split()[1]
+            # An earlier try, cut short, may have left it in another change.
+            p4.run("reopen", "-c", number, str(self.root / name))
             p4.run("shelve", "-f", "-c", number)
             p4.run("revert", "-c", number, str(self.root / name))
 

@@ -8,6 +8,7 @@ import random
 import threading
 from collections import Counter
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,8 @@ class FaultBoard:
     def _tell(self, *, ontap: bool, perforce: bool) -> None:
         if ontap:
             rules = [rule for f in self._rules.values() for rule in f.ontap]
-            with contextlib.suppress(OSError):  # a restart has ended all of them
+            # A restart has ended all of them.
+            with contextlib.suppress(OSError, HTTPException):
                 self._ontap.request("PUT", "/lab/faults", {"rules": rules})
         if perforce:
             rules = [rule for f in self._rules.values() for rule in f.perforce]

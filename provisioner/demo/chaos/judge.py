@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from P4 import P4
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.demo.chaos.edits import Desk, text_of
@@ -23,6 +24,8 @@ from provisioner.workspaces.models import (
 )
 
 W = Workspace.State
+DISCARDED = "unsaved_work_discarded"
+OTHER_CLIENTS = {"chaos-admin", "chaos-submitter"}
 IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
 
@@ -119,11 +122,16 @@ class Judge:
         if root is None and volumes:
             root = self.ontap.tree_of(volumes[0]["uuid"])
         must_be_in_tree = workspace.state in (W.READY, W.TRASHED)
-        was_discarded = from_database(
-            lambda: Event.objects.filter(
-                workspace=workspace, kind="unsaved_work_discarded"
-            ).exists()
+        settled = from_database(
+            lambda: list(
+                Event.objects.filter(
+                    workspace=workspace, kind__in=("work_rescued", DISCARDED)
+                )
+                .order_by("pk")
+                .values_list("kind", flat=True)
+            )
         )
+        was_discarded = settled[-1:] == [DISCARDED]
         shelves = desk.shelved_contents()
         archives = desk.archived_contents(Path(self.site.rescue_root), workspace)
         found = []
@@ -139,9 +147,12 @@ class Judge:
                 found.append(
                     _lost(f"{workspace.state}: {edit.kind} is not in the tree")
                 )
-            elif not is_safe and not was_discarded:
+            elif not is_safe and not (
+                # A shelf that was discarded is not made again by an undo.
+                was_discarded or (edit.kind == "shelved" and DISCARDED in settled)
+            ):
                 found.append(_lost(f"{workspace.state}: {edit.kind} is nowhere"))
-        if workspace.state == W.READY and not was_discarded:
+        if workspace.state == W.READY and DISCARDED not in settled:
             found += self._opened(workspace, desk)
         return found
 
@@ -212,7 +223,11 @@ class Judge:
         )
         found += _differences(
             "client",
-            there=self._clients("cy-*"),
+            there={
+                name
+                for name in self._clients("*") - OTHER_CLIENTS
+                if not name.startswith("import-")
+            },
             wanted={s.client_name for s in mounted if s.client_name},
         )
         found += _differences(
@@ -227,7 +242,21 @@ class Judge:
         )
         for template in templates:
             found += self.look_at_template(template)
-        return found + self._at_rest() + self._half_rescues()
+        return found + self._at_rest() + self._half_rescues() + self._changes()
+
+    def _changes(self) -> list[Fault]:
+        """Check that only shelved changes outlive their clients: those are rescues."""
+
+        def ask(p4: P4) -> list[Fault]:
+            clients = {row["client"] for row in p4.run("clients")}
+            shelved = {row["change"] for row in p4.run("changes", "-s", "shelved")}
+            return [
+                _orphan(f"pending change {row['change']} of {row['client']}")
+                for row in p4.run("changes", "-s", "pending")
+                if row["client"] not in clients and row["change"] not in shelved
+            ]
+
+        return self.p4.insist(ask)
 
     def _half_rescues(self) -> list[Fault]:
         return [

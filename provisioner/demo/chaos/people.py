@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 
 from provisioner.accounts.models import User
@@ -116,6 +117,6 @@ class Person:
             if error.code >= 500:
                 raise NoAnswer(f"{error.code} {said[:200]!r}") from error
             return Answer(status=error.code, body=json.loads(said or b"null"))
-        except (OSError, ValueError) as error:
+        except (OSError, HTTPException, ValueError) as error:
             self.answers["none"] += 1
             raise NoAnswer(str(error)) from error

@@ -69,7 +69,7 @@ class Trial:
         try:
             self._make()
             self._work()
-            for _ in range(self.rng.randint(1, 3)):
+            for _ in range(self.rng.randint(1, 4)):
                 request = self._next_request()
                 if request is None:
                     break
@@ -173,14 +173,16 @@ class Trial:
         """Ask for something, break something meanwhile, wait, judge."""
         rng = self.rng
         before = self._last_operation_id()
-        trouble = rng.choice(("kill", "kill", "fault", "fault", "both", "none"))
+        trouble = rng.choice(("kill", "kill", "fault", "fault", "both", "both", "none"))
         kind = rng.choice(faultboard.KINDS)
         fault = faultboard.draw(kind, rng)
         victim = rng.choices(PROCESSES, WEIGHTS)[0]
         down_seconds = rng.choice((0.0, 0.3, 1.5))
         step, is_done = rng.choice(_steps_of(name)), rng.random() < 0.5
         begins_with_fault = rng.random() < 0.5
-        interruption = self._interruption(name) if rng.random() < 0.25 else None
+        # A request that is cancelled while it is made leaves nothing to work in.
+        share = 0.12 if name == "create" else 0.25
+        interruption = self._interruption(name) if rng.random() < share else None
         has_fault, has_kill = trouble in ("fault", "both"), trouble in ("kill", "both")
 
         self.history.append(name)

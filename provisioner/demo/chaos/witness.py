@@ -9,6 +9,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,7 +59,7 @@ class OntapWitness:
                 following = page.get("_links", {}).get("next", {}).get("href", "")
             return found
 
-        return insist(ask, on=(OSError, ValueError))
+        return insist(ask, on=(OSError, HTTPException, ValueError))
 
     def volumes(self, *, comment: str) -> list[dict[str, Any]]:
         """Return volumes whose comment matches a pattern of ONTAP's (`*`)."""
