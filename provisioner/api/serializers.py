@@ -14,7 +14,8 @@ from provisioner.accounts.models import ApiToken
 from provisioner.api.errors import CODES
 from provisioner.api.fields import Flag, IdOrName, Name, Number, Text
 from provisioner.api.lease_shapes import LeaseSerializer, Seconds
-from provisioner.workspaces import leases
+from provisioner.api.refresh_shapes import LagSerializer, RefreshSerializer
+from provisioner.workspaces import lags, leases
 from provisioner.workspaces.models import (
     LineEnd,
     Operation,
@@ -146,6 +147,10 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         help_text="What a new workspace is cloned from, null before the first build."
     )
     path = serializers.CharField()
+    lag = serializers.SerializerMethodField(
+        help_text="null: not known yet, as before the first build."
+    )
+    refresh = serializers.SerializerMethodField()
 
     class Meta:
         model = Template
@@ -158,6 +163,8 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "status_code",
             "status_message",
             "snapshot",
+            "lag",
+            "refresh",
             "path",
             "view",
             "stream",
@@ -180,6 +187,24 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "id": template.default_snapshot_id,
             "change": template.default_change,
         }
+
+    @extend_schema_field(LagSerializer(allow_null=True))
+    def get_lag(self, template: Template) -> Any:
+        # Read once for a whole list: all its serializers share the context.
+        if "lags" not in self.context:
+            self.context["lags"] = lags.lags_of(self._shown())
+        lag = self.context["lags"].get(template.pk)
+        return None if lag is None else LagSerializer(lag).data
+
+    @extend_schema_field(RefreshSerializer)
+    def get_refresh(self, template: Template) -> Any:
+        if "refreshes" not in self.context:
+            self.context["refreshes"] = lags.policies_of(self._shown())
+        return RefreshSerializer(self.context["refreshes"][template.pk]).data
+
+    def _shown(self) -> list[Template]:
+        shown: Any = self.root.instance
+        return [shown] if isinstance(shown, Template) else list(shown)
 
 
 class TemplateCreateSerializer(serializers.ModelSerializer[Template]):

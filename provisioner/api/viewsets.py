@@ -22,6 +22,7 @@ from provisioner.api import serializers as s
 from provisioner.api.authentication import PasswordAuthentication
 from provisioner.api.http import AlwaysJson, request_key
 from provisioner.api.pagination import Pages, TokenPages
+from provisioner.api.refresh_shapes import RefreshSaveSerializer
 from provisioner.api.schema import REQUEST_KEY, described
 from provisioner.api.waiting import wait_until_settled
 from provisioner.workspaces import actions, permissions, queries
@@ -199,6 +200,23 @@ class TemplateViewSet(ApiViewSet):
             status=202,
             headers={"Location": where},
         )
+
+    @described(
+        "Say when a template is built by itself",
+        "For administrators: never, after changes, or on a schedule; always to the "
+        "newest change under its view, and if there is one since its newest snapshot.",
+        body=RefreshSaveSerializer,
+        ok=s.TemplateSerializer,
+        refused=[403, 404, 409],
+        operation_id="templates_refresh",
+    )
+    @action(methods=["post"], detail=True)
+    def refresh(self, request: Request, pk: int) -> Response:
+        template = self.get_object()
+        permissions.require(permissions.can_manage_templates(self.user))
+        asked = self.read_body(RefreshSaveSerializer)
+        actions.refresh_policy_save(by=self.user, template=template, **asked)
+        return Response(self.get_serializer(self.get_object()).data)
 
 
 class SnapshotViewSet(ApiViewSet):

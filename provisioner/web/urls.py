@@ -13,6 +13,7 @@ from provisioner.web.views import (
     health,
     leases,
     operations,
+    refreshing,
     templates,
     trail,
     workspaces,
@@ -74,6 +75,13 @@ urlpatterns = [
     path("templates/<int:pk>/", templates.template_detail, name="template-detail"),
     path("templates/<int:pk>/edit/", templates.template_edit, name="template-edit"),
     path("templates/<int:pk>/build/", templates.template_build, name="template-build"),
+    path(
+        "templates/<int:pk>/refresh/",
+        refreshing.template_refresh,
+        name="template-refresh",
+    ),
+    path("refreshes/", refreshing.refresh_list, name="refresh-list"),
+    path("refreshes/pause/", refreshing.refresh_pause, name="refresh-pause"),
     path("operations/<int:pk>/log/", operations.operation_log, name="operation-log"),
     path(
         "operations/<int:pk>/log.txt",

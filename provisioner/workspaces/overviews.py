@@ -11,14 +11,16 @@ from django.db.models.lookups import IsNull
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import leases, workflow
+from provisioner.workspaces import lags, leases, refreshing, workflow
 from provisioner.workspaces.admission import quota_limits
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.logs import LogPiece, read_log
 from provisioner.workspaces.models import (
     Event,
     Operation,
+    PerforceServer,
     Rescue,
+    ServerWatch,
     Snapshot,
     Step,
     Template,
@@ -392,12 +394,20 @@ def workspaces_matching(
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateOverview:
-    """`last` is its newest build, `builds` the last twenty of them."""
+    """`last` is its newest build, `builds` the last twenty of them.
+
+    `lag` is None where it is not known; `pauses` say what stops its refresh besides
+    its own policy, `watch_error` why its Perforce server could not be asked.
+    """
 
     template: Template
     snapshots: list[Snapshot]
     last: OperationOverview | None
     builds: list[Operation]
+    lag: lags.Lag | None
+    policy: refreshing.Policy
+    pauses: list[str]
+    watch_error: str
 
     @property
     def announcement(self) -> str:
@@ -425,6 +435,63 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
         snapshots=list(snapshots),
         last=operation_overview(builds[0]) if builds else None,
         builds=builds,
+        lag=lags.lag_of(template),
+        policy=lags.policy_of(template),
+        pauses=lags.pauses_of(template),
+        watch_error=_watch_error(template),
+    )
+
+
+def _watch_error(template: Template) -> str:
+    server_id = template.site.perforce_server_id
+    errors = ServerWatch.objects.filter(server_id=server_id)
+    return errors.values_list("last_error", flat=True).first() or ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemplateList:
+    """The templates that somebody may see, with their lags where those are known."""
+
+    templates: list[Template]
+    lags: dict[int, lags.Lag]
+
+
+def templates_for(user: User) -> TemplateList:
+    """Return all templates and how far they are behind."""
+    templates = list(templates_visible_to(user))
+    return TemplateList(templates=templates, lags=lags.lags_of(templates))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchedServer:
+    """`watch` is None for a server that was never polled."""
+
+    server: PerforceServer
+    watch: ServerWatch | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refreshes:
+    """What follows submitted changes: servers, and templates with their policies."""
+
+    is_paused: bool
+    servers: list[WatchedServer]
+    rows: list[tuple[Template, refreshing.Policy, lags.Lag | None]]
+
+
+def refreshes_for(user: User) -> Refreshes:
+    """Return what administrators look at, to switch it off and on."""
+    templates = list(templates_visible_to(user))
+    known, policies = lags.lags_of(templates), lags.policies_of(templates)
+    return Refreshes(
+        is_paused=lags.is_everything_paused(),
+        servers=[
+            WatchedServer(server=server, watch=getattr(server, "watch", None))
+            for server in PerforceServer.objects.select_related("watch").order_by(
+                "name"
+            )
+        ],
+        rows=[(t, policies[t.pk], known.get(t.pk)) for t in templates],
     )
 
 

@@ -72,6 +72,9 @@ PAGES: dict[str, dict[str, Verb]] = {
     "template-detail": {"get": VISIT},
     "template-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "template-build": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-refresh": {"get": ADMINISTER, "post": ADMINISTER},
+    "refresh-list": {"get": ADMINISTER},
+    "refresh-pause": {"post": ADMINISTER},
     "operation-log": {"get": VISIT},
     "operation-log-download": {"get": VISIT},
     "admin-workspace-list": {"get": ADMINISTER},
@@ -88,6 +91,7 @@ API: dict[str, dict[str, Verb]] = {
     "template-list": {"get": VISIT, "post": ADMINISTER},
     "template-detail": {"get": VISIT},
     "template-build": {"post": ADMINISTER},
+    "template-refresh": {"post": ADMINISTER},
     "snapshot-list": {"get": VISIT},
     "snapshot-detail": {"get": VISIT},
     "workspace-list": {"get": VISIT, "post": GET},
@@ -118,6 +122,7 @@ API: dict[str, dict[str, Verb]] = {
 # What has to be well formed before anybody asks who sends it.
 BODIES: dict[str, dict[str, Any]] = {
     "workspace-lease-keep": {"reason": "Because."},
+    "template-refresh": {"mode": "manual"},
     "abandoned-notify": {"workspaces": [1]},
     "abandoned-retire": {"workspaces": [1], "preview": True},
     "lease-policy-list": {"purpose": "build", "trash_seconds": 0, "preview": True},

@@ -27,6 +27,7 @@ from provisioner.gateways.perforce.types import (
     Shelf,
     ShelvedFile,
     ShelveReport,
+    SubmittedBatch,
     SyncProgress,
     SyncReport,
 )
@@ -121,6 +122,22 @@ class PerforceGateway(Protocol):
         """Return the newest submitted change under the depot paths, 0 for none.
 
         Source: p4 changes -m1 -s submitted.
+        """
+
+    def submitted_after(self, change: int, *, at_most: int) -> SubmittedBatch:
+        """Return the next submitted changes after this one, in order, with files.
+
+        Two commands, however large the depot is; one where there is nothing new.
+
+        Source: p4 changes -r -m N -e C -s submitted, p4 describe -s.
+        """
+
+    def submitted_under(
+        self, paths: tuple[str, ...], *, above: int, upto: int, at_most: int
+    ) -> SubmittedBatch:
+        """Return the newest submitted changes of the paths in a range, newest first.
+
+        Source: p4 changes -m N -s submitted path@A,@B, p4 describe -s.
         """
 
     def is_submitted(self, change: int) -> bool:

@@ -48,6 +48,7 @@ from provisioner.gateways.perforce.restoring import (
 )
 from provisioner.gateways.perforce.shelving import batches, shelve_opened
 from provisioner.gateways.perforce.specs import render_client_spec
+from provisioner.gateways.perforce.submitted import submitted_after, submitted_under
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
@@ -61,6 +62,7 @@ from provisioner.gateways.perforce.types import (
     Shelf,
     ShelvedFile,
     ShelveReport,
+    SubmittedBatch,
     SyncProgress,
     SyncReport,
 )
@@ -162,6 +164,18 @@ class P4PerforceGateway:
                 "changes", "-m", "1", "-s", "submitted", *paths, is_bulk=True
             ).records
         return int(records[0]["change"]) if records else 0
+
+    def submitted_after(self, change: int, *, at_most: int) -> SubmittedBatch:
+        with self._connected() as connection:
+            return submitted_after(connection, change=change, at_most=at_most)
+
+    def submitted_under(
+        self, paths: tuple[str, ...], *, above: int, upto: int, at_most: int
+    ) -> SubmittedBatch:
+        with self._connected() as connection:
+            return submitted_under(
+                connection, paths=paths, above=above, upto=upto, at_most=at_most
+            )
 
     def is_submitted(self, change: int) -> bool:
         with self._connected() as connection:

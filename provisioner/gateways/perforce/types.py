@@ -126,6 +126,25 @@ class PendingChange:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SubmittedChange:
+    """`title` is the first line of its description; `paths` are depot paths."""
+
+    number: int
+    user: str
+    submitted_at: dt.datetime
+    title: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmittedBatch:
+    """Some submitted changes, and how their server compares names."""
+
+    changes: tuple[SubmittedChange, ...]
+    is_case_sensitive: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShelvedFile:
     """`digest` is an MD5 in hex, of the content as the server keeps it; "" for none."""
 

@@ -23,8 +23,9 @@ from provisioner.workspaces.queries import templates_visible_to
 @require_safe
 def template_list(request: WebRequest) -> HttpResponse:
     """Show all templates and what each would give now."""
-    templates = templates_visible_to(request.user)
-    return render(request, "templates/list.html", {"templates": templates})
+    shown = overviews.templates_for(request.user)
+    context = {"templates": shown.templates, "lags": shown.lags}
+    return render(request, "templates/list.html", context)
 
 
 @require_safe

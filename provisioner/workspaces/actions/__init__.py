@@ -20,6 +20,10 @@ from provisioner.workspaces.actions.leases import (
     workspace_keep,
     workspace_release,
 )
+from provisioner.workspaces.actions.refreshing import (
+    refresh_pause,
+    refresh_policy_save,
+)
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
     workspace_restore,
@@ -42,6 +46,8 @@ __all__ = [
     "lease_policy_remove",
     "lease_policy_remove_preview",
     "lease_policy_save",
+    "refresh_pause",
+    "refresh_policy_save",
     "site_save",
     "template_build",
     "template_create",

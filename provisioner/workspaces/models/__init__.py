@@ -6,6 +6,13 @@ Nothing here talks to another system, and state is written by states.py alone.
 from __future__ import annotations
 
 from provisioner.workspaces.models.capacity import SiteCapacity
+from provisioner.workspaces.models.changes import (
+    RefreshPolicy,
+    RefreshSwitch,
+    ServerWatch,
+    SubmittedChange,
+    TemplateWatch,
+)
 from provisioner.workspaces.models.events import Event
 from provisioner.workspaces.models.findings import AuditedSystem, AuditRun, Finding
 from provisioner.workspaces.models.leases import LeasePolicy, Notice
@@ -28,12 +35,17 @@ __all__ = [
     "Notice",
     "Operation",
     "PerforceServer",
+    "RefreshPolicy",
+    "RefreshSwitch",
     "Rescue",
+    "ServerWatch",
     "Site",
     "SiteCapacity",
     "Snapshot",
     "Step",
+    "SubmittedChange",
     "Template",
+    "TemplateWatch",
     "Unsaved",
     "WorkerQueues",
     "Workspace",

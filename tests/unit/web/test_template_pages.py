@@ -16,6 +16,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from tests.factories import SnapshotFactory, TemplateFactory
+from tests.following import known_to_be_behind
 from tests.unit.web.conftest import end
 
 HTMX = {"HX-Request": "true"}
@@ -45,8 +46,9 @@ def test_the_list_takes_no_more_queries_for_more(
 ) -> None:
     for _ in range(5):
         SnapshotFactory(template=TemplateFactory(site=snapshot.template.site))
-    # the session, its user, the templates
-    with django_assert_num_queries(3):
+    known_to_be_behind(snapshot, "alice", "bob")
+    # the session, its user, the templates, which are watched, their changes
+    with django_assert_num_queries(5):
         as_alice.get("/templates/")
 
 

@@ -1,0 +1,108 @@
+"""What was submitted, and whom it concerns: for watching a server.
+
+One command lists the numbers of a batch, one describes them. Asked without a file
+argument, `changes -r -e N` reads the table of changes by key from N on and stops after
+the batch, whatever the depot holds. `describe -s N…` then reads the files of these
+changes by key, all in one command. `files //...@=N` would need an argument and a walk
+over revisions for each, and counts each time against MaxScanRows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+
+from P4 import Map
+
+from provisioner.gateways.perforce.connection import Connection, Record
+from provisioner.gateways.perforce.types import SubmittedBatch, SubmittedChange
+
+
+class DepotView:
+    """The left side of a client view, as Perforce's own mapping reads it."""
+
+    def __init__(self, view: Iterable[str], *, is_case_sensitive: bool = True) -> None:
+        self._folds = not is_case_sensitive
+        self._map = Map()
+        for line in view:
+            self._map.insert(self._same(line))
+
+    def touches(self, paths: Iterable[str]) -> bool:
+        """Say whether any of these depot paths is mapped."""
+        return any(self._map.includes(self._same(path)) for path in paths)
+
+    def _same(self, text: str) -> str:
+        """Return what compares equal where the server takes it for equal.
+
+        Half a character, from a name that is no UTF-8, crashes the whole process in
+        the library's mapping: something else stands in for it.
+        """
+        text = text.encode("utf-8", "replace").decode()
+        return text.lower() if self._folds else text
+
+
+def touches(
+    view: Iterable[str], paths: Iterable[str], *, is_case_sensitive: bool = True
+) -> bool:
+    """Say whether a change of these depot paths concerns a client of this view."""
+    return DepotView(view, is_case_sensitive=is_case_sensitive).touches(paths)
+
+
+def submitted_after(
+    connection: Connection, *, change: int, at_most: int
+) -> SubmittedBatch:
+    """Return the next submitted changes after this one, in order."""
+    numbers = _numbers(
+        connection, *("-r", "-m", str(at_most), "-e", str(change + 1), "-s"), paths=()
+    )
+    return _described(connection, numbers)
+
+
+def submitted_under(
+    connection: Connection,
+    *,
+    paths: Sequence[str],
+    above: int,
+    upto: int,
+    at_most: int,
+) -> SubmittedBatch:
+    """Return the newest submitted changes of these paths in a range, newest first."""
+    if above >= upto or not paths:
+        return _described(connection, [])
+    ranged = tuple(f"{path}@{above + 1},@{upto}" for path in paths)
+    numbers = _numbers(connection, *("-m", str(at_most), "-s"), paths=ranged)
+    return _described(connection, numbers)
+
+
+def _numbers(connection: Connection, *flags: str, paths: tuple[str, ...]) -> list[str]:
+    records = connection.run(
+        "changes", *flags, "submitted", *paths, is_bulk=bool(paths)
+    ).records
+    return [record["change"] for record in records]
+
+
+def _described(connection: Connection, numbers: list[str]) -> SubmittedBatch:
+    records: list[Record] = []
+    if numbers:
+        records = connection.run("describe", "-s", *numbers, is_bulk=True).records
+    return SubmittedBatch(
+        changes=tuple(_submitted(record) for record in records),
+        is_case_sensitive=connection.is_case_sensitive,
+    )
+
+
+def _submitted(record: Record) -> SubmittedChange:
+    lines = str(record.get("desc", "")).strip().splitlines()
+    paths = record.get("depotFile", ())
+    return SubmittedChange(
+        number=int(record["change"]),
+        user=_printable(record["user"]),
+        submitted_at=dt.datetime.fromtimestamp(int(record["time"]), tz=dt.UTC),
+        title=_printable(lines[0]) if lines else "",
+        paths=tuple(paths),
+    )
+
+
+def _printable(text: str) -> str:
+    """Return text without what no database takes."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()

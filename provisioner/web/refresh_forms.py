@@ -1,0 +1,69 @@
+"""What people type about refreshing templates, checked for shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from provisioner.lib.spans import span_text
+from provisioner.web.forms import AskingForm
+from provisioner.web.lease_forms import SpanField
+from provisioner.workspaces.models import PerforceServer, RefreshPolicy
+from provisioner.workspaces.refreshing import Policy
+
+
+class RefreshPolicyForm(AskingForm):
+    mode = forms.ChoiceField(
+        choices=RefreshPolicy.Mode.choices, label="When is it built?"
+    )
+    quiet_seconds = SpanField(
+        max_length=60,
+        label="Quiet time",
+        help_text="After changes: so long nothing under its view has to come. Such as "
+        "2 min.",
+    )
+    every_seconds = SpanField(
+        max_length=60,
+        label="At most once in",
+        help_text="After changes: not again so soon. Such as 30 min.",
+    )
+    cron = forms.CharField(
+        required=False,
+        max_length=100,
+        label="Schedule",
+        help_text="Minute, hour, day, month and day of the week as in cron, in UTC, "
+        "such as 0 3 * * mon-fri.",
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
+        ),
+    )
+    unused_days = forms.IntegerField(
+        required=False,
+        min_value=1,
+        label="Rest after days without use",
+        help_text="Not built by itself while nobody got a workspace of it, or asked "
+        "for a build, for so long. Empty: it never rests.",
+    )
+    is_paused = forms.BooleanField(required=False, label="Paused")
+
+    @staticmethod
+    def initial_of(policy: Policy) -> dict[str, Any]:
+        """Return a policy as people write it."""
+        return {
+            "mode": policy.mode.value,
+            "quiet_seconds": span_text(policy.quiet_seconds),
+            "every_seconds": span_text(policy.every_seconds),
+            "cron": policy.cron,
+            "unused_days": policy.unused_days,
+            "is_paused": policy.is_paused,
+        }
+
+
+class RefreshPauseForm(AskingForm):
+    """Which switch: of a server, or of all."""
+
+    server = forms.ModelChoiceField(
+        required=False, queryset=PerforceServer.objects.order_by("name")
+    )
+    do = forms.ChoiceField(choices=[(word, word) for word in ("pause", "resume")])

@@ -1,0 +1,67 @@
+"""How templates follow what is submitted, and the switches that stop it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.refresh_forms import RefreshPauseForm, RefreshPolicyForm
+from provisioner.workspaces import actions, lags, overviews
+from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.queries import templates_visible_to
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
+    """Say when a template is built without being asked for."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    form = RefreshPolicyForm(
+        posted(request), initial=RefreshPolicyForm.initial_of(lags.policy_of(template))
+    )
+    if form.is_valid():
+        try:
+            actions.refresh_policy_save(
+                by=request.user, template=template, **form.cleaned_data
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Saved.")
+            return redirect("template-detail", template.pk)
+    return render(
+        request,
+        "templates/refresh.html",
+        {"form": form, "template": template},
+        status=form.http_code,
+    )
+
+
+@require_safe
+@administrators_only
+def refresh_list(request: WebRequest) -> HttpResponse:
+    """Show Perforce servers as they are watched, and what refreshes which template."""
+    context = {"refreshes": overviews.refreshes_for(request.user)}
+    return render(request, "administration/refreshes.html", context)
+
+
+@require_POST
+@administrators_only
+def refresh_pause(request: WebRequest) -> HttpResponse:
+    """Turn a switch."""
+    form = RefreshPauseForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Say what to pause or to resume.")
+        return redirect("refresh-list")
+    is_paused = form.cleaned_data["do"] == "pause"
+    server = form.cleaned_data["server"]
+    actions.refresh_pause(by=request.user, server=server, is_paused=is_paused)
+    messages.success(request, "Paused." if is_paused else "It goes on.")
+    return redirect("refresh-list")

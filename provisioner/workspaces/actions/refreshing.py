@@ -1,0 +1,110 @@
+"""When templates are refreshed, and the switches that stop it."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import permissions, refreshing, states
+from provisioner.workspaces.errors import InvalidRequest
+from provisioner.workspaces.models import (
+    PerforceServer,
+    RefreshPolicy,
+    RefreshSwitch,
+    ServerWatch,
+    Template,
+)
+
+LONGEST_SECONDS = 366 * 86400
+LONGEST_DAYS = 3660
+LONGEST_CRON = 100
+
+
+def refresh_policy_save(
+    *,
+    by: User,
+    template: Template,
+    mode: str,
+    quiet_seconds: int = 120,
+    every_seconds: int = 1800,
+    cron: str = "",
+    unused_days: int | None = None,
+    is_paused: bool = False,
+) -> RefreshPolicy:
+    """Say when a template is built without being asked for.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    cron = " ".join(cron.split())
+    if mode not in RefreshPolicy.Mode.values:
+        raise InvalidRequest(f"There is no way to refresh called “{mode}”.")
+    if not all(0 <= s <= LONGEST_SECONDS for s in (quiet_seconds, every_seconds)):
+        raise InvalidRequest(f"Times are from 0 to {LONGEST_SECONDS} seconds.")
+    if unused_days is not None and not 1 <= unused_days <= LONGEST_DAYS:
+        raise InvalidRequest(f"Days without use are from 1 to {LONGEST_DAYS}.")
+    if mode == RefreshPolicy.Mode.CRON and not cron:
+        raise InvalidRequest("A schedule is missing, such as 0 3 * * mon-fri.")
+    if cron and (len(cron) > LONGEST_CRON or not refreshing.is_schedule(cron)):
+        raise InvalidRequest(
+            "The schedule needs five fields as in cron (minute, hour, day, month, day "
+            "of the week), such as 0 3 * * mon-fri."
+        )
+    with transaction.atomic():
+        row, _ = RefreshPolicy.objects.update_or_create(
+            template=template,
+            defaults={
+                "mode": mode,
+                "quiet_seconds": quiet_seconds,
+                "every_seconds": every_seconds,
+                "cron": cron,
+                "unused_days": unused_days,
+                "is_paused": is_paused,
+                "changed_at": timezone.now(),
+            },
+        )
+        states.record_event(
+            template,
+            kind="refresh_policy_changed",
+            message=f"Refreshed: {row.get_mode_display().lower()}"
+            f"{' (paused)' if is_paused else ''}.",
+            actor=by,
+            data={
+                "mode": mode,
+                "quiet_seconds": quiet_seconds,
+                "every_seconds": every_seconds,
+                "cron": cron,
+                "unused_days": unused_days,
+                "is_paused": is_paused,
+            },
+        )
+    return row
+
+
+def refresh_pause(
+    *, by: User, is_paused: bool, server: PerforceServer | None = None
+) -> None:
+    """Stop every refresh, or let them go on; of one server with its polls, or of all.
+
+    What is being built goes on.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        if server is None:
+            RefreshSwitch.objects.update_or_create(
+                pk=1, defaults={"is_paused": is_paused}
+            )
+        else:
+            ServerWatch.objects.update_or_create(
+                server=server, defaults={"is_paused": is_paused, "next_poll_at": None}
+            )
+        states.record_event(
+            server,
+            kind="refresh_paused" if is_paused else "refresh_resumed",
+            message=f"{'Paused' if is_paused else 'Resumed'} the refresh of "
+            f"{'its templates' if server else 'all templates'}.",
+            actor=by,
+        )

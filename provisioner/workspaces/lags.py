@@ -1,0 +1,172 @@
+"""How far templates are behind what was submitted, and what their refresh knows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, F, Max, Min, OuterRef, Q, Subquery
+
+from provisioner.workspaces import refreshing
+from provisioner.workspaces.models import (
+    Operation,
+    RefreshPolicy,
+    RefreshSwitch,
+    ServerWatch,
+    Snapshot,
+    SubmittedChange,
+    Template,
+    TemplateWatch,
+    Workspace,
+)
+
+_Touch = SubmittedChange.templates.through
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lag:
+    """What was submitted under a template's view after its newest snapshot.
+
+    `since` is when the first of these changes was submitted, by the server's clock;
+    `seen_since` and `seen_at` are when we saw the first and the last. `users` are their
+    submitters, by name.
+    """
+
+    changes: int = 0
+    newest: int | None = None
+    since: dt.datetime | None = None
+    seen_since: dt.datetime | None = None
+    seen_at: dt.datetime | None = None
+    users: tuple[str, ...] = ()
+
+    @property
+    def by(self) -> str:
+        """Name the submitters: "alice", "alice and bob", "a, b, c and 4 others"."""
+        shown, others = list(self.users[:3]), len(self.users) - 3
+        last = f"{others} other{'s' if others > 1 else ''}" if others > 0 else ""
+        names = [*shown, last] if last else shown
+        return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def lags_of(templates: Collection[Template]) -> dict[int, Lag]:
+    """Return the lag of each template, by its id; of those alone that are known.
+
+    Not known is it before the first build, and until the server was asked about all
+    changes since the newest snapshot. Two queries.
+    """
+    newest = Snapshot.objects.filter(template=OuterRef("template"), deleted_at=None)
+    watched = (
+        TemplateWatch.objects.filter(template__in=[t.pk for t in templates])
+        .annotate(base=Subquery(newest.values("change")[:1]))
+        .filter(base__gte=F("since"))
+        .values_list("template_id", "server_id", "base")
+    )
+    lags = {template_id: Lag() for template_id, _, _ in watched}
+    behind = Q(pk__in=[])
+    for template_id, server_id, base in watched:
+        behind |= Q(
+            template_id=template_id,
+            submittedchange__server_id=server_id,
+            submittedchange__number__gt=base,
+        )
+    if not lags:
+        return {}
+    for row in (
+        _Touch.objects.filter(behind)
+        .values("template_id")
+        .annotate(
+            changes=Count("pk"),
+            newest=Max("submittedchange__number"),
+            since=Min("submittedchange__submitted_at"),
+            seen_since=Min("submittedchange__recorded_at"),
+            seen_at=Max("submittedchange__recorded_at"),
+            users=ArrayAgg("submittedchange__user", distinct=True),
+        )
+    ):
+        template_id, users = row.pop("template_id"), sorted(row.pop("users"))
+        lags[template_id] = Lag(**row, users=tuple(users))
+    return lags
+
+
+def lag_of(template: Template) -> Lag | None:
+    """Return a template's lag, None where it is not known."""
+    return lags_of([template]).get(template.pk)
+
+
+def policy_of(template: Template) -> refreshing.Policy:
+    """Return when a template is refreshed."""
+    return policies_of([template])[template.pk]
+
+
+def policies_of(templates: Collection[Template]) -> dict[int, refreshing.Policy]:
+    """Return when templates are refreshed, by their ids. One query."""
+    rows = RefreshPolicy.objects.filter(template__in=[t.pk for t in templates])
+    saved = {row.template_id: policy_in(row) for row in rows}
+    return {t.pk: saved.get(t.pk, refreshing.Policy()) for t in templates}
+
+
+def policy_in(row: RefreshPolicy) -> refreshing.Policy:
+    return refreshing.Policy(
+        mode=refreshing.Mode(row.mode),
+        quiet_seconds=row.quiet_seconds,
+        every_seconds=row.every_seconds,
+        cron=row.cron,
+        unused_days=row.unused_days,
+        is_paused=row.is_paused,
+        changed_at=row.changed_at,
+    )
+
+
+def pauses_of(template: Template) -> list[str]:
+    """Say which switches keep the template from being refreshed."""
+    said = []
+    if is_everything_paused():
+        said.append("The refresh of all templates is paused.")
+    server = template.site.perforce_server
+    if ServerWatch.objects.filter(server=server, is_paused=True).exists():
+        said.append(f"The refresh of all templates of {server} is paused.")
+    return said
+
+
+def is_everything_paused() -> bool:
+    return RefreshSwitch.objects.filter(is_paused=True).exists()
+
+
+def refresh_state_of(template: Template, *, lag: Lag | None) -> refreshing.State:
+    """Return what decides whether a template is due."""
+    lag = lag or Lag()
+    builds = Operation.objects.filter(
+        template=template, kind=Operation.Kind.TEMPLATE_BUILD
+    )
+    last = builds.order_by("-created_at", "-pk").first()
+    server_id = template.site.perforce_server_id
+    return refreshing.State(
+        newest=lag.newest,
+        behind_since=lag.seen_since,
+        newest_at=lag.seen_at,
+        is_building=template.state == Template.State.BUILDING,
+        tried=_change_of(last) if last else 0,
+        tried_at=last.created_at if last else None,
+        used_at=_used_at(template),
+        is_paused_elsewhere=is_everything_paused()
+        or ServerWatch.objects.filter(server_id=server_id, is_paused=True).exists(),
+    )
+
+
+def _change_of(build: Operation) -> int:
+    """Return the change that a build is for, 0 where it ended before it knew."""
+    if asked := build.parameters.get("change"):
+        return int(asked)
+    settled = build.steps.filter(name="client").first()
+    return int(settled.result.get("change", 0)) if settled and settled.result else 0
+
+
+def _used_at(template: Template) -> dt.datetime | None:
+    """Return when somebody last got a workspace of it, or asked to build it."""
+    got = Workspace.objects.filter(template=template).aggregate(at=Max("created_at"))
+    asked = Operation.objects.filter(
+        template=template, requested_by__is_service=False
+    ).aggregate(at=Max("created_at"))
+    return max(filter(None, [got["at"], asked["at"]]), default=None)

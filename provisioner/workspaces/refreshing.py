@@ -1,0 +1,159 @@
+"""When a template has to be built anew, decided from values alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from croniter import croniter
+from croniter.croniter import CroniterError
+
+from provisioner.lib.spans import span_text
+
+# Where somebody submits all the time there is no quiet: so many quiet periods are
+# waited for, then it is built all the same.
+QUIET_PERIODS = 10
+# The library's own letters for times that it makes up.
+_RANDOM = re.compile(r"[rhRH](?![A-Za-z])")
+
+
+class Mode(StrEnum):
+    MANUAL = "manual"
+    ON_CHANGE = "on_change"
+    CRON = "cron"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """When a template is built without being asked for.
+
+    On change: once nothing relevant came for `quiet_seconds`, and never within
+    `every_seconds` after the last build began. By `cron`: at its times (five fields,
+    UTC) if something came before. Neither while nobody got a workspace for
+    `unused_days`. `changed_at`: times before it do not count.
+    """
+
+    mode: Mode = Mode.MANUAL
+    quiet_seconds: int = 120
+    every_seconds: int = 1800
+    cron: str = ""
+    unused_days: int | None = None
+    is_paused: bool = False
+    changed_at: dt.datetime | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Say for people when it is built."""
+        if self.mode == Mode.MANUAL:
+            return "Built when somebody asks for it."
+        if self.mode == Mode.CRON:
+            said = f"Built at {self.cron} (UTC) if something was submitted before"
+        else:
+            said = (
+                "Built after changes, once nothing came for "
+                f"{span_text(self.quiet_seconds)}, at most every "
+                f"{span_text(self.every_seconds)}"
+            )
+        if self.unused_days is not None:
+            days = "a day" if self.unused_days == 1 else f"{self.unused_days} days"
+            said += f"; not while nobody used it for {days}"
+        return f"{said}. Paused." if self.is_paused else f"{said}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What is known of a template; times are by our clock.
+
+    `newest` is the newest relevant change after the newest snapshot (None: it is not
+    behind), `behind_since` when the first of these was seen, `newest_at` the last.
+    `tried` is the change of the last build, whatever came of it; `tried_at` its time.
+    """
+
+    newest: int | None = None
+    behind_since: dt.datetime | None = None
+    newest_at: dt.datetime | None = None
+    is_building: bool = False
+    tried: int = 0
+    tried_at: dt.datetime | None = None
+    used_at: dt.datetime | None = None
+    is_paused_elsewhere: bool = False
+
+
+def due(now: dt.datetime, policy: Policy, state: State) -> str | None:
+    """Return why the template has to be built now, None where it has not to be."""
+    if policy.is_paused or state.is_paused_elsewhere or state.is_building:
+        return None
+    if state.newest is None or state.newest_at is None or state.behind_since is None:
+        return None
+    if is_unused(now, policy, state):
+        return None
+    if policy.mode == Mode.ON_CHANGE:
+        return _due_on_change(now, policy, state)
+    if policy.mode == Mode.CRON:
+        return _due_by_cron(now, policy, state)
+    return None
+
+
+def is_unused(now: dt.datetime, policy: Policy, state: State) -> bool:
+    """Say whether nobody used the template for so long that it may rest."""
+    if policy.unused_days is None:
+        return False
+    idle = dt.timedelta(days=policy.unused_days)
+    return state.used_at is None or now - state.used_at > idle
+
+
+def _due_on_change(now: dt.datetime, policy: Policy, state: State) -> str | None:
+    """Tell of new changes alone: one that was tried, the next may mend."""
+    assert state.newest is not None
+    assert state.newest_at is not None
+    assert state.behind_since is not None
+    if state.newest <= state.tried:
+        return None
+    every = dt.timedelta(seconds=policy.every_seconds)
+    if state.tried_at is not None and now < state.tried_at + every:
+        return None
+    quiet = dt.timedelta(seconds=policy.quiet_seconds)
+    if now >= state.newest_at + quiet:
+        return f"Change {state.newest} was submitted."
+    if state.tried_at is None or state.tried_at <= state.behind_since:
+        waits_since = state.behind_since
+    else:
+        waits_since = state.tried_at
+    if now >= waits_since + QUIET_PERIODS * quiet:
+        return f"Change {state.newest} was submitted; it does not get quiet."
+    return None
+
+
+def _due_by_cron(now: dt.datetime, policy: Policy, state: State) -> str | None:
+    assert state.behind_since is not None
+    at = last_time(policy.cron, now=now)
+    if at is None or at < state.behind_since:
+        return None
+    if policy.changed_at is not None and at < policy.changed_at:
+        return None
+    if state.tried_at is not None and at <= state.tried_at:
+        return None
+    return f"It was time: {policy.cron}."
+
+
+def last_time(cron: str, *, now: dt.datetime) -> dt.datetime | None:
+    """Return the newest time of a schedule that is not in the future, None for none."""
+    just_after = now.astimezone(dt.UTC) + dt.timedelta(microseconds=1)
+    try:
+        at = croniter(cron, just_after).get_prev(dt.datetime)
+    except CroniterError:
+        return None
+    assert isinstance(at, dt.datetime)
+    return at
+
+
+def is_schedule(cron: str) -> bool:
+    """Say whether it is a schedule of five fields whose time ever comes."""
+    fields = cron.split()
+    if len(fields) != 5 or any(_RANDOM.match(field) for field in fields):
+        return False
+    if not croniter.is_valid(cron):
+        return False
+    return last_time(cron, now=dt.datetime(2026, 1, 1, tzinfo=dt.UTC)) is not None

@@ -1,0 +1,72 @@
+"""Building templates when their policies say so: to the newest relevant change.
+
+People come first by the priority of jobs: what this asks for, asks Cloneyard itself.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import structlog
+from django.db import transaction
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from provisioner.accounts.system import system_user
+from provisioner.workspaces import actions, lags, refreshing
+from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.models import RefreshPolicy, Template
+from provisioner.workspaces.states import record_event
+
+log = structlog.get_logger(__name__)
+
+
+@app.periodic(cron="* * * * * */10")
+@app.task(name="sweep_refresh", queue="sweeps", queueing_lock="sweep_refresh")
+def sweep_refresh(timestamp: int) -> None:
+    """Ask for a build of every template that is due."""
+    refresh_all(now=timezone.now())
+
+
+def refresh_all(*, now: dt.datetime) -> int:
+    """Build what is due; return how many templates that were."""
+    rows = list(
+        RefreshPolicy.objects.filter(is_paused=False)
+        .exclude(mode=RefreshPolicy.Mode.MANUAL)
+        .exclude(template__state=Template.State.BUILDING)
+        .select_related("template__site")
+        .order_by("pk")
+    )
+    known = lags.lags_of([row.template for row in rows])
+    return sum(
+        _refresh(row, lag=lag, now=now)
+        for row in rows
+        if (lag := known.get(row.template_id)) is not None and lag.changes
+    )
+
+
+def _refresh(row: RefreshPolicy, *, lag: lags.Lag, now: dt.datetime) -> bool:
+    """Ask for one build where it is due; say whether it was."""
+    template = row.template
+    state = lags.refresh_state_of(template, lag=lag)
+    reason = refreshing.due(now, lags.policy_in(row), state)
+    if reason is None:
+        return False
+    try:
+        with transaction.atomic():
+            record_event(
+                template,
+                kind="template_refresh",
+                message=reason,
+                actor=system_user(),
+                data={"change": lag.newest, "changes": lag.changes},
+            )
+            actions.template_build(
+                by=system_user(), template=template, change=lag.newest
+            )
+    except ActionRefused as refusal:
+        log.info(
+            "template_not_refreshed", template_id=template.pk, reason=refusal.sentence
+        )
+        return False
+    return True

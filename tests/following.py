@@ -1,0 +1,30 @@
+"""Templates that are behind, as rows alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.utils import timezone
+
+from provisioner.workspaces.models import Snapshot, SubmittedChange, TemplateWatch
+
+
+def known_to_be_behind(snapshot: Snapshot, *users: str) -> None:
+    """Have one change of each of these after the snapshot, the first 12 minutes old."""
+    template = snapshot.template
+    server = template.site.perforce_server
+    TemplateWatch.objects.update_or_create(
+        template=template,
+        defaults={"server": server, "view": template.view, "since": 1},
+    )
+    at = timezone.now() - dt.timedelta(minutes=12, seconds=5)
+    for number, user in enumerate(users, start=snapshot.change + 1):
+        change = SubmittedChange.objects.create(
+            server=server,
+            number=number,
+            user=user,
+            submitted_at=at,
+            recorded_at=at,
+            title="Work",
+        )
+        change.templates.add(template)

@@ -1,0 +1,389 @@
+"""What is submitted to the lab is seen, once and in order, and refreshes templates."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Callable
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from provisioner.accounts.models import User
+from provisioner.accounts.system import SYSTEM_USERNAME
+from provisioner.gateways import registry
+from provisioner.workspaces import actions
+from provisioner.workspaces.lags import lag_of
+from provisioner.workspaces.models import (
+    Operation,
+    ServerWatch,
+    Site,
+    SubmittedChange,
+    Template,
+    TemplateWatch,
+)
+from provisioner.workspaces.sweeps import watch as watching
+from provisioner.workspaces.sweeps.refresh import refresh_all
+from provisioner.workspaces.sweeps.watch import (
+    pause_seconds,
+    poll,
+    record_batch,
+    sweep_watch,
+    watch_server,
+)
+from tests.factories import SnapshotFactory, UserFactory
+from tests.lab import Lab
+from tests.submitting import submit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LATER = dt.timedelta(hours=2)
+
+
+@pytest.fixture
+def folder() -> str:
+    return f"//depot/w{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def pair(
+    lab: Lab, lab_site: Site, folder: str, run_jobs: Callable[[], None]
+) -> tuple[Template, Template]:
+    """Two templates of different folders, built."""
+    admin = UserFactory(username="admin", is_staff=True)
+    made = []
+    for name in ("left", "right"):
+        submit(lab, path=f"{folder}/{name}/first.txt")
+        template = actions.template_create(
+            by=admin,
+            site=lab_site,
+            name=f"{name}{uuid.uuid4().hex[:6]}",
+            view=f"{folder}/{name}/... //any/...\n-{folder}/{name}/doc/... "
+            "//any/doc/...",
+            volume_size_bytes=100 * 2**20,
+        )
+        actions.template_build(by=admin, template=template)
+        made.append(template)
+    run_jobs()
+    for template in made:
+        template.refresh_from_db()
+        assert template.state == Template.State.READY, template.status_message
+    return made[0], made[1]
+
+
+def watch_of(template: Template) -> ServerWatch:
+    watch, _ = ServerWatch.objects.get_or_create(server=template.site.perforce_server)
+    return watch
+
+
+def polled(template: Template) -> ServerWatch:
+    """Poll the template's server; the poll worked."""
+    watch = watch_of(template)
+    poll(watch)
+    watch.refresh_from_db()
+    assert not watch.last_error, watch.last_error
+    return watch
+
+
+def keep_fresh(template: Template) -> None:
+    actions.refresh_policy_save(
+        by=User.objects.get(username="admin"),
+        template=template,
+        mode="on_change",
+        quiet_seconds=3600,
+        every_seconds=0,
+    )
+
+
+def test_only_what_is_touched_is_refreshed_after_its_quiet_period(
+    lab: Lab,
+    pair: tuple[Template, Template],
+    folder: str,
+    run_jobs: Callable[[], None],
+) -> None:
+    left, right = pair
+    keep_fresh(left)
+    keep_fresh(right)
+    polled(left)
+    assert lag_of(left) == lag_of(right)
+    submit(lab, path=f"{folder}/left/a.txt", user="alice")
+    submit(lab, path=f"{folder}/left/b.txt", user="bob")
+    newest = submit(lab, path=f"{folder}/left/a.txt", user="alice")
+
+    polled(left)
+
+    lag = lag_of(left)
+    assert lag is not None
+    assert (lag.changes, lag.newest, lag.by) == (3, newest, "alice and bob")
+    assert lag.since is not None
+    first = SubmittedChange.objects.get(number=newest)
+    assert first.title == f"Change {folder}/left/a.txt"
+    behind = lag_of(right)
+    assert behind is not None
+    assert behind.changes == 0
+
+    assert refresh_all(now=timezone.now()) == 0, "it is not quiet yet"
+    assert refresh_all(now=timezone.now() + LATER) == 1
+    assert refresh_all(now=timezone.now() + LATER) == 0, "it is being built"
+    run_jobs()
+
+    left.refresh_from_db()
+    assert left.state == Template.State.READY, left.status_message
+    assert left.snapshots.latest("created_at").change == newest
+    build = left.operations.latest("created_at")
+    assert build.requested_by.username == SYSTEM_USERNAME
+    assert left.operations.count() == 2
+    assert right.operations.count() == 1
+    lag = lag_of(left)
+    assert lag is not None
+    assert lag.changes == 0
+    assert refresh_all(now=timezone.now() + LATER) == 0
+
+
+def test_a_change_that_touches_nothing_leaves_nothing(
+    lab: Lab, pair: tuple[Template, Template], folder: str
+) -> None:
+    left, right = pair
+    keep_fresh(left)
+    keep_fresh(right)
+    polled(left)
+    before = (SubmittedChange.objects.count(), ProcrastinateJob.objects.count())
+    newest = submit(lab, path=f"{folder}/left/doc/index.html")
+    newest = submit(lab, path=f"{folder}/other/a.txt")
+
+    watch = polled(left)
+
+    assert watch.newest_change == newest
+    assert refresh_all(now=timezone.now() + LATER) == 0
+    after = (SubmittedChange.objects.count(), ProcrastinateJob.objects.count())
+    assert after == before
+
+
+def test_a_batch_that_was_not_recorded_is_fetched_again_and_counts_once(
+    lab: Lab, pair: tuple[Template, Template], folder: str
+) -> None:
+    left, _ = pair
+    reached = polled(left).newest_change
+    assert reached is not None
+    newest = submit(lab, path=f"{folder}/left/a.txt")
+    watch = watch_of(left)
+    perforce = registry.perforce(watch.server)
+    batch = perforce.submitted_after(reached, at_most=10)
+    assert [change.number for change in batch.changes] == [newest]
+
+    with transaction.atomic():  # killed before the end
+        assert record_batch(watch, batch, reached=reached)
+        transaction.set_rollback(True)
+    watch.refresh_from_db()
+    assert watch.newest_change == reached
+    assert not SubmittedChange.objects.filter(number=newest).exists()
+
+    polled(left)
+    assert not record_batch(watch, batch, reached=reached), "another was faster"
+
+    lag = lag_of(left)
+    assert lag is not None
+    assert lag.changes == 1
+
+
+def test_missed_polls_are_caught_up_in_order_and_in_batches(
+    lab: Lab,
+    pair: tuple[Template, Template],
+    folder: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left, _ = pair
+    polled(left)
+    numbers = [submit(lab, path=f"{folder}/left/a.txt", text=f"{n}") for n in range(5)]
+    monkeypatch.setattr(watching, "CHANGES_AT_A_TIME", 2)
+    monkeypatch.setattr(watching, "BATCHES_AT_A_TIME", 1)
+
+    reached = []
+    for _ in range(3):
+        watch = polled(left)
+        reached.append(watch.newest_change)
+        seen = SubmittedChange.objects.filter(number__in=numbers)
+        assert {row.number for row in seen} == {
+            n for n in numbers if n <= (watch.newest_change or 0)
+        }
+    assert reached == [numbers[1], numbers[3], numbers[4]]
+    lag = lag_of(left)
+    assert lag is not None
+    assert (lag.changes, lag.newest) == (5, numbers[4])
+
+
+def test_what_came_before_watching_began_is_found_backwards(
+    lab: Lab,
+    pair: tuple[Template, Template],
+    folder: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left, _ = pair
+    for n in range(3):
+        submit(lab, path=f"{folder}/left/a.txt", text=f"{n}")
+    ServerWatch.objects.all().delete()
+    TemplateWatch.objects.all().delete()
+    assert lag_of(left) is None, "nobody knows yet"
+    monkeypatch.setattr(watching, "CHANGES_AT_A_TIME", 2)
+    monkeypatch.setattr(watching, "BATCHES_AT_A_TIME", 1)
+
+    while lag_of(left) is None:
+        polled(left)
+
+    lag = lag_of(left)
+    assert lag is not None
+    assert lag.changes == 3
+
+
+def test_another_view_begins_anew(
+    lab: Lab, pair: tuple[Template, Template], folder: str
+) -> None:
+    left, _ = pair
+    submit(lab, path=f"{folder}/left/a.txt")
+    submit(lab, path=f"{folder}/right/a.txt")
+    submit(lab, path=f"{folder}/right/b.txt")
+    polled(left)
+    view = f"{folder}/right/... //any/..."
+    admin = User.objects.get(username="admin")
+    actions.template_update(by=admin, template=left, view=view)
+
+    polled(left)
+
+    lag = lag_of(left)
+    assert lag is not None
+    # first.txt of the right one came after the left one, which was built after both
+    assert (
+        lag.changes
+        == 2
+        + SubmittedChange.objects.filter(
+            templates=left, title=f"Change {folder}/right/first.txt"
+        ).count()
+    )
+
+
+def test_a_server_that_was_restored_is_followed_from_there(
+    pair: tuple[Template, Template],
+) -> None:
+    left, _ = pair
+    newest = polled(left).newest_change
+    assert newest is not None
+    ServerWatch.objects.update(newest_change=newest + 1000)
+
+    assert polled(left).newest_change == newest
+
+
+def test_a_failed_refresh_waits_for_the_next_change(
+    lab: Lab,
+    pair: tuple[Template, Template],
+    folder: str,
+    run_jobs: Callable[[], None],
+) -> None:
+    left, _ = pair
+    keep_fresh(left)
+    Template.objects.filter(pk=left.pk).update(build_command="test ! -e broken.txt")
+    polled(left)
+    submit(lab, path=f"{folder}/left/broken.txt")
+    polled(left)
+    assert refresh_all(now=timezone.now() + LATER) == 1
+    run_jobs()
+    left.refresh_from_db()
+    assert left.state == Template.State.FAILED
+
+    assert refresh_all(now=timezone.now() + LATER) == 0
+    submit(lab, path=f"{folder}/left/other.txt")
+    polled(left)
+    assert refresh_all(now=timezone.now() + LATER) == 1
+    run_jobs()
+
+
+@pytest.mark.parametrize("what", ["template", "server", "everything"])
+def test_what_is_paused_is_not_refreshed(
+    what: str, pair: tuple[Template, Template]
+) -> None:
+    left, _ = pair
+    keep_fresh(left)
+    watch = polled(left)
+    change = SubmittedChange.objects.create(
+        server=watch.server,
+        number=10**6,
+        user="alice",
+        submitted_at=timezone.now(),
+        recorded_at=timezone.now(),
+    )
+    change.templates.add(left)
+    admin = User.objects.get(username="admin")
+
+    if what == "template":
+        actions.refresh_policy_save(
+            by=admin, template=left, mode="on_change", is_paused=True
+        )
+    else:
+        server = watch.server if what == "server" else None
+        actions.refresh_pause(by=admin, server=server, is_paused=True)
+    assert refresh_all(now=timezone.now() + LATER) == 0
+
+    if what == "template":
+        keep_fresh(left)
+    else:
+        actions.refresh_pause(by=admin, server=server, is_paused=False)
+    assert refresh_all(now=timezone.now() + LATER) == 1
+    Operation.objects.filter(template=left).exclude(
+        requested_by__username="admin"
+    ).get()
+
+
+# --- without the lab
+
+
+def test_a_server_under_pressure_is_left_alone_longer_and_longer() -> None:
+    template = SnapshotFactory().template  # nothing answers at its server's port
+    watch = watch_of(template)
+    pauses = []
+    for failures in (1, 2, 3):
+        began = timezone.now()
+        poll(watch)
+        watch.refresh_from_db()
+        assert watch.failures == failures
+        assert "cannot be reached" in watch.last_error
+        assert watch.next_poll_at is not None
+        pauses.append((watch.next_poll_at - began).total_seconds())
+    assert pauses[0] >= 2 * 30 * 0.8
+    assert pauses[2] >= 8 * 30 * 0.8
+    assert pause_seconds(30, failures=99) <= 1800 * 1.2
+    assert len({pause_seconds(30, failures=0) for _ in range(20)}) > 1
+
+
+def test_one_poll_per_server_waits_however_many_templates(jobs_emptied: None) -> None:
+    template = SnapshotFactory().template
+    SnapshotFactory(template__site=template.site)
+    for _ in range(2):
+        sweep_watch(timestamp=0)
+    [job] = ProcrastinateJob.objects.filter(task_name="watch_server")
+    server_id = template.site.perforce_server_id
+    assert job.args == {"server_id": server_id}
+    assert job.queueing_lock == job.lock == f"watch_server.{server_id}"
+
+
+def test_a_server_is_not_polled_before_its_time_nor_while_paused(
+    jobs_emptied: None,
+) -> None:
+    watch = watch_of(SnapshotFactory().template)
+    ServerWatch.objects.update(next_poll_at=timezone.now() + LATER)
+    sweep_watch(timestamp=0)
+    ServerWatch.objects.update(next_poll_at=None, is_paused=True)
+    sweep_watch(timestamp=0)
+    watch_server(server_id=watch.server_id)
+    watch_server(server_id=0)
+    assert not ProcrastinateJob.objects.filter(task_name="watch_server").exists()
+    watch.refresh_from_db()
+    assert watch.failures == 0
+
+
+def test_a_server_without_built_templates_is_not_asked(
+    template: Template, jobs_emptied: None
+) -> None:
+    sweep_watch(timestamp=0)
+    assert not ProcrastinateJob.objects.filter(task_name="watch_server").exists()
+    assert not TemplateWatch.objects.exists()
