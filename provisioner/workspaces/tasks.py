@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 from procrastinate import BaseRetryStrategy, JobContext, RetryDecision
 from procrastinate.contrib.django import app
@@ -32,6 +32,9 @@ log = structlog.get_logger(__name__)
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 60.0
 
+# It ended, cut the connection, or broke a tie between two who waited for each other.
+DATABASE_WENT_AWAY = (OperationalError, InterfaceError)
+
 IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
 PEOPLE_FIRST = 10
@@ -48,13 +51,15 @@ def wait_before(attempts: int) -> float:
 class TransientRetry(BaseRetryStrategy):
     """Try again after a transient failure, until the pauses add up to the setting.
 
+    The loss of the database is one, too.
+
     STEP_GIVE_UP_SECONDS 1800 means some 36 attempts.
     """
 
     def get_retry_decision(
         self, *, exception: BaseException, job: Job
     ) -> RetryDecision | None:
-        if not isinstance(exception, TransientGatewayError):
+        if not isinstance(exception, (TransientGatewayError, *DATABASE_WENT_AWAY)):
             return None
         waited = sum(wait_before(attempt) for attempt in range(job.attempts + 1))
         if waited > settings.STEP_GIVE_UP_SECONDS:
@@ -138,6 +143,8 @@ def _attempt(job: Job, step: Step) -> Step | None:
                 retry_at=decision.retry_at,
             )
         raise
+    except DATABASE_WENT_AWAY:
+        raise  # The job is tried again, and finds the step as it was left.
     except Exception as bug:
         # Ours to mend: settled, so that nobody waits for ever, and left to rise.
         message = (

@@ -14,9 +14,10 @@ from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.gateways.errors import Busy, Refused, Unreachable
-from provisioner.workspaces import states, tasks
+from provisioner.workspaces import states, tasks, workflow
 from provisioner.workspaces.actions import workspace_create, workspace_retire
 from provisioner.workspaces.models import (
+    Event,
     Operation,
     Snapshot,
     Step,
@@ -183,6 +184,30 @@ def test_a_bug_of_ours_fails_the_workspace_and_leaks_nothing(
     assert not [text for text in told if SECRET in text]
     step = operation.steps.get(name="access")
     assert ProcrastinateJob.objects.get(pk=step.job_id).status == "failed"
+
+
+def test_a_step_whose_database_went_away_is_tried_again(
+    owner: User, built_template: Template, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform = workflow.perform
+    cut: list[str] = []
+
+    def perform_on_a_cut_connection(step: Step) -> dict[str, Any]:
+        if step.name not in cut:
+            cut.append(step.name)
+            execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return perform(step)
+
+    monkeypatch.setattr(workflow, "perform", perform_on_a_cut_connection)
+
+    workspace = settle(workspace_create(by=owner, template=built_template))
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    steps = workspace.operations.get().steps.all()
+    assert {step.name: step.attempt for step in steps} == {
+        step.name: 2 for step in steps
+    }
+    assert not Event.objects.filter(kind="workspace_failed").exists()
 
 
 # --- jobs that come twice, late, or never
