@@ -22,8 +22,8 @@ from types import FrameType
 # A killed worker's steps go on soon, and what cannot work fails soon.
 SETTINGS = {
     "WORKER_HEARTBEAT_SECONDS": "0.5",
-    "WORKER_STALLED_SECONDS": "3",
-    "WORKER_CONCURRENCY": "16",
+    "WORKER_STALLED_SECONDS": "5",
+    "WORKER_CONCURRENCY": "8",
     "STEP_GIVE_UP_SECONDS": "8",
     "LOG_FORMAT": "json",
     "LOG_LEVEL": "INFO",
