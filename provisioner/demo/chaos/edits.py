@@ -143,14 +143,12 @@ class Desk:
         return self.p4.insist(use, client=self.client)
 
     def shelved_contents(self) -> str:
-        """Return what all shelves of the person have, and which files they delete."""
+        """Return what all shelves of this client have, and which files they delete."""
 
         def use(p4: P4) -> str:
             p4.exception_level = 1
             found = []
-            for change in p4.run(
-                "changes", "-s", "shelved", "-u", self.person.username
-            ):
+            for change in p4.run("changes", "-s", "shelved", "-c", self.client):
                 number = change["change"]
                 described = p4.run("describe", "-S", "-s", number)[0]
                 found += [

@@ -1,0 +1,166 @@
+"""The judge of `make chaos` sees what is lost, orphaned or stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from provisioner.demo.chaos.edits import Desk
+from provisioner.demo.chaos.judge import Judge
+from provisioner.demo.chaos.people import Person
+from provisioner.demo.chaos.witness import OntapWitness, Perforce
+from provisioner.gateways import registry
+from provisioner.workspaces import actions
+from provisioner.workspaces.models import Snapshot, Unsaved, Workspace
+from tests.lab import Lab
+from tests.waiting import settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OWNER = ("alice", 20001)
+KINDS = {"shelved", "opened", "changed", "untracked", "added", "deleted", "moved"}
+
+
+@pytest.fixture
+def desk(lab_workspace: Workspace, lab: Lab) -> Iterator[Desk]:
+    """Alice at her desk, with an edit of each kind."""
+    person = Person(OWNER[0], number=0)
+    person.uid = OWNER[1]
+    p4 = Perforce(
+        lab.perforce,
+        user=person.username,
+        password="lab-password",
+        scratch=lab.root / "p4-alice",
+    )
+    desk = Desk(person, lab_workspace, p4=p4, seed=lab_workspace.pk)
+    desk.work()
+    yield desk
+    p4.close()
+
+
+@pytest.fixture
+def judge(lab_workspace: Workspace, lab: Lab) -> Iterator[Judge]:
+    p4 = Perforce(
+        lab.perforce,
+        user=lab.perforce["user"],
+        password=lab.perforce["password"],
+        scratch=lab.root / "p4-judge",
+    )
+    ontap = OntapWitness({**lab.ontap, "root": str(lab.root / "ontap")})
+    yield Judge(site=lab_workspace.site, ontap=ontap, p4=p4)
+    p4.close()
+
+
+def kinds_of(judge: Judge, workspace: Workspace, desk: Desk | None) -> set[str]:
+    return {fault.kind for fault in judge.look_at(workspace, desk)}
+
+
+def retire(workspace: Workspace, *, unsaved: str, purge: bool) -> None:
+    actions.workspace_retire(
+        by=workspace.owner, workspace=workspace, unsaved=unsaved, purge=purge
+    )
+    settle(workspace)
+
+
+def test_nothing_is_wrong_with_a_workspace_at_work(
+    judge: Judge, lab_workspace: Workspace, desk: Desk
+) -> None:
+    assert {edit.kind for edit in desk.edits} == KINDS
+    assert judge.look_at(lab_workspace, desk) == []
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS - {"shelved", "deleted"}))
+def test_a_file_that_is_not_what_it_was_is_lost(
+    kind: str, judge: Judge, lab_workspace: Workspace, desk: Desk
+) -> None:
+    edit = next(edit for edit in desk.edits if edit.kind == kind)
+    (desk.root / edit.path).write_text("somebody else's\n")
+
+    assert kinds_of(judge, lab_workspace, desk) == {"lost"}
+
+
+def test_what_is_not_opened_any_more_is_lost(
+    judge: Judge, lab_workspace: Workspace, desk: Desk
+) -> None:
+    registry.perforce(lab_workspace.site.perforce_server).revert_server_side(
+        lab_workspace.client_name
+    )
+
+    assert kinds_of(judge, lab_workspace, desk) == {"lost"}
+
+
+@pytest.mark.parametrize("unsaved", [Unsaved.RESCUE, Unsaved.DISCARD])
+def test_what_was_rescued_or_discarded_is_not_lost(
+    unsaved: str, judge: Judge, lab_workspace: Workspace, desk: Desk
+) -> None:
+    retire(lab_workspace, unsaved=unsaved, purge=True)
+
+    assert lab_workspace.state == Workspace.State.RETIRED
+    assert judge.look_at(lab_workspace, desk) == []
+
+
+def test_a_purge_without_a_rescue_is_a_loss_of_everything(
+    judge: Judge, lab_workspace: Workspace, desk: Desk
+) -> None:
+    retire(lab_workspace, unsaved=Unsaved.DISCARD, purge=True)
+    desk.edits = [edit for edit in desk.edits if edit.kind != "shelved"]
+    # As if nobody had asked for it: no event tells of a choice.
+    other = Workspace.objects.select_related("site").get(pk=lab_workspace.pk)
+    other.pk = 0
+
+    lost = [f for f in judge.look_at(other, desk) if f.kind == "lost"]
+
+    assert len(lost) == len(KINDS) - 1
+
+
+def test_a_client_or_a_volume_that_went_behind_our_back_is_an_orphan(
+    judge: Judge, lab_workspace: Workspace
+) -> None:
+    volume = registry.ontap(lab_workspace.site).find_volume(lab_workspace.volume_name)
+    assert volume is not None
+    registry.ontap(lab_workspace.site).unmount_volume(volume.uuid)
+    registry.perforce(lab_workspace.site.perforce_server).delete_client(
+        lab_workspace.client_name, keep_shelves=False
+    )
+
+    found = [fault.what for fault in judge.look_at(lab_workspace, None)]
+
+    assert len(found) == 3
+    assert {what.split()[1] for what in found} == {"junction", "client", "path"}
+
+
+def test_a_row_that_was_forgotten_leaves_orphans(
+    judge: Judge, lab_workspace: Workspace
+) -> None:
+    Workspace.objects.filter(pk=lab_workspace.pk).update(
+        state=Workspace.State.RETIRED, retired_at=lab_workspace.created_at
+    )
+
+    found = " ".join(fault.what for fault in judge.look_at_everything())
+
+    for thing in (
+        f"volume {lab_workspace.volume_comment}",
+        f"client {lab_workspace.client_name}",
+        f"junction {lab_workspace.junction_path}",
+        f"directory below the mount root {lab_workspace.junction_path}",
+    ):
+        assert f"{thing} without a row" in found
+
+
+def test_a_snapshot_without_a_row_is_an_orphan(
+    judge: Judge, lab_workspace: Workspace
+) -> None:
+    template = lab_workspace.template
+    assert judge.look_at_template(template) == []
+    Snapshot.objects.filter(template=template).update(deleted_at=template.created_at)
+
+    assert [fault.kind for fault in judge.look_at_template(template)] == ["orphans"]
+
+
+def test_an_operation_that_nobody_moves_is_stuck(
+    judge: Judge, lab_workspace: Workspace
+) -> None:
+    actions.workspace_retire(by=lab_workspace.owner, workspace=lab_workspace)
+
+    assert "stuck" in {fault.kind for fault in judge.look_at_everything()}
