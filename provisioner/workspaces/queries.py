@@ -129,7 +129,7 @@ def latest_operation(subject: Workspace | Template) -> Operation | None:
 
 def can_be_restored(workspace: Workspace) -> bool:
     """Say whether there is a workspace to bring back, as far as the rows know."""
-    if workspace.ready_at is None or _was_destroyed(workspace):
+    if workspace.ready_at is None or was_destroyed(workspace):
         return False
     return workspace.state in (
         Workspace.State.TRASHED,
@@ -138,7 +138,7 @@ def can_be_restored(workspace: Workspace) -> bool:
     )
 
 
-def _was_destroyed(workspace: Workspace) -> bool:
+def was_destroyed(workspace: Workspace) -> bool:
     """Say whether a purge came as far as the step that cannot be undone."""
     return Step.objects.filter(
         operation__workspace=workspace,

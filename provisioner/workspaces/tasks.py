@@ -26,6 +26,7 @@ from provisioner.workspaces import states, workflow
 from provisioner.workspaces.errors import StateChanged, StepRefused, UnsavedWork
 from provisioner.workspaces.leases import policy_for
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from provisioner.workspaces.queries import was_destroyed
 
 log = structlog.get_logger(__name__)
 
@@ -285,7 +286,8 @@ def _reach_goal(operation: Operation) -> None:
 def _put_into_trash(operation: Operation, workspace: Workspace) -> None:
     """Keep the clone for an undo, or purge it at once where nobody could want it."""
     seconds = policy_for(workspace.template, workspace.purpose).trash_seconds
-    if workspace.ready_at is None or operation.parameters.get("purge"):
+    nobody_wants_it = workspace.ready_at is None or operation.parameters.get("purge")
+    if nobody_wants_it or was_destroyed(workspace):
         seconds = 0
     states.set_workspace_state(
         workspace,

@@ -258,3 +258,20 @@ def test_what_is_not_in_the_trash_is_neither_restored_nor_purged(
         actions.workspace_restore(by=workspace.owner, workspace=workspace)
     with pytest.raises(NotInTrash):
         actions.workspace_purge(by=workspace.owner, workspace=workspace)
+
+
+def test_what_a_purge_has_destroyed_is_not_said_to_be_in_the_trash(
+    workspace: Workspace, lab: Lab
+) -> None:
+    retire(workspace)
+    lab.break_perforce({"command": "*", "error": "not now"})
+    actions.workspace_purge(by=workspace.owner, workspace=workspace)
+    settle(workspace)
+    lab.break_perforce()
+    assert workspace.state == Workspace.State.FAILED
+    assert registry.ontap(workspace.site).find_volume(workspace.volume_name) is None
+
+    retire(workspace)
+
+    assert workspace.state == Workspace.State.RETIRED
+    assert left_behind(workspace) == []
