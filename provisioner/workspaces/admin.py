@@ -19,6 +19,7 @@ from provisioner.workspaces.models import (
     Event,
     Operation,
     PerforceServer,
+    ServerWatch,
     Site,
     Snapshot,
     Template,
@@ -48,6 +49,33 @@ class SiteAdmin(admin.ModelAdmin[Site]):
 @admin.register(PerforceServer)
 class PerforceServerAdmin(admin.ModelAdmin[PerforceServer]):
     list_display = ("name", "p4port", "p4user", "flush_limit")
+
+
+@admin.register(ServerWatch)
+class ServerWatchAdmin(admin.ModelAdmin[ServerWatch]):
+    """How often a server is asked; the rest is written by asking, or has its page."""
+
+    list_display = ("server", "interval_seconds", "newest_change", "polled_at")
+    fields = ("server", "interval_seconds")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Any | None = None
+    ) -> bool:
+        return False
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Any | None = None
+    ) -> tuple[str, ...]:
+        return ("server",)
+
+    def save_model(
+        self, request: HttpRequest, obj: ServerWatch, form: Any, change: Any
+    ) -> None:
+        # A poll may have written its own fields since the page was shown.
+        obj.save(update_fields=["interval_seconds"])
 
 
 class ReadOnlyAdmin(admin.ModelAdmin[Any]):

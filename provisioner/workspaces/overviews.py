@@ -18,7 +18,6 @@ from provisioner.workspaces.logs import LogPiece, read_log
 from provisioner.workspaces.models import (
     Event,
     Operation,
-    PerforceServer,
     Rescue,
     ServerWatch,
     Snapshot,
@@ -460,39 +459,6 @@ def templates_for(user: User) -> TemplateList:
     """Return all templates and how far they are behind."""
     templates = list(templates_visible_to(user))
     return TemplateList(templates=templates, lags=lags.lags_of(templates))
-
-
-@dataclass(frozen=True, kw_only=True)
-class WatchedServer:
-    """`watch` is None for a server that was never polled."""
-
-    server: PerforceServer
-    watch: ServerWatch | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Refreshes:
-    """What follows submitted changes: servers, and templates with their policies."""
-
-    is_paused: bool
-    servers: list[WatchedServer]
-    rows: list[tuple[Template, refreshing.Policy, lags.Lag | None]]
-
-
-def refreshes_for(user: User) -> Refreshes:
-    """Return what administrators look at, to switch it off and on."""
-    templates = list(templates_visible_to(user))
-    known, policies = lags.lags_of(templates), lags.policies_of(templates)
-    return Refreshes(
-        is_paused=lags.is_everything_paused(),
-        servers=[
-            WatchedServer(server=server, watch=getattr(server, "watch", None))
-            for server in PerforceServer.objects.select_related("watch").order_by(
-                "name"
-            )
-        ],
-        rows=[(t, policies[t.pk], known.get(t.pk)) for t in templates],
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -121,6 +121,8 @@ class PerforceGateway(Protocol):
     def latest_change(self, paths: tuple[str, ...]) -> int:
         """Return the newest submitted change under the depot paths, 0 for none.
 
+        Without paths it is that of the server, and costs one row.
+
         Source: p4 changes -m1 -s submitted.
         """
 

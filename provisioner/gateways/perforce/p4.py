@@ -161,7 +161,7 @@ class P4PerforceGateway:
     def latest_change(self, paths: tuple[str, ...]) -> int:
         with self._connected() as connection:
             records = connection.run(
-                "changes", "-m", "1", "-s", "submitted", *paths, is_bulk=True
+                "changes", "-m", "1", "-s", "submitted", *paths, is_bulk=bool(paths)
             ).records
         return int(records[0]["change"]) if records else 0
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import (
 
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.refresh_forms import RefreshPauseForm, RefreshPolicyForm
-from provisioner.workspaces import actions, lags, overviews
+from provisioner.workspaces import actions, lags, refreshes
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.queries import templates_visible_to
 
@@ -48,7 +48,7 @@ def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
 @administrators_only
 def refresh_list(request: WebRequest) -> HttpResponse:
     """Show Perforce servers as they are watched, and what refreshes which template."""
-    context = {"refreshes": overviews.refreshes_for(request.user)}
+    context = {"refreshes": refreshes.refreshes_for(request.user)}
     return render(request, "administration/refreshes.html", context)
 
 

@@ -16,6 +16,7 @@ import random
 
 import structlog
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.exceptions import AlreadyEnqueued
@@ -129,6 +130,7 @@ def catch_up(watch: ServerWatch) -> bool:
         )
         assert reached is not None
         if reached >= newest:
+            forget_old(watch)
             return _look_back(watch, perforce)
         batch = perforce.submitted_after(reached, at_most=CHANGES_AT_A_TIME)
         if not batch.changes:  # the newest one is hidden from us
@@ -145,6 +147,7 @@ def _begin(watch: ServerWatch, *, newest: int) -> None:
     A server whose newest change is older than what was seen was restored from a
     backup: what was seen beyond is gone.
     """
+    through = SubmittedChange.templates.through
     with transaction.atomic():
         locked = ServerWatch.objects.select_for_update().get(pk=watch.pk)
         seen = locked.newest_change
@@ -159,7 +162,7 @@ def _begin(watch: ServerWatch, *, newest: int) -> None:
                 template=template, server=watch.server_id, view=view
             ).first()
             if known is None:
-                template.changes.clear()
+                through.objects.filter(template=template).delete()
                 TemplateWatch.objects.update_or_create(
                     template=template,
                     defaults={
@@ -257,6 +260,25 @@ def _record(
         ],
         ignore_conflicts=True,
     )
+
+
+def forget_old(watch: ServerWatch) -> None:
+    """Forget what every published snapshot of a template has; safe to repeat."""
+    through = SubmittedChange.templates.through
+    oldest = Snapshot.objects.filter(template=OuterRef("template"), deleted_at=None)
+    for known in TemplateWatch.objects.filter(server=watch.server_id).annotate(
+        oldest=Subquery(oldest.order_by("change").values("change")[:1])
+    ):
+        if known.oldest is None or known.oldest <= known.since:
+            continue
+        with transaction.atomic():
+            through.objects.filter(
+                template=known.template_id, submittedchange__number__lte=known.oldest
+            ).delete()
+            TemplateWatch.objects.filter(pk=known.pk, since=known.since).update(
+                since=known.oldest
+            )
+    SubmittedChange.objects.filter(server=watch.server_id, templates=None).delete()
 
 
 def _look_back(watch: ServerWatch, perforce: PerforceGateway) -> bool:

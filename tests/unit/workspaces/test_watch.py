@@ -20,6 +20,7 @@ from provisioner.workspaces.models import (
     Operation,
     ServerWatch,
     Site,
+    Snapshot,
     SubmittedChange,
     Template,
     TemplateWatch,
@@ -27,6 +28,7 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.sweeps import watch as watching
 from provisioner.workspaces.sweeps.refresh import refresh_all
 from provisioner.workspaces.sweeps.watch import (
+    forget_old,
     pause_seconds,
     poll,
     record_batch,
@@ -34,6 +36,7 @@ from provisioner.workspaces.sweeps.watch import (
     watch_server,
 )
 from tests.factories import SnapshotFactory, UserFactory
+from tests.following import known_to_be_behind
 from tests.lab import Lab
 from tests.submitting import submit
 
@@ -335,6 +338,25 @@ def test_what_is_paused_is_not_refreshed(
 
 
 # --- without the lab
+
+
+def test_what_all_snapshots_have_is_forgotten() -> None:
+    old = SnapshotFactory()
+    template = old.template
+    known_to_be_behind(old, "alice", "bob", "carol")
+    newest = SnapshotFactory(template=template, change=old.change + 2)
+    watch = watch_of(template)
+
+    forget_old(watch)
+    assert SubmittedChange.objects.count() == 3, "the old snapshot is still offered"
+    Snapshot.objects.filter(pk=old.pk).update(deleted_at=timezone.now())
+    for _ in range(2):
+        forget_old(watch)
+
+    assert [c.number for c in SubmittedChange.objects.all()] == [newest.change + 1]
+    lag = lag_of(template)
+    assert lag is not None
+    assert (lag.changes, lag.users) == (1, ("carol",))
 
 
 def test_a_server_under_pressure_is_left_alone_longer_and_longer() -> None:
