@@ -140,19 +140,35 @@ def refresh_state_of(template: Template, *, lag: Lag | None) -> refreshing.State
     builds = Operation.objects.filter(
         template=template, kind=Operation.Kind.TEMPLATE_BUILD
     )
-    last = builds.order_by("-created_at", "-pk").first()
+    last = builds.select_related("requested_by").order_by("-created_at", "-pk").first()
     server_id = template.site.perforce_server_id
     return refreshing.State(
         newest=lag.newest,
         behind_since=lag.seen_since,
         newest_at=lag.seen_at,
         is_building=template.state == Template.State.BUILDING,
-        tried=_change_of(last) if last else 0,
+        tried=_tried(last, lag=lag, server_id=server_id) if last else 0,
         tried_at=last.created_at if last else None,
         used_at=_used_at(template),
         is_paused_elsewhere=is_everything_paused()
         or ServerWatch.objects.filter(server_id=server_id, is_paused=True).exists(),
     )
+
+
+def _tried(build: Operation, *, lag: Lag, server_id: int) -> int:
+    """Return up to which change the last build makes trying needless.
+
+    Who chose an older change passed over the newer ones that were known then: these
+    are no reason to build again.
+    """
+    was_chosen = build.parameters.get("change") and not build.requested_by.is_service
+    if was_chosen and lag.newest is not None:
+        passed_over = SubmittedChange.objects.filter(
+            server=server_id, number=lag.newest, recorded_at__lte=build.created_at
+        )
+        if passed_over.exists():
+            return lag.newest
+    return _change_of(build)
 
 
 def _change_of(build: Operation) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from django.db import transaction
@@ -15,7 +16,7 @@ from provisioner.accounts.models import User
 from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.gateways import registry
 from provisioner.workspaces import actions
-from provisioner.workspaces.lags import lag_of
+from provisioner.workspaces.lags import lag_of, refresh_state_of
 from provisioner.workspaces.models import (
     Operation,
     ServerWatch,
@@ -25,6 +26,7 @@ from provisioner.workspaces.models import (
     Template,
     TemplateWatch,
 )
+from provisioner.workspaces.refreshing import Mode, Policy, due
 from provisioner.workspaces.sweeps import watch as watching
 from provisioner.workspaces.sweeps.refresh import refresh_all
 from provisioner.workspaces.sweeps.watch import (
@@ -332,12 +334,42 @@ def test_what_is_paused_is_not_refreshed(
     else:
         actions.refresh_pause(by=admin, server=server, is_paused=False)
     assert refresh_all(now=timezone.now() + LATER) == 1
-    Operation.objects.filter(template=left).exclude(
-        requested_by__username="admin"
-    ).get()
+    asked = Operation.objects.filter(template=left).order_by("pk")
+    assert [o.requested_by.username for o in asked] == ["admin", SYSTEM_USERNAME]
+    first, last = (
+        ProcrastinateJob.objects.get(args__step_id=o.steps.earliest("position").pk)
+        for o in asked
+    )
+    assert last.priority < first.priority, "people come first"
 
 
 # --- without the lab
+
+
+def test_a_change_that_somebody_chose_stays_until_something_new_comes(
+    admin: User,
+) -> None:
+    snapshot = SnapshotFactory()
+    template = snapshot.template
+    known_to_be_behind(snapshot, "alice", "bob")
+    policy = Policy(mode=Mode.ON_CHANGE, quiet_seconds=0, every_seconds=0)
+
+    def reason() -> str | None:
+        state = refresh_state_of(template, lag=lag_of(template))
+        return due(timezone.now() + LATER, policy, replace(state, is_building=False))
+
+    assert reason() is not None
+    actions.template_build(by=admin, template=template, change=snapshot.change)
+    assert reason() is None
+    new = SubmittedChange.objects.create(
+        server=template.site.perforce_server,
+        number=snapshot.change + 3,
+        user="carol",
+        submitted_at=timezone.now(),
+        recorded_at=timezone.now(),
+    )
+    new.templates.add(template)
+    assert reason() == f"Change {new.number} was submitted."
 
 
 def test_what_all_snapshots_have_is_forgotten() -> None:
