@@ -27,6 +27,7 @@ from provisioner.gateways.errors import (
 )
 from provisioner.gateways.hosts.ownership import check_id, check_root
 from provisioner.gateways.hosts.processes import bare_command, json_lines
+from provisioner.gateways.hosts.rescues.place import Place
 
 OPERATION = "rescue files"
 STALLED_AFTER_SECONDS = 600.0
@@ -148,7 +149,7 @@ def archive_files(
         "rescue_root": str(rescue_root),
         "owner": owner,
         "name": f"{workspace}-{at:%Y%m%dT%H%M%SZ}-{tag}",
-        "leftover": rf"\.{re.escape(workspace)}-[0-9TZ]+-{tag}\.partial",
+        "leftover": _leftover(workspace, tag=tag),
         "uid": uid,
         "gid": gid,
         "metadata": {
@@ -177,6 +178,30 @@ def archive_files(
             ArchiveProblem(path=path, state=state, reason=reason)
             for path, state, reason in told["problems"]
         ),
+    )
+
+
+def _leftover(workspace: str, *, tag: str) -> str:
+    """Return the pattern of what a try that was killed leaves."""
+    return rf"\.{re.escape(workspace)}-[0-9TZ]+-{tag}\.partial"
+
+
+def remove_leftovers(
+    rescue_root: Path, *, owner: str, workspace: str, tag: str, uid: int, gid: int
+) -> None:
+    """Remove what killed tries have left, where no further one came to do so.
+
+    Complete archives stay. Safe to repeat.
+    """
+    Place.clear(
+        {
+            "rescue_root": str(rescue_root),
+            "owner": owner,
+            "name": workspace,
+            "leftover": _leftover(workspace, tag=tag),
+            "uid": uid,
+            "gid": gid,
+        }
     )
 
 

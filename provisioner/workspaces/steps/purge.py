@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.errors import Busy
 from provisioner.gateways.hosts import mounts, removal
+from provisioner.gateways.hosts.rescue_archive import remove_leftovers
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.looking import our_volume
@@ -67,8 +69,22 @@ def ensure_nothing_left(run: StepRun) -> dict[str, Any]:
     )
     for path in (workspace.path, workspace.site.path_of(workspace.purge_path)):
         mounts.wait_until_gone(path, timeout_seconds=GONE_WITHIN_SECONDS)
+    _remove_half_rescues(workspace)
     Workspace.objects.filter(pk=workspace.pk).update(volume_uuid="")
     return {}
+
+
+def _remove_half_rescues(workspace: Workspace) -> None:
+    """Remove what rescues that were killed have left: no other will come after them."""
+    if workspace.site.rescue_root:
+        remove_leftovers(
+            Path(workspace.site.rescue_root),
+            owner=workspace.owner.username,
+            workspace=workspace.name,
+            tag=workspace.tag.hex[:6],
+            uid=workspace.uid,
+            gid=workspace.gid,
+        )
 
 
 def _must_be_gone(is_gone: bool, what: str) -> None:

@@ -275,3 +275,21 @@ def test_what_a_purge_has_destroyed_is_not_said_to_be_in_the_trash(
 
     assert workspace.state == Workspace.State.RETIRED
     assert left_behind(workspace) == []
+
+
+def test_a_purge_removes_what_a_killed_rescue_left(workspace: Workspace) -> None:
+    area = Path(workspace.site.rescue_root) / workspace.owner.username
+    area.mkdir(exist_ok=True)
+    mine = f".{workspace.name}-20260101T000000Z-{workspace.tag.hex[:6]}.partial"
+    others = f".{workspace.name}-20260101T000000Z-0ther0.partial"
+    for name in (mine, others):
+        (area / name).mkdir()
+        (area / name / "work.tar").write_text("half of it")
+    retire(workspace)
+
+    actions.workspace_purge(by=workspace.owner, workspace=workspace)
+    settle(workspace)
+
+    assert workspace.state == Workspace.State.RETIRED, workspace.status_message
+    assert not (area / mine).exists()
+    assert (area / others / "work.tar").exists()

@@ -70,6 +70,21 @@ class Place:
             place._abandon()
             raise
 
+    @classmethod
+    def clear(cls, order: Json) -> None:
+        """Remove what tries that were killed have left; what resists stays."""
+        place = cls(order)
+        with contextlib.suppress(OSError):
+            path = os.path.join(place._root, place._owner)
+            place._owner_fd = os.open(path, _DIRECTORY)
+            try:
+                for name in os.listdir(place._owner_fd):
+                    if place._leftover.fullmatch(name):
+                        with contextlib.suppress(OSError):
+                            place._remove(name)
+            finally:
+                os.close(place._owner_fd)
+
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
         """Turn what the file system says into a refusal.
