@@ -17,13 +17,20 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
+from django.utils import timezone
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import LeasePolicy, Operation, Snapshot, Workspace
+from provisioner.workspaces.models import (
+    Finding,
+    LeasePolicy,
+    Operation,
+    Snapshot,
+    Workspace,
+)
 from tests.factories import PASSWORD
 
 schema = schemathesis.openapi.from_path(
@@ -74,8 +81,23 @@ def rows(alice: User, snapshot: Snapshot) -> Rows:
             "workspaces": workspace.pk,
             "operations": operation.pk,
             "lease-policies": LeasePolicy.objects.create(purpose="development").pk,
+            "events": workspace.events.latest("pk").pk,
+            "findings": _finding_about(workspace).pk,
         },
         prefix=token.token_key,
+    )
+
+
+def _finding_about(workspace: Workspace) -> Finding:
+    now = timezone.now()
+    return Finding.objects.create(
+        site=workspace.site,
+        kind=Finding.Kind.ROW_WITHOUT_CLIENT,
+        subject=workspace.client_name,
+        sentence="Its client is gone.",
+        workspace=workspace,
+        first_seen_at=now,
+        last_seen_at=now,
     )
 
 

@@ -88,9 +88,16 @@ def choice_of(run: StepRun) -> Unsaved:
 
 def look_for_unsaved_work(run: StepRun) -> Look:
     """Return what would be lost if the client and the clone went now."""
-    workspace = run.workspace
-    if not workspace.client_name or workspace.client_spec:
+    if run.workspace.client_spec:
         return NOTHING  # What there was is settled: see Workspace.client_spec.
+    return look_at_everything(run)
+
+
+def look_at_everything(run: StepRun) -> Look:
+    """Return what is not submitted, whether or not a retirement has settled it."""
+    workspace = run.workspace
+    if not workspace.client_name:
+        return NOTHING
     client = run.perforce.find_client(workspace.client_name)
     files = None if client is None else _known_to_the_server(run, client)
     volume = our_volume(run)

@@ -97,6 +97,10 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
     workspace = run.workspace
     if not workspace.client_spec:
         return {}  # Its client was never deleted: it knows.
+    if run.perforce.list_opened(workspace.client_name):
+        # It was not deleted yet, or is flushed already: nothing is opened before that.
+        have = run.perforce.have_list(workspace.client_name)
+        return {"have_count": have.count, "have_digest": have.digest}
     pin = workspace.snapshot
     run.progress("flushing", done=0, total=pin.have_count, unit="files")
     run.perforce.flush(workspace.client_name, change=pin.change)

@@ -12,10 +12,11 @@ from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Rescue, Step, Unsaved
+from provisioner.workspaces.models import Rescue, Step, Unsaved, Workspace
 from provisioner.workspaces.steps.looking import (
     Look,
     choice_of,
+    look_at_everything,
     look_for_unsaved_work,
     our_volume,
     refusal,
@@ -149,23 +150,31 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
             )
         options = _options_before(run) or client.options
         spec = render_client_spec(dataclasses.replace(client, options=options))
-        states.remember_remote(run.step, {"client_spec": spec})
+        if "is_half_restored" not in run.step.remote:
+            is_half_restored = bool(workspace.client_spec)
+            states.remember_remote(run.step, {"is_half_restored": is_half_restored})
+        if not workspace.client_spec:
+            # Before anything is reverted: from here on an undo has to bring it back.
+            _keep_client_spec(workspace, spec)
         _delete_client(run, client)
-    if not workspace.client_spec and "client_spec" in run.step.remote:
-        workspace.client_spec = run.step.remote["client_spec"]
-        workspace.save(update_fields=["client_spec"])
     return {}
+
+
+def _keep_client_spec(workspace: Workspace, spec: str) -> None:
+    workspace.client_spec = spec
+    workspace.save(update_fields=["client_spec"])
 
 
 def _delete_client(run: StepRun, client: ClientSpec) -> None:
     """Delete the client; by force only past what a rescue or a choice has settled."""
     choice = choice_of(run)
-    if choice == Unsaved.DISCARD and not run.workspace.client_spec:
+    is_half_restored = run.step.remote["is_half_restored"]
+    if choice == Unsaved.DISCARD and not is_half_restored:
         _drop_changes(run, delete_shelves=True)
-    elif choice == Unsaved.RESCUE or run.workspace.client_spec:
+    elif choice == Unsaved.RESCUE or is_half_restored:
         _rescue_what_came_since(run)
         _drop_changes(run, delete_shelves=False)
-    is_settled = choice != Unsaved.REFUSE or bool(run.workspace.client_spec)
+    is_settled = choice != Unsaved.REFUSE or is_half_restored
     try:
         run.perforce.delete_client(
             client.name, keep_shelves=is_settled, server_id=client.server_id
@@ -173,6 +182,7 @@ def _delete_client(run: StepRun, client: ClientSpec) -> None:
     except InUse as error:
         if is_settled:
             raise Busy(error.sentence, system="perforce", operation="client") from error
+        _keep_client_spec(run.workspace, "")
         look = look_for_unsaved_work(run)
         _thaw(run)
         raise refusal(look) from error
@@ -186,7 +196,7 @@ def _rescue_what_came_since(run: StepRun) -> None:
     known = {file["depot_file"] for file in rescue.reverted}
     opened = run.perforce.list_opened(run.workspace.client_name)
     if any(file.depot_file not in known for file in opened):
-        _rescue(run, look_for_unsaved_work(run))
+        _rescue(run, look_at_everything(run))
 
 
 def _drop_changes(run: StepRun, *, delete_shelves: bool) -> None:

@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from provisioner.demo.checks import left_behind
 from provisioner.gateways import registry
+from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.workspaces import actions, workflow
 from provisioner.workspaces.errors import (
     NothingToRestore,
@@ -219,6 +220,30 @@ def test_a_retirement_that_failed_half_way_can_be_undone(
     assert {action for _, action, _ in opened_in(workspace)} == {"edit"}
     volume = registry.ontap(workspace.site).get_volume(workspace.volume_uuid)
     assert volume.export_policy == workspace.site.export_policy
+
+
+def test_what_a_killed_deletion_had_reverted_is_opened_again(
+    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_work.open_for_edit()
+    opened = opened_in(workspace)
+
+    def be_killed(self: object, name: str, **options: object) -> None:
+        if name == workspace.client_name:
+            raise RuntimeError("killed")
+
+    with monkeypatch.context() as killing:
+        killing.setattr(P4PerforceGateway, "delete_client", be_killed)
+        actions.workspace_retire(
+            by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE
+        )
+        settle(workspace)
+    assert opened_in(workspace) == set()
+
+    restore(workspace)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert opened_in(workspace) == opened
 
 
 @pytest.mark.parametrize("name", [spec.name for spec in workflow.RESTORE])

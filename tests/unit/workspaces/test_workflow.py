@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import workflow
-from provisioner.workspaces.actions import workspace_create, workspace_retire
+from provisioner.workspaces import states, workflow
+from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.models import Operation, Site, Snapshot, Step
+from provisioner.workspaces.tasks import start_operation
 from provisioner.workspaces.workflow import WORKFLOWS, StepSpec
 
 KINDS = list(Operation.Kind)
@@ -75,7 +76,10 @@ def test_only_the_flush_counts_against_the_limit_of_flushes() -> None:
         if spec.limited_by_flush
     ]
 
-    assert limited == [(Operation.Kind.PROVISION, "flush")]
+    assert limited == [
+        (Operation.Kind.PROVISION, "flush"),
+        (Operation.Kind.RESTORE, "flush"),
+    ]
 
 
 @given(data=st.data(), kind=st.sampled_from(KINDS))
@@ -119,10 +123,11 @@ def test_nothing_is_made_before_read_access_is_known() -> None:
 
 
 def test_storage_goes_last() -> None:
-    for before in ("unsaved", "client"):
+    for before in ("unsaved", "freeze", "work", "client"):
         assert before in predecessors(workflow.RETIRE, "unmount")
-    assert predecessors(workflow.RETIRE, "proof") == {
-        spec.name for spec in workflow.RETIRE if spec.name != "proof"
+    assert "destroy" not in {spec.name for spec in workflow.RETIRE}
+    assert predecessors(workflow.PURGE, "proof") == {
+        spec.name for spec in workflow.PURGE if spec.name != "proof"
     }
 
 
@@ -156,6 +161,8 @@ def test_contents_are_removed_where_the_site_says_so(
     snapshot.refresh_from_db()
     workspace = workspace_create(by=alice, template=snapshot.template)
 
-    operation = workspace_retire(by=alice, workspace=workspace)
+    states.end_operation(workspace.operations.get(), Operation.State.CANCELLED)
+
+    operation = start_operation(Operation.Kind.PURGE, by=alice, workspace=workspace)
 
     assert operation.steps.filter(name="contents").exists() == removes
