@@ -31,6 +31,11 @@ __all__ = [
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return how many tests run at a time: most wait for the lab half of theirs."""
+    return 2 * (os.cpu_count() or 1)
+
+
 @pytest.fixture(autouse=True)
 def _loopback_only(socket_disabled_beyond_loopback: None) -> None:
     """No test reaches beyond this machine."""
