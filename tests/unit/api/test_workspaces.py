@@ -52,8 +52,7 @@ def test_a_request_is_answered_at_once_with_the_resource(
     assert (operation["kind"], operation["state"]) == ("provision", "running")
     assert operation["steps_done"] == 0
     assert [step["title"] for step in operation["current_steps"]] == [
-        "Clone the snapshot",
-        "Define the client",
+        "Check read access"
     ]
 
 
