@@ -20,7 +20,7 @@ from provisioner.workspaces.models.names import name_validator
 from provisioner.workspaces.models.operations import Operation, Step, Unsaved
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.sites import PerforceServer, Site
-from provisioner.workspaces.models.templates import LineEnd, Snapshot, Template
+from provisioner.workspaces.models.templates import LineEnd, Quality, Snapshot, Template
 from provisioner.workspaces.models.workers import WorkerQueues
 from provisioner.workspaces.models.workspaces import MOVING, Workspace
 
@@ -35,6 +35,7 @@ __all__ = [
     "Notice",
     "Operation",
     "PerforceServer",
+    "Quality",
     "RefreshPolicy",
     "RefreshSwitch",
     "Rescue",

@@ -101,6 +101,9 @@ class RefreshPolicy(models.Model):
     quiet_seconds = models.PositiveIntegerField(default=120)
     every_seconds = models.PositiveIntegerField(default=1800)
     cron = models.CharField(max_length=100, blank=True)
+    clean_cron = models.CharField(
+        max_length=100, blank=True, help_text="When a clean build is due. Empty: never."
+    )
     unused_days = models.PositiveIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)]
     )

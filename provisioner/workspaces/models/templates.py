@@ -24,6 +24,14 @@ class LineEnd(models.TextChoices):
     SHARE = "share"
 
 
+class Quality(models.TextChoices):
+    """What is known of a generation: its mark."""
+
+    BUILT = "built", "Built"
+    TESTED = "tested", "Tested"
+    FAILED = "failed", "Tests failed"
+
+
 class Template(models.Model):
     """A synced, built tree that workspaces are cloned from.
 
@@ -36,6 +44,12 @@ class Template(models.Model):
         BUILDING = "building", "Building"
         READY = "ready", "Ready"
         FAILED = "failed", "Last build failed"
+
+    class WantedQuality(models.TextChoices):
+        """What a generation needs to be handed out without being chosen."""
+
+        BUILT = "built", "Built, with no test that failed"
+        TESTED = "tested", "Tested"
 
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="templates")
     name = models.CharField(max_length=40, validators=[name_validator])
@@ -60,6 +74,20 @@ class Template(models.Model):
     build_environment = models.JSONField(default=dict, blank=True)
     build_timeout_seconds = models.PositiveIntegerField(
         default=4 * 3600, validators=[MinValueValidator(1)]
+    )
+    test_command = models.TextField(
+        blank=True,
+        help_text="Run by /bin/sh in the template's root after the build. Empty: no "
+        "test.",
+    )
+    test_timeout_seconds = models.PositiveIntegerField(
+        default=3600, validators=[MinValueValidator(1)]
+    )
+    wanted_quality = models.CharField(
+        max_length=6,
+        choices=WantedQuality,
+        default=WantedQuality.BUILT,
+        help_text="What a new workspace gets is the newest with this quality.",
     )
     ignore_patterns = models.TextField(
         blank=True, help_text="What the build makes, as in P4IGNORE, one a line."
@@ -87,6 +115,10 @@ class Template(models.Model):
             models.CheckConstraint(
                 name="template_has_view_or_stream",
                 condition=(Q(view="") & ~Q(stream="")) | (~Q(view="") & Q(stream="")),
+            ),
+            models.CheckConstraint(
+                name="template_tested_has_test",
+                condition=~Q(wanted_quality="tested") | ~Q(test_command=""),
             ),
             models.CheckConstraint(
                 name="template_failed_has_reason",
@@ -128,11 +160,40 @@ class Template(models.Model):
         return tuple(line for line in lines if line and not line.startswith("#"))
 
 
+class SnapshotQuerySet(models.QuerySet["Snapshot"]):
+    """Which snapshots can be had, and which of them is handed out by itself."""
+
+    def available(self) -> SnapshotQuerySet:
+        """Keep those that are still there."""
+        return self.filter(deleted_at__isnull=True)
+
+    def complete(self) -> SnapshotQuerySet:
+        """Keep those whose whole view is at one change."""
+        return self.filter(parts=[])
+
+    def good_enough(self) -> SnapshotQuerySet:
+        """Keep those with at least the quality that their template asks for."""
+        return self.filter(
+            Q(quality=Quality.TESTED)
+            | Q(
+                quality=Quality.BUILT,
+                template__wanted_quality=Template.WantedQuality.BUILT,
+            )
+        )
+
+    def default_first(self) -> SnapshotQuerySet:
+        """Keep what a new workspace may get unasked; the first of a template is it."""
+        return self.available().complete().good_enough().order_by("-created_at", "-id")
+
+
 class Snapshot(models.Model):
     """A published snapshot and its pin: what exactly it contains.
 
     Workspaces flush to `change` and compare with `have_count` and `have_digest`,
-    never with the template's client, which may have moved on.
+    never with the template's client, which may have moved on. `parts` are what lies at
+    other changes: {"path", "change"} of depot paths, those refreshed last at the end;
+    with any of them nobody gets it unasked. `is_clean` says that its build began in a
+    tree of versioned files alone. `operation` made it.
     """
 
     template = models.ForeignKey(
@@ -144,11 +205,24 @@ class Snapshot(models.Model):
     client_spec = models.TextField(help_text="The template client's form.")
     have_count = models.BigIntegerField()
     have_digest = models.CharField(max_length=64)
+    quality = models.CharField(max_length=6, choices=Quality, default=Quality.BUILT)
+    is_clean = models.BooleanField(default=False)
+    parts = models.JSONField(default=list, blank=True)
     lint = models.JSONField(default=list, help_text="What a reader should know.")
     sync_seconds = models.FloatField(default=0)
     build_seconds = models.FloatField(default=0)
+    test_seconds = models.FloatField(default=0)
+    operation = models.ForeignKey(
+        "workspaces.Operation",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="snapshots",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
+
+    objects = SnapshotQuerySet.as_manager()
 
     class Meta:
         ordering = ("-created_at", "-id")
