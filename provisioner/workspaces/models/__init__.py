@@ -6,6 +6,7 @@ Nothing here talks to another system, and state is written by states.py alone.
 from __future__ import annotations
 
 from provisioner.workspaces.models.capacity import SiteCapacity
+from provisioner.workspaces.models.carries import Carry
 from provisioner.workspaces.models.changes import (
     RefreshPolicy,
     RefreshSwitch,
@@ -28,6 +29,7 @@ __all__ = [
     "MOVING",
     "AuditRun",
     "AuditedSystem",
+    "Carry",
     "Event",
     "Finding",
     "LeasePolicy",

@@ -27,6 +27,8 @@ class Operation(models.Model):
 
     class Kind(models.TextChoices):
         PROVISION = "provision", "Provision"
+        FORWARD_LOOK = "forward_look", "Look at work to bring forward"
+        FORWARD = "forward", "Bring forward"
         RETIRE = "retire", "Retire"
         RESTORE = "restore", "Restore"
         PURGE = "purge", "Purge"
