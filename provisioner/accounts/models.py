@@ -7,6 +7,7 @@ Three different things, never one word for them: `username` is the Django accoun
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -63,6 +64,9 @@ class User(AbstractUser, Quota):  # noqa: DJ008 - AbstractUser has __str__
         default=False, help_text="An account of a machine, such as CI."
     )
 
+    # The token that the request at hand was sent with; None for a session.
+    token: ApiToken | None = None
+
     class Meta:
         verbose_name = "user"
         verbose_name_plural = "users"
@@ -88,19 +92,77 @@ class User(AbstractUser, Quota):  # noqa: DJ008 - AbstractUser has __str__
 
     @property
     def is_administrator(self) -> bool:
-        return self.is_active and self.is_staff
+        return self.is_active and self.is_staff and self.scope is None
+
+    @property
+    def scope(self) -> ApiToken | None:
+        """What the request at hand is bounded by; None: by nothing but its person."""
+        return self.token if self.token is not None and self.token.is_scoped else None
 
 
 class ApiToken(AbstractAuthToken):
     """What a script sends instead of a password: kept as a hash, and it expires.
 
-    `token_key` is how the token begins, so that people can tell theirs apart.
+    `token_key` is how the token begins, so that people can tell theirs apart. A token
+    with any of the four bounds is scoped: it gets workspaces within them, sees and
+    changes those that it got, and can do nothing else. An empty bound is none.
     """
 
     name = models.CharField(max_length=100, blank=True)
+    template_ids = ArrayField(
+        models.BigIntegerField(),
+        null=True,
+        blank=True,
+        help_text="Of which templates; empty: of all.",
+    )
+    purposes = ArrayField(
+        models.CharField(max_length=16),
+        null=True,
+        blank=True,
+        help_text="For which purposes; empty: for all.",
+    )
+    max_lease_seconds = models.PositiveIntegerField(
+        null=True, blank=True, help_text="How far from now a lease may reach."
+    )
+    max_workspaces = models.PositiveIntegerField(
+        null=True, blank=True, help_text="How many there may be at a time."
+    )
+    last_used_at = models.DateTimeField(
+        null=True, blank=True, help_text="To the minute."
+    )
 
     def __str__(self) -> str:
         return self.name or self.token_key
+
+    @property
+    def is_scoped(self) -> bool:
+        bounds = (
+            self.template_ids,
+            self.purposes,
+            self.max_lease_seconds,
+            self.max_workspaces,
+        )
+        return any(bound is not None for bound in bounds)
+
+
+class TokenUse(models.Model):
+    """How many requests of a kind came with a token until its window ends.
+
+    See throttling.py, which alone writes it.
+    """
+
+    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=16)
+    count = models.PositiveIntegerField()
+    ends_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("token", "kind"), name="token_use_unique"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.count}"
 
 
 class SignInAttempts(models.Model):

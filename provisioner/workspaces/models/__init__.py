@@ -20,8 +20,18 @@ from provisioner.workspaces.models.leases import LeasePolicy, Notice
 from provisioner.workspaces.models.names import name_validator
 from provisioner.workspaces.models.operations import Operation, Step, Unsaved
 from provisioner.workspaces.models.rescues import Rescue
-from provisioner.workspaces.models.sites import PerforceServer, Site
+from provisioner.workspaces.models.sites import (
+    PerforceServer,
+    ServerAbilities,
+    Site,
+)
+from provisioner.workspaces.models.subscriptions import Subscription, TemplateCheck
 from provisioner.workspaces.models.templates import LineEnd, Quality, Snapshot, Template
+from provisioner.workspaces.models.webhooks import (
+    Webhook,
+    WebhookDelivery,
+    WebhookEvent,
+)
 from provisioner.workspaces.models.workers import WorkerQueues
 from provisioner.workspaces.models.workspaces import MOVING, Workspace
 
@@ -41,15 +51,21 @@ __all__ = [
     "RefreshPolicy",
     "RefreshSwitch",
     "Rescue",
+    "ServerAbilities",
     "ServerWatch",
     "Site",
     "SiteCapacity",
     "Snapshot",
     "Step",
     "SubmittedChange",
+    "Subscription",
     "Template",
+    "TemplateCheck",
     "TemplateWatch",
     "Unsaved",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookEvent",
     "WorkerQueues",
     "Workspace",
     "name_validator",

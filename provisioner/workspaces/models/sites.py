@@ -42,8 +42,33 @@ class PerforceServer(models.Model):
         "only what they may read from anywhere counts.",
     )
 
+    partitioned_development = models.BooleanField(
+        default=False,
+        help_text="Development workspaces get clients of type partitioned-jnl where "
+        "the server has it (2024.1 on): their flushes do not wait for those of "
+        "others. Such clients cannot be unloaded or renamed.",
+    )
+
     def __str__(self) -> str:
         return self.name
+
+
+class ServerAbilities(models.Model):
+    """What a Perforce server can, as it last said itself."""
+
+    server = models.OneToOneField(
+        PerforceServer, on_delete=models.CASCADE, related_name="abilities"
+    )
+    client_types = ArrayField(
+        models.CharField(max_length=16), help_text="That a new client may have."
+    )
+    looked_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "server abilities"
+
+    def __str__(self) -> str:
+        return f"{self.server}: {', '.join(self.client_types)}"
 
 
 class Site(models.Model):

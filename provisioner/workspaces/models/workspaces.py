@@ -8,7 +8,7 @@ from pathlib import Path
 from django.db import models
 from django.db.models import Q
 
-from provisioner.accounts.models import User
+from provisioner.accounts.models import ApiToken, User
 from provisioner.workspaces.models.names import name_validator, underscored
 from provisioner.workspaces.models.sites import Site
 from provisioner.workspaces.models.templates import Snapshot, Template
@@ -30,6 +30,8 @@ class Workspace(models.Model):
     class Purpose(models.TextChoices):
         DEVELOPMENT = "development", "Development"
         BUILD = "build", "Build only (no Perforce client)"
+        CI = "ci", "CI (read-only client)"
+        CI_EDIT = "ci-edit", "CI that submits"
 
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="workspaces")
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="workspaces")
@@ -44,8 +46,24 @@ class Workspace(models.Model):
         max_length=16, choices=Purpose, default=Purpose.DEVELOPMENT
     )
     wants_reconcile = models.BooleanField(default=False)
+    client_type = models.CharField(
+        max_length=16,
+        blank=True,
+        help_text="Of its Perforce client, which keeps it; empty: writeable, or none.",
+    )
     request_key = models.CharField(
         max_length=200, blank=True, help_text="Makes a repeated request the same one."
+    )
+    request_fingerprint = models.CharField(
+        max_length=64, blank=True, help_text="Of what was asked for with that key."
+    )
+    token = models.ForeignKey(
+        ApiToken,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="workspaces",
+        help_text="The API token that it was asked for with, while there is one.",
     )
     uid = models.PositiveIntegerField()
     gid = models.PositiveIntegerField()
@@ -69,6 +87,14 @@ class Workspace(models.Model):
     )
     keep_reason = models.CharField(
         max_length=500, blank=True, help_text="Why it is kept without a lease."
+    )
+    heartbeat_seconds = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="After how long a silence of its job its lease ends. Empty: never.",
+    )
+    heartbeat_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its job last said that it lives."
     )
     trashed_at = models.DateTimeField(null=True, blank=True)
     purge_at = models.DateTimeField(
@@ -129,6 +155,10 @@ class Workspace(models.Model):
                 condition=Q(keep_reason="") | Q(expires_at__isnull=True),
             ),
             models.CheckConstraint(
+                name="workspace_type_goes_with_client",
+                condition=~Q(purpose="build") | Q(client_type=""),
+            ),
+            models.CheckConstraint(
                 name="workspace_failed_has_reason",
                 condition=~Q(state="failed") | ~Q(status_code=""),
             ),
@@ -152,6 +182,13 @@ class Workspace(models.Model):
                 condition=Q(state="trashed"),
                 name="workspace_by_purge",
             ),
+            models.Index(
+                fields=("id",),
+                condition=Q(
+                    heartbeat_seconds__isnull=False, state__in=("ready", "failed")
+                ),
+                name="workspace_by_heartbeat",
+            ),
         )
 
     def __str__(self) -> str:
@@ -167,6 +204,11 @@ class Workspace(models.Model):
         if self.purpose == self.Purpose.BUILD:
             return ""
         return f"cy-{self.name}-w{self.tag.hex[:6]}"
+
+    @property
+    def holds_work(self) -> bool:
+        """Whether what is in it can be somebody's work: it can be submitted there."""
+        return self.purpose in (self.Purpose.DEVELOPMENT, self.Purpose.CI_EDIT)
 
     @property
     def junction_path(self) -> str:
