@@ -27,6 +27,7 @@ class Event(models.Model):
         ACCOUNT = "account", "Account"
         TEAM = "team", "Team"
         POLICY = "policy", "Lease policy"
+        WEBHOOK = "webhook", "Webhook"
 
     at = models.DateTimeField(auto_now_add=True)
     kind = models.CharField(max_length=60)

@@ -6,6 +6,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 
+from provisioner.accounts.models import User
+from provisioner.workspaces.models.operations import Operation
 from provisioner.workspaces.models.templates import Template
 from provisioner.workspaces.models.workspaces import Workspace
 
@@ -47,7 +49,12 @@ class LeasePolicy(models.Model):
 
 
 class Notice(models.Model):
-    """A mail about a workspace: once per kind, deadline and moment before it.
+    """A mail about a workspace or a template.
+
+    About a workspace, to its owner: once per kind, deadline and moment before it.
+    About a build of a template: once per build, kind and person. That is an account,
+    `recipient`, or who has none here, by the name in Perforce, `p4_user`; `address` is
+    what Perforce says of the latter, "" until it was asked.
 
     Written in the transaction that gives the reason for it; due at `due_at`. It is
     claimed before it is sent and never claimed again, so nobody gets it twice: of a
@@ -60,10 +67,36 @@ class Notice(models.Model):
         TRASHED = "trashed", "Moved to the trash"
         RETIRE_FAILED = "retire_failed", "Could not be retired"
         ABANDONED = "abandoned", "Looks abandoned"
+        TEMPLATE_FAILED = "template_failed", "Build or test of a template failed"
+        TEMPLATE_RECOVERED = "template_recovered", "Template is good again"
 
     workspace = models.ForeignKey(
-        Workspace, on_delete=models.CASCADE, related_name="notices"
+        Workspace,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="notices",
     )
+    template = models.ForeignKey(
+        Template,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="notices",
+    )
+    operation = models.ForeignKey(
+        Operation,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="notices",
+        help_text="The build that a mail about a template is about.",
+    )
+    recipient = models.ForeignKey(
+        User, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    p4_user = models.CharField(max_length=255, blank=True)
+    address = models.CharField(max_length=320, blank=True)
     kind = models.CharField(max_length=40, choices=Kind)
     deadline_at = models.DateTimeField(null=True, blank=True)
     seconds_before = models.PositiveIntegerField(default=0)
@@ -82,8 +115,35 @@ class Notice(models.Model):
         constraints = (
             models.UniqueConstraint(
                 fields=("workspace", "kind", "deadline_at", "seconds_before"),
+                condition=Q(workspace__isnull=False),
                 name="notice_said_once",
                 nulls_distinct=False,
+            ),
+            models.UniqueConstraint(
+                fields=("operation", "kind", "recipient", "p4_user"),
+                condition=Q(template__isnull=False),
+                name="notice_of_build_said_once",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(
+                name="notice_is_about_one_thing",
+                condition=Q(
+                    workspace__isnull=False,
+                    template__isnull=True,
+                    recipient__isnull=True,
+                    p4_user="",
+                )
+                | (
+                    Q(
+                        workspace__isnull=True,
+                        template__isnull=False,
+                        operation__isnull=False,
+                    )
+                    & (
+                        Q(recipient__isnull=False, p4_user="")
+                        | (Q(recipient__isnull=True) & ~Q(p4_user=""))
+                    )
+                ),
             ),
             models.CheckConstraint(
                 name="notice_sent_was_claimed",
@@ -100,4 +160,4 @@ class Notice(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.workspace}"
+        return f"{self.kind}: {self.workspace or self.template}"
