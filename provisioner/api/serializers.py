@@ -266,10 +266,22 @@ class TemplateBuildSerializer(serializers.Serializer[Any]):
 
 
 class Progress(TypedDict, total=False):
+    """How far a running step is; what the last attempt showed once it has ended.
+
+    `phase` of a sync is "planning", "receiving" or "finishing". `seconds_left` is null
+    where nobody can say yet.
+    """
+
     done: int
     total: int
     unit: str
     text: str
+    phase: str
+    bytes: int
+    bytes_total: int
+    files_per_second: float
+    bytes_per_second: float
+    seconds_left: float | None
 
 
 class StepSerializer(serializers.ModelSerializer[Step]):

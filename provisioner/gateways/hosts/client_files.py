@@ -15,6 +15,7 @@ from provisioner.gateways.perforce.types import (
     ReopenReport,
     Shelf,
     ShelveReport,
+    SyncPhase,
     SyncProgress,
     SyncReport,
 )
@@ -56,7 +57,9 @@ def sync_as(
         uid=uid,
         gid=gid,
         timeout_seconds=SYNC_WITHIN_SECONDS,
-        on_progress=lambda seen: on_progress(SyncProgress(**seen)),
+        on_progress=lambda seen: on_progress(
+            SyncProgress(**{**seen, "phase": SyncPhase(seen["phase"])})
+        ),
     )
     return SyncReport(**answer)
 

@@ -278,6 +278,7 @@ class P4PerforceGateway:
     ) -> SyncReport:
         began = time.monotonic()
         progress = SyncCounter(on_progress)
+        progress.report()
         with self._connected(client) as connection:
             _require_submitted(connection, change)
             everything = _all_of(client, change)
@@ -291,7 +292,7 @@ class P4PerforceGateway:
                 _replace_leftovers(connection, reply, change=change)
             if reply.texts:
                 _refuse_files_left_behind(connection, everything)
-        progress.report()
+        progress.end()
         return SyncReport(
             files=progress.files,
             bytes=progress.bytes,

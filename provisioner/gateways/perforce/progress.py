@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from provisioner.gateways.perforce.types import SyncProgress
+from provisioner.gateways.perforce.types import SyncPhase, SyncProgress
 
 _SECONDS_BETWEEN_REPORTS = 0.2
 
@@ -14,8 +14,10 @@ _SECONDS_BETWEEN_REPORTS = 0.2
 class SyncCounter:
     """Adds up files and bytes and reports them at most five times a second.
 
-    The server says a file just before it sends it. The first record also has the
-    totals.
+    The first record of each command has its totals, so nobody has to ask for them
+    beforehand; commands one after the other add up. The server says a file just before it sends it: a file has arrived when the next one
+    is said, and the last when the command has ended. `P4.Progress` would need `-q`,
+    and then tell files without their bytes.
     """
 
     def __init__(self, on_progress: Callable[[SyncProgress], None]) -> None:
@@ -23,23 +25,56 @@ class SyncCounter:
         self._reported_at = 0.0
         self._files_total = 0
         self._bytes_total = 0
+        self._is_arriving = False
+        self._is_over = False
+        self._bytes_arriving = 0
         self.files = 0
         self.bytes = 0
 
     def count(self, record: Mapping[str, Any]) -> None:
-        self._files_total = int(record.get("totalFileCount", self._files_total))
-        self._bytes_total = int(record.get("totalFileSize", self._bytes_total))
+        """Take a record of `p4 sync`."""
+        if "totalFileCount" in record:
+            self._arrived()
+            self._files_total = self.files + int(record["totalFileCount"])
+            self._bytes_total = self.bytes + int(record.get("totalFileSize", 0))
         if "depotFile" in record:
-            self.files += 1
+            self._arrived()
+            self._is_arriving = True
             if record.get("action") != "deleted":
-                self.bytes += int(record.get("fileSize") or 0)
-        if time.monotonic() - self._reported_at >= _SECONDS_BETWEEN_REPORTS:
-            self.report()
+                self._bytes_arriving = int(record.get("fileSize") or 0)
+        now = time.monotonic()
+        if now - self._reported_at >= _SECONDS_BETWEEN_REPORTS:
+            self._report_at(now)
 
     def report(self) -> None:
-        self._reported_at = time.monotonic()
+        """Report now, however short the last report is ago."""
+        self._report_at(time.monotonic())
+
+    def end(self) -> None:
+        """The command has ended: the last file has arrived, too."""
+        self._arrived()
+        self._is_over = True
+        self.report()
+
+    def _arrived(self) -> None:
+        self.files += self._is_arriving
+        self.bytes += self._bytes_arriving
+        self._is_arriving, self._bytes_arriving = False, 0
+
+    @property
+    def _phase(self) -> SyncPhase:
+        if self._is_over:
+            return SyncPhase.FINISHING
+        if not self._files_total:
+            return SyncPhase.PLANNING
+        is_last = self.files + self._is_arriving >= self._files_total
+        return SyncPhase.FINISHING if is_last else SyncPhase.RECEIVING
+
+    def _report_at(self, now: float) -> None:
+        self._reported_at = now
         self._on_progress(
             SyncProgress(
+                phase=self._phase,
                 files=self.files,
                 files_total=self._files_total,
                 bytes=self.bytes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +77,19 @@ class HaveList:
     digest: str
 
 
+class SyncPhase(StrEnum):
+    """PLANNING until the server says the first file; FINISHING from the last one on."""
+
+    PLANNING = "planning"
+    RECEIVING = "receiving"
+    FINISHING = "finishing"
+
+
 @dataclass(frozen=True, kw_only=True)
 class SyncProgress:
-    """`files_total` and `bytes_total` are 0 until the server has said them."""
+    """What has arrived. The totals are 0 until the server has said them."""
 
+    phase: SyncPhase
     files: int
     files_total: int
     bytes: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,17 +27,24 @@ FAILURES_NAMED = 10
 class StepRun:
     """One attempt at one step."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: Step, *, about: Workspace | None = None) -> None:
         self.step = step
+        self._about = about
         self.operation: Operation = step.operation
         self.site: Site = step.operation.site
         self._began_at = time.monotonic()
         self._progress_shown_at = 0.0
+        self._phase_shown = ""
+
+    def at(self, workspace: Workspace) -> StepRun:
+        """Return this attempt as one at another workspace of the same site."""
+        return StepRun(self.step, about=workspace)
 
     @property
     def workspace(self) -> Workspace:
-        assert self.operation.workspace is not None
-        return self.operation.workspace
+        workspace = self._about or self.operation.workspace
+        assert workspace is not None
+        return workspace
 
     @property
     def template(self) -> Template:
@@ -71,6 +79,10 @@ class StepRun:
             return None
         return dataclasses.replace(ours, user=user, password=ticket)
 
+    def perforce_as(self, account: PerforceAccount) -> PerforceGateway:
+        """Return the gateway to the site's server as somebody else."""
+        return registry.perforce_as(account)
+
     @property
     def seconds(self) -> float:
         """How long this attempt has been running."""
@@ -87,20 +99,31 @@ class StepRun:
         return mounts.path_below(self.site.path_of("/"), junction_path=junction_path)
 
     def progress(
-        self, text: str = "", *, done: int = 0, total: int = 0, unit: str = ""
+        self,
+        text: str = "",
+        *,
+        done: int = 0,
+        total: int = 0,
+        unit: str = "",
+        phase: str = "",
+        figures: Mapping[str, float | None] | None = None,
     ) -> None:
         """Show progress, at most four times a second; 0 of 0 shows the text alone.
 
-        What is complete is always shown: nothing comes after it.
+        What is complete, or the beginning of another phase, is always shown. `figures`
+        are for scripts, what they say is for people in the text.
         """
         now = time.monotonic()
-        is_complete = 0 < total <= done
-        if not is_complete and now - self._progress_shown_at < PROGRESS_EVERY_SECONDS:
+        is_news = 0 < total <= done or phase != self._phase_shown
+        if not is_news and now - self._progress_shown_at < PROGRESS_EVERY_SECONDS:
             return
-        self._progress_shown_at = now
+        self._progress_shown_at, self._phase_shown = now, phase
         shown: dict[str, Any] = {"text": text}
         if total or done:
             shown |= {"done": done, "total": total, "unit": unit}
+        if phase:
+            shown["phase"] = phase
+        shown |= figures or {}
         states.record_progress(self.step, shown)
 
     def remember_ontap_job(self, ontap_job_uuid: str) -> None:

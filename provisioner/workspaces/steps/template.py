@@ -21,10 +21,11 @@ from provisioner.gateways.perforce.specs import (
     render_client_spec,
     split_view_line,
 )
-from provisioner.gateways.perforce.types import ClientSpec, SyncProgress
+from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Snapshot, Template, Workspace
 from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.syncing import show_sync
 from provisioner.workspaces.steps.volumes import (
     ensure_export_policy,
     ensure_junction,
@@ -155,24 +156,13 @@ def _change_to_build(run: StepRun, spec: ClientSpec) -> int:
 def ensure_synced(run: StepRun) -> dict[str, Any]:
     """Have the files of exactly the chosen change in the volume."""
     template, change = run.template, int(run.result_of("client")["change"])
-
-    def show(progress: SyncProgress) -> None:
-        seconds = max(run.seconds, 0.001)
-        run.progress(
-            f"{progress.files / seconds:,.0f} files and "
-            f"{progress.bytes / seconds / 2**20:,.1f} MiB a second",
-            done=progress.files,
-            total=progress.files_total,
-            unit="files",
-        )
-
     report = client_files.sync_as(
         run.perforce_account,
         client=template.client_name,
         change=change,
         uid=run.site.template_uid,
         gid=run.site.template_gid,
-        on_progress=show,
+        on_progress=show_sync(run),
         replace_leftovers=True,
     )
     return {"files": report.files, "bytes": report.bytes, "seconds": report.seconds}

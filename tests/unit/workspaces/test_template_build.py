@@ -257,6 +257,9 @@ def test_progress_of_the_sync_is_recorded(built_template: Template) -> None:
     assert sync.progress["unit"] == "files"
     assert sync.progress["done"] == sync.progress["total"] == sync.result["files"]
     assert "files and" in sync.progress["text"]
+    assert sync.progress["phase"] == "finishing"
+    assert sync.progress["bytes"] == sync.progress["bytes_total"] > 0
+    assert sync.progress["bytes"] == sync.result["bytes"]
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can give files to another uid")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from provisioner.gateways.perforce.connection import Patience
 from provisioner.gateways.perforce.have import HaveDigest
 from provisioner.gateways.perforce.progress import SyncCounter
-from provisioner.gateways.perforce.types import SyncProgress
+from provisioner.gateways.perforce.types import SyncPhase, SyncProgress
 
 ROWS = st.lists(
     st.tuples(st.text("abAB/é.", min_size=1), st.integers(1, 99)),
@@ -64,10 +64,54 @@ def test_sync_records_add_up() -> None:
     )
     counter.count({"depotFile": "//depot/b", "action": "updated", "fileSize": "5"})
     counter.count({"depotFile": "//depot/c", "action": "deleted"})
-    counter.report()
+    counter.end()
 
     assert (counter.files, counter.bytes) == (3, 15)
-    assert seen[-1] == SyncProgress(files=3, files_total=3, bytes=15, bytes_total=15)
+    assert seen[-1] == SyncProgress(
+        phase=SyncPhase.FINISHING, files=3, files_total=3, bytes=15, bytes_total=15
+    )
+
+
+def test_a_file_counts_when_it_has_arrived() -> None:
+    seen: list[SyncProgress] = []
+    counter = SyncCounter(seen.append)
+    totals = {"totalFileCount": "2", "totalFileSize": "15"}
+
+    counter.report()
+    counter.count({"depotFile": "//depot/a", "fileSize": "10", **totals})
+    counter.report()
+    counter.count({"depotFile": "//depot/b", "fileSize": "5"})
+    counter.report()
+
+    phases = [SyncPhase.PLANNING, SyncPhase.RECEIVING, SyncPhase.FINISHING]
+    told = [seen[0], seen[-2], seen[-1]]
+    assert [progress.phase for progress in told] == phases
+    assert [(progress.files, progress.bytes) for progress in told] == [
+        (0, 0),
+        (0, 0),
+        (1, 10),
+    ]
+
+
+def test_a_sync_in_two_commands_adds_up() -> None:
+    seen: list[SyncProgress] = []
+    counter = SyncCounter(seen.append)
+    totals = {"totalFileCount": "1", "totalFileSize": "10"}
+
+    counter.count({"depotFile": "//depot/a", "fileSize": "10", **totals})
+    counter.count({"depotFile": "//depot/b", "fileSize": "10", **totals})
+    counter.end()
+
+    assert (seen[-1].files, seen[-1].files_total) == (2, 2)
+    assert (seen[-1].bytes, seen[-1].bytes_total) == (20, 20)
+
+
+def test_a_sync_without_work_ends_with_nothing_and_says_so() -> None:
+    seen: list[SyncProgress] = []
+    SyncCounter(seen.append).end()
+
+    assert seen[-1].phase == SyncPhase.FINISHING
+    assert (seen[-1].files, seen[-1].files_total) == (0, 0)
 
 
 def test_progress_is_told_a_few_times_a_second_at_most() -> None:
