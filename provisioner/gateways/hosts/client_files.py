@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from provisioner.gateways.hosts.clearing import ClearReport
 from provisioner.gateways.hosts.run_as import run_module_as
 from provisioner.gateways.perforce.types import (
     NotDone,
     OpenedFile,
+    Part,
     PerforceAccount,
     ReconcileFinding,
     ReopenReport,
@@ -23,8 +26,10 @@ from provisioner.gateways.perforce.types import (
 # The end of a wait, not an estimate: a first sync of a large product takes an hour.
 SYNC_WITHIN_SECONDS = 12 * 3600.0
 RECONCILE_WITHIN_SECONDS = 4 * 3600.0
+CLEAR_WITHIN_SECONDS = 4 * 3600.0
 SHELVE_WITHIN_SECONDS = 4 * 3600.0
 _LOCAL = "provisioner.gateways.perforce.local"
+_CLEARING = "provisioner.gateways.hosts.clearing"
 
 
 def sync_as(
@@ -36,8 +41,11 @@ def sync_as(
     gid: int,
     on_progress: Callable[[SyncProgress], None],
     replace_leftovers: bool = False,
+    parts: Sequence[Part] = (),
 ) -> SyncReport:
     """Bring the client's files to the change, written by uid and gid.
+
+    But for `parts`: those to theirs.
 
     Safe to repeat after an interruption, with `replace_leftovers` also after a kill; it
     is for trees in which nobody works. Without root the files are the caller's.
@@ -53,6 +61,7 @@ def sync_as(
             client=client,
             change=change,
             replace_leftovers=replace_leftovers,
+            parts=[dataclasses.asdict(part) for part in parts],
         ),
         uid=uid,
         gid=gid,
@@ -62,6 +71,56 @@ def sync_as(
         ),
     )
     return SyncReport(**answer)
+
+
+def restore_as(
+    account: PerforceAccount, *, client: str, uid: int, gid: int
+) -> list[str]:
+    """Fetch again, as uid and gid, what was changed or removed without being opened.
+
+    For trees in which nobody works. Returns depot paths; safe to repeat.
+
+    Raises: what PerforceGateway.restore_files raises; ChildFailed.
+    Source: p4 reconcile -n -e -d, p4 sync -f path#have.
+    """
+    answer = run_module_as(
+        _LOCAL,
+        request=_request(account, verb="restore_files", client=client),
+        uid=uid,
+        gid=gid,
+        timeout_seconds=SYNC_WITHIN_SECONDS,
+    )
+    files: list[str] = answer["files"]
+    return files
+
+
+def clear_as(
+    account: PerforceAccount,
+    *,
+    client: str,
+    client_root: Path,
+    root: Path,
+    uid: int,
+    gid: int,
+    on_progress: Callable[[int], None],
+) -> ClearReport:
+    """Remove, as uid and gid, all below its root that the client does not have.
+
+    `client_root` is its Root, `root` where we see it.
+
+    Raises: what clearing.run raises; ChildFailed.
+    """
+    answer = run_module_as(
+        _CLEARING,
+        request=_request(
+            account, client=client, client_root=str(client_root), root=str(root)
+        ),
+        uid=uid,
+        gid=gid,
+        timeout_seconds=CLEAR_WITHIN_SECONDS,
+        on_progress=lambda seen: on_progress(seen["removed"]),
+    )
+    return ClearReport(**{**answer, "failures": tuple(answer["failures"])})
 
 
 def reconcile_as(

@@ -26,6 +26,7 @@ from provisioner.gateways.perforce.types import (
     ServerInfo,
     Shelf,
     ShelvedFile,
+    Part,
     ShelveReport,
     SubmittedBatch,
     SyncProgress,
@@ -156,10 +157,11 @@ class PerforceGateway(Protocol):
         Source: p4 files -e.
         """
 
-    def flush(self, client: str, *, change: int) -> None:
+    def flush(self, client: str, *, change: int, parts: Sequence[Part] = ()) -> None:
         """Make the server believe the client has everything at the change.
 
-        No file moves. Safe to repeat. The client must be unlocked and host-free.
+        But for `parts`, one after the other: those at theirs. No file moves. Safe to
+        repeat. The client must be unlocked and host-free.
 
         Raises: NotFound (client or change), Refused (limits, locked, host, files that
         are opened and so keep their revision).
@@ -231,12 +233,14 @@ class PerforceGateway(Protocol):
         Source: p4 have.
         """
 
-    def have_differences(self, client: str, *, change: int) -> list[tuple[str, int]]:
-        """Return what the client has otherwise than a flush to the change would say.
+    def have_differences(
+        self, client: str, *, change: int, parts: Sequence[Part] = ()
+    ) -> list[tuple[str, int]]:
+        """Return what the client has otherwise than a flush to the pin would say.
 
         Depot path and revision, 0 where it has none of a file: after a flush of the
-        same view to the change, `flush_to` these brings the have list back. Opened
-        files are among them in any case.
+        same view to the same change and parts, `flush_to` these brings the have list
+        back. Opened files are among them in any case.
 
         Raises: NotFound (client or change).
         Source: p4 sync -n //client/...@change, p4 opened, p4 have.
@@ -336,8 +340,26 @@ class PerforceGateway(Protocol):
         Source: p4 sync //client/...@change, without -q: each file's record is counted.
         """
 
-    def count_out_of_sync(self, client: str, *, change: int) -> int:
-        """Return how many files a sync to the change would touch.
+    def restore_files(self, client: str) -> list[str]:
+        """Fetch again what was changed or removed without being opened. Local files.
+
+        For trees in which nobody works. Returns depot paths; safe to repeat.
+
+        Raises: NotFound (client), Refused (files that could not be written).
+        Source: p4 reconcile -n -e -d, p4 sync -f path#have.
+        """
+
+    def local_paths(self, client: str, each: Callable[[str], None]) -> None:
+        """Call `each` with the local path of every file that the client has.
+
+        Raises: NotFound (client).
+        Source: p4 have.
+        """
+
+    def count_out_of_sync(
+        self, client: str, *, change: int, parts: Sequence[Part] = ()
+    ) -> int:
+        """Return how many files are not at the change, or at that of their part.
 
         Touches no file, so it need not run where they are.
 
@@ -358,3 +380,6 @@ class PerforceGateway(Protocol):
 
         Source: p4 reconcile -n.
         """
+        parts: Sequence[Part] = (),
+        But for `parts`, one after the other: those to theirs.
+

@@ -13,6 +13,7 @@ from typing import Any
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import (
     OpenedFile,
+    Part,
     PerforceAccount,
     Shelf,
     SyncProgress,
@@ -41,8 +42,15 @@ def _sync(
         change=request["change"],
         on_progress=tell,
         replace_leftovers=request["replace_leftovers"],
+        parts=[Part(**part) for part in request["parts"]],
     )
     return dataclasses.asdict(report)
+
+
+def _restore(
+    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+) -> Json:
+    return {"files": gateway.restore_files(request["client"])}
 
 
 def _reconcile(
@@ -89,6 +97,7 @@ def _unshelve(
 
 _VERBS = {
     "sync": _sync,
+    "restore_files": _restore,
     "reconcile_preview": _reconcile,
     "shelve_opened": _shelve,
     "reopen": _reopen,

@@ -30,6 +30,12 @@ from provisioner.gateways.perforce.errors import (
     NO_SUCH_CLIENT,
     PROTECTIONS_EMPTY,
 )
+from provisioner.gateways.perforce.generations import (
+    count_out_of_sync,
+    local_paths,
+    pinned_files,
+    restore_files,
+)
 from provisioner.gateways.perforce.have import HaveDigest
 from provisioner.gateways.perforce.paths import (
     client_path_to_local,
@@ -54,6 +60,7 @@ from provisioner.gateways.perforce.types import (
     HaveList,
     NewestWork,
     OpenedFile,
+    Part,
     PendingChange,
     PerforceAccount,
     ReconcileFinding,
@@ -193,14 +200,15 @@ class P4PerforceGateway:
             )
         return len(seen)
 
-    def flush(self, client: str, *, change: int) -> None:
+    def flush(self, client: str, *, change: int, parts: Sequence[Part] = ()) -> None:
         with self._connected(client) as connection:
             _require_submitted(connection, change)
-            connection.run(
-                *("sync", "-k", "-q", _all_of(client, change)),
-                is_bulk=True,
-                also_failures=LEFT_BEHIND_BY_SYNC,
-            )
+            for files in pinned_files(client, change=change, parts=parts):
+                connection.run(
+                    *("sync", "-k", "-q", files),
+                    is_bulk=True,
+                    also_failures=LEFT_BEHIND_BY_SYNC,
+                )
 
     def have_list(self, client: str) -> HaveList:
         digest = HaveDigest()
@@ -275,23 +283,24 @@ class P4PerforceGateway:
         change: int,
         on_progress: Callable[[SyncProgress], None],
         replace_leftovers: bool = False,
+        parts: Sequence[Part] = (),
     ) -> SyncReport:
         began = time.monotonic()
         progress = SyncCounter(on_progress)
         progress.report()
         with self._connected(client) as connection:
             _require_submitted(connection, change)
-            everything = _all_of(client, change)
-            reply = connection.run(
-                *("sync", everything),
-                each=progress.count,
-                is_bulk=True,
-                accepted={CANT_CLOBBER} if replace_leftovers else (),
-            )
-            if replace_leftovers:
-                _replace_leftovers(connection, reply, change=change)
-            if reply.texts:
-                _refuse_files_left_behind(connection, everything)
+            for files in pinned_files(client, change=change, parts=parts):
+                reply = connection.run(
+                    *("sync", files),
+                    each=progress.count,
+                    is_bulk=True,
+                    accepted={CANT_CLOBBER} if replace_leftovers else (),
+                )
+                if replace_leftovers:
+                    _replace_leftovers(connection, reply, at=files)
+                if reply.texts:
+                    _refuse_files_left_behind(connection, files)
         progress.end()
         return SyncReport(
             files=progress.files,
@@ -299,18 +308,22 @@ class P4PerforceGateway:
             seconds=time.monotonic() - began,
         )
 
-    def count_out_of_sync(self, client: str, *, change: int) -> int:
-        found: list[None] = []
+    def count_out_of_sync(
+        self, client: str, *, change: int, parts: Sequence[Part] = ()
+    ) -> int:
         with self._connected(client) as connection:
             _require_submitted(connection, change)
-            connection.run(
-                "sync",
-                "-n",
-                _all_of(client, change),
-                each=lambda record: found.append(None),
-                is_bulk=True,
+            return count_out_of_sync(
+                connection, client=client, change=change, parts=parts
             )
-        return len(found)
+
+    def restore_files(self, client: str) -> list[str]:
+        with self._connected(client) as connection:
+            return restore_files(connection, client=client)
+
+    def local_paths(self, client: str, each: Callable[[str], None]) -> None:
+        with self._connected(client) as connection:
+            local_paths(connection, each)
 
     def reconcile_preview(
         self, client: str, *, untracked: bool, ignore: tuple[str, ...] = ()
@@ -356,12 +369,13 @@ class P4PerforceGateway:
         with self._connected(client) as connection:
             return have_revisions(connection, each)
 
-    def have_differences(self, client: str, *, change: int) -> list[tuple[str, int]]:
+    def have_differences(
+        self, client: str, *, change: int, parts: Sequence[Part] = ()
+    ) -> list[tuple[str, int]]:
         with self._connected(client) as connection:
             _require_submitted(connection, change)
-            return have_differences(
-                connection, client=client, everything=_all_of(client, change)
-            )
+            pinned = pinned_files(client, change=change, parts=parts)
+            return have_differences(connection, client=client, pinned=pinned)
 
     def flush_to(self, client: str, revisions: Iterable[tuple[str, int]]) -> None:
         with self._connected(client) as connection:
@@ -399,10 +413,6 @@ class P4PerforceGateway:
         return connected(self._account, holder=self._holder, client=client)
 
 
-def _all_of(client: str, change: int) -> str:
-    return f"//{escape_path(client)}/...@{change}"
-
-
 def _is_submitted(connection: Connection, change: int) -> bool:
     """Ask for the changes of just this number: `describe` would list all its files."""
     records = connection.run(
@@ -422,14 +432,14 @@ def _require_submitted(connection: Connection, change: int) -> None:
         )
 
 
-def _refuse_files_left_behind(connection: Connection, everything: str) -> None:
+def _refuse_files_left_behind(connection: Connection, files: str) -> None:
     """Ask again what a sync remarked on: taken one by one, remarks have no numbers."""
     connection.run(
-        *("sync", "-n", everything), is_bulk=True, also_failures=LEFT_BEHIND_BY_SYNC
+        *("sync", "-n", files), is_bulk=True, also_failures=LEFT_BEHIND_BY_SYNC
     )
 
 
-def _replace_leftovers(connection: Connection, reply: Reply, *, change: int) -> None:
+def _replace_leftovers(connection: Connection, reply: Reply, *, at: str) -> None:
     """Fetch again what a sync that was killed had begun to write.
 
     The client writes a new file in place and makes it read-only at the end; killed in
@@ -448,7 +458,8 @@ def _replace_leftovers(connection: Connection, reply: Reply, *, change: int) -> 
                 operation="sync",
                 remote_code=str(CANT_CLOBBER),
             )
-        wanted = [f"{escape_path(path)}@{change}" for path in paths]
+        revision = at.rpartition("@")[2]
+        wanted = [f"{escape_path(path)}@{revision}" for path in paths]
         connection.run("sync", "-f", *wanted, is_bulk=True)
 
 

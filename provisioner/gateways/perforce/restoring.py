@@ -53,18 +53,19 @@ def have_revisions(connection: Connection, each: Callable[[str, int], None]) -> 
 
 
 def have_differences(
-    connection: Connection, *, client: str, everything: str
+    connection: Connection, *, client: str, pinned: Sequence[str]
 ) -> list[tuple[str, int]]:
-    """Return depot path and revision of what a flush to `everything` would change.
+    """Return depot path and revision of what flushes to `pinned` would change.
 
     Source: p4 sync -n, p4 have.
     """
     paths = {file.depot_file for file in list_opened(connection, client=client)}
-    connection.run(
-        *("sync", "-n", everything),
-        each=lambda record: paths.add(record["depotFile"]),
-        is_bulk=True,
-    )
+    for files in pinned:
+        connection.run(
+            *("sync", "-n", files),
+            each=lambda record: paths.add(record["depotFile"]),
+            is_bulk=True,
+        )
     differences: list[tuple[str, int]] = []
     for some in batches(sorted(paths)):
         had = {
@@ -219,7 +220,7 @@ class _Reopening:
         except PermanentGatewayError as error:
             self._remarks |= {path: error.sentence for path in command if "/" in path}
         else:
-            self._remarks |= _remarks(reply)
+            self._remarks |= remarks_of(reply)
 
     # -- from shelves
 
@@ -310,7 +311,7 @@ def unshelve(
     wanted = list(files) or [
         file.depot_file for file in list_shelved_files(connection, change=change)
     ]
-    places = _places(connection, wanted)
+    places = places_of(connection, wanted)
     _put_back(places.values())
     before = {file.depot_file for file in list_opened(connection, client=client)}
     remarks: dict[str, str] = {}
@@ -324,7 +325,7 @@ def unshelve(
             except PermanentGatewayError as error:
                 remarks |= dict.fromkeys(named, error.sentence)
             else:
-                remarks |= _remarks(reply)
+                remarks |= remarks_of(reply)
     opened = {file.depot_file for file in list_opened(connection, client=client)}
     return ReopenReport(
         opened=tuple(path for path in wanted if path in opened - before),
@@ -345,7 +346,7 @@ def unshelve(
     )
 
 
-def _places(connection: Connection, paths: Sequence[str]) -> dict[str, str]:
+def places_of(connection: Connection, paths: Sequence[str]) -> dict[str, str]:
     """Return where the client has these depot files, local syntax.
 
     Source: p4 where.
@@ -381,7 +382,7 @@ def _aside(path: str) -> str:
     return os.path.join(directory, KEPT_ASIDE.format(name=name))
 
 
-def _remarks(reply: Reply) -> dict[str, str]:
+def remarks_of(reply: Reply) -> dict[str, str]:
     """Return what was said about single files, by depot path."""
     texts = [*reply.texts, *(message.text for message in reply.messages)]
     return {

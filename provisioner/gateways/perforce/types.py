@@ -77,6 +77,14 @@ class HaveList:
     digest: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A depot path whose files are at another change than the rest of a client."""
+
+    path: str
+    change: int
+
+
 class SyncPhase(StrEnum):
     """PLANNING until the server says the first file; FINISHING from the last one on."""
 

@@ -1,0 +1,236 @@
+"""Remove what Perforce does not manage from a tree in which nobody works.
+
+Started by run_as.py as the uid that owns the tree. Directories are opened one below the
+other and never by a path, so a link that is put in the way leads nowhere; other
+filesystems are not entered. Several at a time: a file server takes its time for each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.types import PerforceAccount
+
+THREADS = 16
+FAILURES_NAMED = 10
+SECONDS_BETWEEN_REPORTS = 0.5
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClearReport:
+    """`removed` counts files and directories; `failures` names up to ten."""
+
+    removed: int
+    failed: int
+    failures: tuple[str, ...]
+
+
+def run(request: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> Any:
+    """Clear the tree of the request: {account, client, client_root, root}.
+
+    `client_root` is the Root of the client, `root` where we see it.
+
+    Raises: any GatewayError of `p4 have`.
+    """
+    keep = Versioned(Path(request["client_root"]))
+    gateway = P4PerforceGateway(PerforceAccount(**request["account"]))
+    gateway.local_paths(request["client"], keep.add)
+    report = clear_tree(
+        Path(request["root"]), keep=keep, show=lambda n: show({"removed": n})
+    )
+    return asdict(report)
+
+
+class Versioned:
+    """Which files below `root` stay, and the directories that lead to them.
+
+    Kept as hashes: a million names are big. Two of one hash could only let a file stay
+    that should go.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._prefix = os.fsencode(root).rstrip(b"/") + b"/"
+        self._files: set[int] = set()
+        self._directories: set[int] = set()
+
+    def add(self, path: str) -> None:
+        """Let the file at this local path stay."""
+        inside = os.fsencode(path).removeprefix(self._prefix)
+        self._files.add(hash(inside))
+        while (cut := inside.rfind(b"/")) > 0:
+            inside = inside[:cut]
+            if hash(inside) in self._directories:
+                return
+            self._directories.add(hash(inside))
+
+    def has_file(self, path: bytes) -> bool:
+        return hash(path) in self._files
+
+    def leads_on(self, path: bytes) -> bool:
+        return hash(path) in self._directories
+
+
+def clear_tree(
+    root: Path, *, keep: Versioned, show: Callable[[int], None] = lambda removed: None
+) -> ClearReport:
+    """Remove everything below `root` but what `keep` has; safe to repeat.
+
+    What stands where a file or a directory of `keep` belongs, and is the other of the
+    two, goes as well.
+    """
+    root_fd = os.open(root, _DIRECTORY)
+    try:
+        return _Clearing(root_fd, keep=keep, show=show).run()
+    finally:
+        os.close(root_fd)
+
+
+@dataclass
+class _Found:
+    """What one directory came to: what is below it, and what became of its files."""
+
+    directories: list[bytes] = field(default_factory=list)
+    removed: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+class _Clearing:
+    def __init__(
+        self, root_fd: int, *, keep: Versioned, show: Callable[[int], None]
+    ) -> None:
+        self._root_fd = root_fd
+        self._device = os.fstat(root_fd).st_dev
+        self._keep = keep
+        self._show = show
+        self._shown_at = 0.0
+        self._lock = threading.Lock()
+        self._removed = 0
+        self._failures: list[str] = []
+
+    def run(self) -> ClearReport:
+        superfluous: dict[int, list[bytes]] = defaultdict(list)
+        with ThreadPoolExecutor(THREADS) as threads:
+            running: set[Future[_Found]] = {threads.submit(self._visit, b"")}
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for found in (future.result() for future in done):
+                    self._count(found)
+                    for path in found.directories:
+                        if not self._keep.leads_on(path):
+                            superfluous[path.count(b"/")].append(path)
+                        running.add(threads.submit(self._visit, path))
+            for depth in sorted(superfluous, reverse=True):
+                for found in threads.map(self._remove_directory, superfluous[depth]):
+                    self._count(found)
+        return ClearReport(
+            removed=self._removed,
+            failed=len(self._failures),
+            failures=tuple(sorted(self._failures)[:FAILURES_NAMED]),
+        )
+
+    def _count(self, found: _Found) -> None:
+        self._removed += found.removed
+        self._failures += found.failures
+        now = time.monotonic()
+        if now - self._shown_at > SECONDS_BETWEEN_REPORTS:
+            self._shown_at = now
+            self._show(self._removed)
+
+    def _visit(self, path: bytes) -> _Found:
+        """Remove the files of a directory that nobody keeps; list what is below it."""
+        found = _Found()
+        try:
+            with self._opened(path) as fd:
+                _let_us_write(fd)
+                for name, is_directory in list(_entries(fd, device=self._device)):
+                    inside = path + b"/" + name if path else name
+                    if is_directory:
+                        found.directories.append(inside)
+                    elif not self._keep.has_file(inside):
+                        self._remove(found, inside, fd=fd, name=name)
+        except OSError as error:
+            found.failures.append(_failure(path, error))
+        return found
+
+    def _remove(self, found: _Found, inside: bytes, *, fd: int, name: bytes) -> None:
+        try:
+            os.unlink(name, dir_fd=fd)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            found.failures.append(_failure(inside, error))
+        else:
+            found.removed += 1
+
+    def _remove_directory(self, path: bytes) -> _Found:
+        found = _Found()
+        above, _, name = path.rpartition(b"/")
+        try:
+            with self._opened(above) as fd:
+                os.rmdir(name, dir_fd=fd)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            found.failures.append(_failure(path, error))
+        else:
+            found.removed += 1
+        return found
+
+    @contextmanager
+    def _opened(self, path: bytes) -> Iterator[int]:
+        fd = os.dup(self._root_fd)
+        try:
+            for name in path.split(b"/") if path else ():
+                below = _open_directory(name, dir_fd=fd)
+                os.close(fd)
+                fd = below
+            yield fd
+        finally:
+            os.close(fd)
+
+
+def _open_directory(name: bytes, *, dir_fd: int) -> int:
+    """Open a directory, also where its mode keeps its owner out."""
+    try:
+        return os.open(name, _DIRECTORY, dir_fd=dir_fd)
+    except PermissionError:
+        place = os.open(name, os.O_PATH | _DIRECTORY, dir_fd=dir_fd)
+        try:
+            os.chmod(f"/proc/self/fd/{place}", stat.S_IRWXU)
+        finally:
+            os.close(place)
+        return os.open(name, _DIRECTORY, dir_fd=dir_fd)
+
+
+def _entries(fd: int, *, device: int) -> Iterable[tuple[bytes, bool]]:
+    """Yield name and whether it is a directory; what is mounted there is left out."""
+    for name in os.listdir(fd):
+        with contextlib.suppress(FileNotFoundError):
+            known = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            if known.st_dev == device:
+                yield os.fsencode(name), stat.S_ISDIR(known.st_mode)
+
+
+def _let_us_write(fd: int) -> None:
+    """Builds make directories that nobody may write to, as caches do."""
+    mode = stat.S_IMODE(os.fstat(fd).st_mode)
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.fchmod(fd, mode | stat.S_IRWXU)
+
+
+def _failure(path: bytes, error: OSError) -> str:
+    name = path.decode("utf-8", "backslashreplace") or "."
+    return f"{name}: {error.strerror}"
