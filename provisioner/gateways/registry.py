@@ -72,6 +72,11 @@ def perforce(server: PerforceAddress) -> PerforceGateway:
     return _perforce_gateway(perforce_account(server))
 
 
+def perforce_as(account: PerforceAccount) -> PerforceGateway:
+    """Return a gateway as somebody else; their ticket is not kept."""
+    return P4PerforceGateway(account)
+
+
 @lru_cache(maxsize=64)
 def _ontap_gateway(account: OntapAccount) -> OntapGateway:
     return RestOntapGateway(account)

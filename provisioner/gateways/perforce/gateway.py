@@ -14,19 +14,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from provisioner.gateways.perforce.carrying import (
+    CopyReport,
+    MergeReport,
+    OpenReport,
+    ToResolve,
+)
 from provisioner.gateways.perforce.protections import Protections
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
     NewestWork,
     OpenedFile,
+    Part,
     PendingChange,
     ReconcileFinding,
     ReopenReport,
     ServerInfo,
     Shelf,
     ShelvedFile,
-    Part,
     ShelveReport,
     SubmittedBatch,
     SyncProgress,
@@ -41,6 +47,14 @@ class PerforceGateway(Protocol):
         """Return what the server is; the cheapest proof of a working connection.
 
         Source: p4 info.
+        """
+
+    def client_types(self) -> tuple[str, ...]:
+        """Return which types a new client may have: "writeable", and of "readonly",
+        "partitioned" and "partitioned-jnl" those that the server has. Makes nothing.
+
+        Raises: NotPermitted.
+        Source: p4 client -T type -o.
         """
 
     def check_login(self) -> None:
@@ -263,7 +277,70 @@ class PerforceGateway(Protocol):
         Source: p4 where.
         """
 
+    def as_edits(self, client: str, paths: Sequence[str]) -> list[OpenedFile]:
+        """Return files that the client has as if our user had opened them for edit.
+
+        In the default change, at the revisions that it has; others are left out.
+
+        Raises: NotFound (client), Refused (host, locked by another owner).
+        Source: p4 have, p4 files.
+        """
+
+    def to_resolve(self, client: str) -> list[ToResolve]:
+        """Return what our user has opened on the client and has to resolve.
+
+        Raises: NotFound (client), Refused (host, locked by another owner).
+        Source: p4 resolve -n.
+        """
+
     # local files
+
+    def shelve_copies(
+        self,
+        client: str,
+        *,
+        source: str,
+        files: Sequence[OpenedFile],
+        descriptions: Mapping[str, str],
+    ) -> CopyReport:
+        """Shelve what our user has opened on the client `source`, from a stand-in.
+
+        Local files. `client` has the source's root and view, the revisions that the
+        `files` were opened at, and nothing opened or pending. Of the source nothing
+        changes: its changelists, shelves and opened files stay. A file that no second
+        client may open (+l) is among `not_copied`.
+
+        Raises: NotFound (client), Refused (host).
+        Source: p4 edit -k, p4 add, p4 delete -k, p4 move -k, p4 shelve.
+        """
+
+    def open_copies(
+        self,
+        client: str,
+        *,
+        shelves: Sequence[Shelf],
+        descriptions: Mapping[str, str],
+        label: str,
+    ) -> OpenReport:
+        """Open what our shelves hold on a new client, with its content. Local files.
+
+        Each change that a shelf `was` gets one with its description. What lies where a
+        new file belongs gets `label` behind its name; files of the have list are
+        overwritten. Safe to repeat.
+
+        Raises: NotFound (client), Refused (host, locked by another owner).
+        Source: p4 change -i, p4 unshelve -s -f -c.
+        """
+
+    def merge_opened(self, client: str, *, change: int) -> MergeReport:
+        """Bring what our user has opened up to a submitted change. Local files.
+
+        What merges without a conflict is merged; all else is left to be resolved, and
+        named. Files opened at a later revision stay there. Safe to repeat.
+
+        Raises: NotFound (client), Refused (host, locked by another owner).
+        Source: p4 sync, p4 resolve -am, p4 resolve -n, p4 resolved.
+        """
 
     def shelve_opened(self, client: str, *, workspace: str) -> ShelveReport:
         """Put what our user has opened on the client into shelved changes. Local files.
@@ -325,8 +402,11 @@ class PerforceGateway(Protocol):
         change: int,
         on_progress: Callable[[SyncProgress], None],
         replace_leftovers: bool = False,
+        parts: Sequence[Part] = (),
     ) -> SyncReport:
         """Bring the client's files to exactly this submitted change. Local files.
+
+        But for `parts`, one after the other: those to theirs.
 
         Safe to repeat after an interruption: what the server knows to have arrived is
         not sent again. A sync that was killed can leave a half-written file, which the
@@ -380,6 +460,3 @@ class PerforceGateway(Protocol):
 
         Source: p4 reconcile -n.
         """
-        parts: Sequence[Part] = (),
-        But for `parts`, one after the other: those to theirs.
-

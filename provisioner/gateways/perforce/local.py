@@ -95,7 +95,41 @@ def _unshelve(
     return dataclasses.asdict(report)
 
 
+def _shelve_copies(
+    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+) -> Json:
+    report = gateway.shelve_copies(
+        request["client"],
+        source=request["source"],
+        files=[OpenedFile(**file) for file in request["files"]],
+        descriptions=request["descriptions"],
+    )
+    return dataclasses.asdict(report)
+
+
+def _open_copies(
+    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+) -> Json:
+    report = gateway.open_copies(
+        request["client"],
+        shelves=[Shelf(**shelf) for shelf in request["shelves"]],
+        descriptions=request["descriptions"],
+        label=request["label"],
+    )
+    return dataclasses.asdict(report)
+
+
+def _merge_opened(
+    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+) -> Json:
+    report = gateway.merge_opened(request["client"], change=request["change"])
+    return dataclasses.asdict(report)
+
+
 _VERBS = {
+    "shelve_copies": _shelve_copies,
+    "open_copies": _open_copies,
+    "merge_opened": _merge_opened,
     "sync": _sync,
     "restore_files": _restore,
     "reconcile_preview": _reconcile,

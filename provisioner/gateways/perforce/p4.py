@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from provisioner.gateways.errors import NotFound, Refused
-from provisioner.gateways.perforce import pending
+from provisioner.gateways.perforce.abilities import client_types
+from provisioner.gateways.perforce import carrying, pending
 from provisioner.gateways.perforce.connection import (
     NEUTRAL_CLIENT,
     Connection,
@@ -97,6 +98,10 @@ class P4PerforceGateway:
             server_id=record.get("ServerID", ""),
             services=record.get("serverServices", ""),
         )
+
+    def client_types(self) -> tuple[str, ...]:
+        with self._connected() as connection:
+            return client_types(connection)
 
     def check_login(self) -> None:
         with self._connected() as connection:
@@ -405,6 +410,61 @@ class P4PerforceGateway:
         with self._connected(client) as connection:
             return unshelve(
                 connection, client=client, change=change, into=into, files=files
+            )
+
+    def as_edits(self, client: str, paths: Sequence[str]) -> list[OpenedFile]:
+        with self._connected(client) as connection:
+            form_of(connection, client)
+            return carrying.as_edits(
+                connection, client=client, user=self._account.user, paths=paths
+            )
+
+    def to_resolve(self, client: str) -> list[carrying.ToResolve]:
+        with self._connected(client) as connection:
+            form_of(connection, client)
+            return carrying.to_resolve(connection, client=client)
+
+    def shelve_copies(
+        self,
+        client: str,
+        *,
+        source: str,
+        files: Sequence[OpenedFile],
+        descriptions: Mapping[str, str],
+    ) -> carrying.CopyReport:
+        with self._connected(client) as connection:
+            return carrying.shelve_copies(
+                connection,
+                client=client,
+                source=source,
+                user=self._account.user,
+                files=files,
+                descriptions=descriptions,
+            )
+
+    def open_copies(
+        self,
+        client: str,
+        *,
+        shelves: Sequence[Shelf],
+        descriptions: Mapping[str, str],
+        label: str,
+    ) -> carrying.OpenReport:
+        with self._connected(client) as connection:
+            form_of(connection, client)
+            return carrying.open_copies(
+                connection,
+                client=client,
+                user=self._account.user,
+                shelves=shelves,
+                descriptions=descriptions,
+                label=label,
+            )
+
+    def merge_opened(self, client: str, *, change: int) -> carrying.MergeReport:
+        with self._connected(client) as connection:
+            return carrying.merge_opened(
+                connection, client=client, user=self._account.user, change=change
             )
 
     def _connected(

@@ -1,0 +1,313 @@
+"""Files taken from one workspace's tree into another's, as the owner of both.
+
+What lies in the other tree is never overwritten: a copy that differs from it gets a
+name of its own. No link is followed and neither filesystem is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from provisioner.gateways.hosts.rescues.reading import CannotLook, Found, Tree
+from provisioner.gateways.hosts.run_as import run_module_as
+
+COPY_WITHIN_SECONDS = 4 * 3600.0
+NAMES_TRIED = 100
+SHOW_EVERY = 200
+_BLOCK = 1 << 20
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyOutcome:
+    """What became of each path: `copied`, `same` as what lay there, or neither.
+
+    `kept_aside` has (path, the name that its copy got), `failed` (path, reason).
+    """
+
+    copied: tuple[str, ...]
+    same: tuple[str, ...]
+    kept_aside: tuple[tuple[str, str], ...]
+    failed: tuple[tuple[str, str], ...]
+
+
+def copy_files_as(
+    source: Path,
+    target: Path,
+    paths: Sequence[str],
+    *,
+    label: str,
+    uid: int,
+    gid: int,
+    always_aside: bool = False,
+    on_progress: Callable[[int], None] | None = None,
+) -> CopyOutcome:
+    """Copy files and links at these paths from one root to another.
+
+    Mode and modification time go with them. Where something else has the name, or
+    `always_aside`, the copy's name ends with `label`, and a number if that is taken.
+    Safe to repeat: what is there with the same content is not copied again.
+
+    Raises: ChildFailed.
+    """
+    answer = run_module_as(
+        __name__,
+        request={
+            "verb": "copy",
+            "source": str(source),
+            "target": str(target),
+            "paths": list(paths),
+            "label": label,
+            "always_aside": always_aside,
+        },
+        uid=uid,
+        gid=gid,
+        timeout_seconds=COPY_WITHIN_SECONDS,
+        on_progress=lambda seen: on_progress(seen["done"]) if on_progress else None,
+    )
+    return CopyOutcome(
+        copied=tuple(answer["copied"]),
+        same=tuple(answer["same"]),
+        kept_aside=tuple((path, name) for path, name in answer["kept_aside"]),
+        failed=tuple((path, reason) for path, reason in answer["failed"]),
+    )
+
+
+def differing_as(
+    source: Path, target: Path, paths: Sequence[str], *, uid: int, gid: int
+) -> tuple[str, ...]:
+    """Return the paths at which the two trees have not the same content.
+
+    Raises: ChildFailed.
+    """
+    answer = run_module_as(
+        __name__,
+        request={
+            "verb": "compare",
+            "source": str(source),
+            "target": str(target),
+            "paths": list(paths),
+        },
+        uid=uid,
+        gid=gid,
+        timeout_seconds=COPY_WITHIN_SECONDS,
+    )
+    return tuple(answer["differing"])
+
+
+def stamp_of(root: Path, paths: Sequence[str]) -> str:
+    """Return a fingerprint of sizes and times of what is at these paths, in hex.
+
+    Another one means that somebody wrote there meanwhile.
+    """
+    digest = hashlib.sha256()
+    with _Opened(root) as tree:
+        for path in sorted(paths):
+            try:
+                with tree.opened(path) as found:
+                    status = found.status
+                    what = f"{status.st_mode} {status.st_size} {status.st_mtime_ns}"
+            except CannotLook as error:
+                what = type(error).__name__
+            digest.update(f"{path}\0{what}\n".encode())
+    return digest.hexdigest()
+
+
+def run(request: Json, show: Callable[[Json], None]) -> Json:
+    """Do what the request says, for run_module_as."""
+    if request["verb"] == "compare":
+        return _compare(request)
+    copying = _Copying(
+        request["target"],
+        label=request["label"],
+        always_aside=request["always_aside"],
+    )
+    with copying, _Opened(Path(request["source"])) as tree:
+        for number, path in enumerate(request["paths"]):
+            copying.copy(tree, path)
+            if number % SHOW_EVERY == 0:
+                show({"done": number})
+    return copying.outcome
+
+
+def _compare(request: Json) -> Json:
+    differing = []
+    source, target = Path(request["source"]), Path(request["target"])
+    with _Opened(source) as one, _Opened(target) as other:
+        for path in request["paths"]:
+            try:
+                with one.opened(path) as mine, other.opened(path) as theirs:
+                    if not _is_same(mine, theirs):
+                        differing.append(path)
+            except CannotLook:
+                differing.append(path)
+    return {"differing": differing}
+
+
+class _Opened:
+    """A tree for the length of a with block."""
+
+    def __init__(self, root: Path) -> None:
+        self._fd = os.open(root, _DIRECTORY)
+        self._tree = Tree(self._fd, uid=os.geteuid(), gid=os.getegid())
+
+    def __enter__(self) -> Tree:
+        return self._tree
+
+    def __exit__(self, *exception: object) -> None:
+        self._tree.close()
+        os.close(self._fd)
+
+
+class _Copying:
+    """Puts copies into a tree."""
+
+    def __init__(self, target: str, *, label: str, always_aside: bool) -> None:
+        self._root = os.open(target, _DIRECTORY)
+        self._label = label
+        self._always_aside = always_aside
+        self.outcome: Json = {"copied": [], "same": [], "kept_aside": [], "failed": []}
+
+    def __enter__(self) -> _Copying:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        os.close(self._root)
+
+    def copy(self, source: Tree, path: str) -> None:
+        """Copy one entry, and keep what became of it."""
+        try:
+            with source.opened(path) as found:
+                if not (found.is_file or found.is_link):
+                    self._fail(path, "It is neither a file nor a link.")
+                    return
+                self._place(found, path)
+        except CannotLook as error:
+            self._fail(path, str(error) or "It is not there any more.")
+        except OSError as error:
+            self._fail(path, f"{os.strerror(error.errno or 0)}.")
+
+    def _fail(self, path: str, reason: str) -> None:
+        self.outcome["failed"].append([path, reason])
+
+    def _place(self, found: Found, path: str) -> None:
+        *way, name = path.split("/")
+        directory = self._enter(way)
+        try:
+            for candidate in self._names(name):
+                told = self._try(found, directory, candidate)
+                if told is None:
+                    continue
+                if candidate == name:
+                    self.outcome[told].append(path)
+                else:
+                    aside = "/".join([*way, candidate])
+                    self.outcome["kept_aside"].append([path, aside])
+                return
+        finally:
+            os.close(directory)
+        self._fail(path, "All names that its copy could have are taken.")
+
+    def _names(self, name: str) -> list[str]:
+        aside = f"{name}.{self._label}"
+        numbered = [f"{aside}-{number}" for number in range(2, NAMES_TRIED)]
+        first = [] if self._always_aside else [name]
+        return [*first, aside, *numbered]
+
+    def _enter(self, way: Sequence[str]) -> int:
+        """Return a directory below the root, made where it is missing."""
+        directory = os.dup(self._root)
+        for part in way:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, dir_fd=directory)
+            try:
+                inner = os.open(part, _DIRECTORY, dir_fd=directory)
+            finally:
+                os.close(directory)
+            directory = inner
+        return directory
+
+    def _try(self, found: Found, directory: int, name: str) -> str | None:
+        """Return "copied" or "same", None where something else has the name."""
+        if _has_same(found, directory, name):
+            return "same"
+        if found.is_link:
+            try:
+                os.symlink(found.link_target, name, dir_fd=directory)
+            except FileExistsError:
+                return None
+            return "copied"
+        # The same for the same name: what a killed try left is found and replaced.
+        called = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+        temporary = f".cloneyard-copy-{called}"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=directory)
+        try:
+            self._write(found, directory, temporary)
+            # A link never takes the place of anything, as a rename would.
+            os.link(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+        except FileExistsError:
+            return None
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=directory)
+        return "copied"
+
+    def _write(self, found: Found, directory: int, name: str) -> None:
+        fd = os.open(name, _NEW, 0o600, dir_fd=directory)
+        os.lseek(found.fd, 0, os.SEEK_SET)
+        with (
+            os.fdopen(os.dup(found.fd), "rb") as reading,
+            os.fdopen(fd, "wb") as writing,
+        ):
+            shutil.copyfileobj(reading, writing, _BLOCK)
+            writing.flush()
+            os.fchmod(writing.fileno(), stat.S_IMODE(found.status.st_mode) & 0o777)
+            times = (found.status.st_atime_ns, found.status.st_mtime_ns)
+            os.utime(writing.fileno(), ns=times)
+
+
+def _has_same(found: Found, directory: int, name: str) -> bool:
+    """Say whether what has this name, if anything, is the same."""
+    try:
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            target = os.readlink(name, dir_fd=directory)
+            return _is_same(found, Found(status=status, link_target=target))
+        if not stat.S_ISREG(status.st_mode):
+            return False
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=directory)
+    except OSError:
+        return False
+    try:
+        return _is_same(found, Found(status=os.fstat(fd), fd=fd))
+    finally:
+        os.close(fd)
+
+
+def _is_same(one: Found, other: Found) -> bool:
+    if one.is_link or other.is_link:
+        return one.is_link and other.is_link and one.link_target == other.link_target
+    if not (one.is_file and other.is_file):
+        return False
+    if one.status.st_size != other.status.st_size:
+        return False
+    for fd in (one.fd, other.fd):
+        os.lseek(fd, 0, os.SEEK_SET)
+    while True:
+        mine, theirs = os.read(one.fd, _BLOCK), os.read(other.fd, _BLOCK)
+        if mine != theirs:
+            return False
+        if not mine:
+            return True
