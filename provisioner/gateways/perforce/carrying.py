@@ -224,9 +224,9 @@ def open_copies(
 ) -> OpenReport:
     """Open the files of the user's shelves on the client, with their content.
 
-    Each change that is described gets one of the same description. What lies where a new file
-    belongs gets `label` behind its name; other files on disk are overwritten: the
-    client is new. Safe to repeat after a kill.
+    Each change that is described gets one of the same description. What lies where a
+    new file belongs gets `label` behind its name; other files on disk are overwritten:
+    the client is new. Safe to repeat after a kill.
 
     Source: p4 change -i, p4 unshelve -s -f -c.
     """

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from provisioner.gateways.errors import NotFound, Refused
-from provisioner.gateways.perforce.abilities import client_types
 from provisioner.gateways.perforce import carrying, pending
+from provisioner.gateways.perforce.abilities import client_types
 from provisioner.gateways.perforce.connection import (
     NEUTRAL_CLIENT,
     Connection,
