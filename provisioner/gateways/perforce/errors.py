@@ -82,6 +82,10 @@ class ClientOfOtherServer(Refused):
     """The client is bound to an edge server, which must be named or asked."""
 
 
+class ClientTypeMissing(Refused):
+    """The server has no clients of this type: client.readonly.dir is not set."""
+
+
 class NotPermitted(Refused):
     """Our account lacks the right for this operation."""
 
@@ -138,6 +142,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     # -- a rule, a limit, a missing right
     4128: (Refused, "{text} Ask for a higher MaxResults of {user}'s group."),
     4157: (Refused, "{text} Ask for a higher MaxScanRows of {user}'s group."),
+    7030: (ClientTypeMissing, ""),
     6185: (NotPermitted, "{user} has no permission for this operation."),
     6212: (ClientIsLocked, ""),  # spec cannot be changed
     6214: (ClientIsLocked, ""),  # spec cannot be deleted
