@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 from django.conf import settings
 
@@ -32,6 +32,63 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+class Output(Protocol):
+    """The end of a pipe that a process writes into."""
+
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
+
+
+class Process(Protocol):
+    """What is asked of a process that was started, with `Popen`'s meanings."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    @property
+    def stdout(self) -> Output | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def terminate(self) -> None: ...
+
+
+class Starter(Protocol):
+    """A way to start a command in a session of its own, without input."""
+
+    def __call__(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        log_path: Path,
+        reads_output: bool,
+    ) -> Process: ...
+
+
+def started_anew(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    log_path: Path,
+    reads_output: bool,
+) -> subprocess.Popen[bytes]:
+    """Start a command as a program of its own, which ends with its parent."""
+    with log_path.open("ab") as log:
+        stdout: IO[bytes] | int = subprocess.PIPE if reads_output else log
+        return subprocess.Popen(  # noqa: S603 - our own commands
+            list(command),
+            cwd=settings.BASE_DIR,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=log,
+            # Its own group: Ctrl-C reaches the parent alone, who stops it in order.
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
+        )
+
+
 class Child:
     """One child process with its output in a log file."""
 
@@ -44,6 +101,7 @@ class Child:
         environment: Mapping[str, str] | None = None,
         reads_output: bool = False,
         starts: int = 1,
+        start: Starter = started_anew,
     ) -> None:
         log_dir.mkdir(parents=True, exist_ok=True)
         self.name = name
@@ -56,19 +114,14 @@ class Child:
             log_dir=log_dir,
             environment=environment,
             reads_output=reads_output,
+            start=start,
         )
-        with self.log_path.open("ab") as log:
-            self.process = subprocess.Popen(  # noqa: S603 - our own commands
-                list(command),
-                cwd=settings.BASE_DIR,
-                env={**os.environ, **(environment or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE if reads_output else log,
-                stderr=log,
-                # Its own group: Ctrl-C reaches the parent alone, who stops it in order.
-                start_new_session=True,
-                preexec_fn=_die_with_parent,
-            )
+        self.process = start(
+            command,
+            environment={**os.environ, **(environment or {})},
+            log_path=self.log_path,
+            reads_output=reads_output,
+        )
 
     def read_json_line(self, *, timeout_seconds: float) -> dict[str, Any]:
         """Wait for the line in which the child says that it is ready.

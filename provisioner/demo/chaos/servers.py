@@ -11,12 +11,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
+from provisioner.demo.chaos.nursery import ForkedProcess
 from provisioner.demo.chaos.patience import insist
 from provisioner.demo.ports import free_port
 from provisioner.demo.processes import Child, ProcessFailed, manage
@@ -92,8 +92,6 @@ class Servers:
         self.ontap: dict[str, Any] = {}
         self.perforce: dict[str, Any] = {}
         self.url = ""
-        # Children end with the thread that started them, so theirs outlive all others.
-        self._starters = ThreadPoolExecutor(max_workers=4)
         self._stopped = threading.Event()
         self._watch = threading.Thread(target=self._keep_running, daemon=True)
 
@@ -165,14 +163,17 @@ class Servers:
             self._watch.join()
         for child in reversed(self.children.values()):
             child.stop()
-        self._starters.shutdown()
 
     def _start(
         self, name: str, command: list[str], *, says_ready: bool = False
     ) -> None:
         self.locks[name] = threading.Lock()
         self.children[name] = Child(
-            name, command, log_dir=self.log_dir, reads_output=says_ready
+            name,
+            command,
+            log_dir=self.log_dir,
+            reads_output=says_ready,
+            start=ForkedProcess,
         )
 
     def _ready(self, name: str) -> dict[str, Any]:
@@ -192,9 +193,6 @@ class Servers:
                     self.locks[name].release()
 
     def _again(self, name: str) -> None:
-        self._starters.submit(self._start_again, name).result()
-
-    def _start_again(self, name: str) -> None:
         before = self.children[name]
         if before.process.stdout is not None:
             before.process.stdout.close()

@@ -1,0 +1,26 @@
+"""All that the servers of the trials import, imported once for all of them."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+
+import django
+
+MODULES = (
+    "gunicorn.app.wsgiapp",
+    "gunicorn.workers.gthread",
+    "provisioner.lab.ontap.server",
+    "provisioner.lab.perforce.server",
+    "provisioner.urls",
+    "provisioner.workspaces.management.commands.worker",
+    "provisioner.workspaces.sweeps",
+    "provisioner.workspaces.tasks",
+    "provisioner.wsgi",
+)
+
+django.setup()
+for name in MODULES:
+    importlib.import_module(name)
+# Forks share this memory as long as nobody counts in it.
+gc.freeze()
