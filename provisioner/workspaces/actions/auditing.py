@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from django.db import transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app
-from procrastinate.exceptions import AlreadyEnqueued
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import permissions
 from provisioner.workspaces.errors import FindingNotOurs, FindingResolved
 from provisioner.workspaces.models import AuditedSystem, AuditRun, Finding, Site
+from provisioner.workspaces.queueing import defer_once
 from provisioner.workspaces.trail import record_event
 from provisioner.workspaces.workflow import PERFORCE, STORAGE
 
@@ -46,16 +46,10 @@ def queue_audits(sites: Iterable[Site]) -> None:
     for site in sites:
         for system in AuditedSystem:
             name = f"audit.{site.pk}.{system}"
-            try:
-                with transaction.atomic():
-                    app.configure_task(
-                        AUDIT_TASK,
-                        queue=QUEUES[system],
-                        lock=name,
-                        queueing_lock=name,
-                    ).defer(site_id=site.pk, system=str(system))
-            except AlreadyEnqueued:
-                continue
+            job = app.configure_task(
+                AUDIT_TASK, queue=QUEUES[system], lock=name, queueing_lock=name
+            )
+            defer_once(job, site_id=site.pk, system=str(system))
 
 
 def finding_resolve(*, by: User, finding: Finding) -> Finding:

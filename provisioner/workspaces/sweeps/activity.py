@@ -16,7 +16,6 @@ import structlog
 from django.db import transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app
-from procrastinate.exceptions import AlreadyEnqueued
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
@@ -24,6 +23,7 @@ from provisioner.gateways.hosts.recency import newest_modification
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.models import Event, PerforceServer, Site, Workspace
+from provisioner.workspaces.queueing import defer_once
 
 log = structlog.get_logger(__name__)
 
@@ -40,26 +40,17 @@ def sweep_activity(timestamp: int) -> None:
     ready = Workspace.objects.filter(state=Workspace.State.READY)
     servers = ready.values_list("site__perforce_server", flat=True)
     for server_id in servers.order_by().distinct():
-        _defer(
+        defer_once(
             look_at_clients.configure(queueing_lock=f"look_at_clients.{server_id}"),
             server_id=server_id,
         )
     for site in Site.objects.filter(workspaces__in=ready).distinct():
-        _defer(
+        defer_once(
             look_at_trees.configure(
                 queue=site.host_queue, queueing_lock=f"look_at_trees.{site.pk}"
             ),
             site_id=site.pk,
         )
-
-
-def _defer(task: Any, **arguments: int) -> None:
-    """Queue a look, unless the one before it still waits."""
-    try:
-        with transaction.atomic():
-            task.defer(**arguments)
-    except AlreadyEnqueued:
-        log.info("look_is_waiting_already", **arguments)
 
 
 @app.task(name="look_at_clients", queue="perforce")

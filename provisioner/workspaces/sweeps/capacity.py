@@ -6,7 +6,6 @@ a few requests for a site, however many volumes it has.
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Iterable
 
@@ -14,12 +13,12 @@ import structlog
 from django.db import connection
 from django.utils import timezone
 from procrastinate.contrib.django import app
-from procrastinate.exceptions import AlreadyEnqueued
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError
 from provisioner.gateways.ontap.types import VolumeUsage
 from provisioner.workspaces.models import Site, SiteCapacity, Template, Workspace
+from provisioner.workspaces.queueing import defer_once
 from provisioner.workspaces.workflow import STORAGE
 
 log = structlog.get_logger(__name__)
@@ -30,11 +29,8 @@ log = structlog.get_logger(__name__)
 def sweep_capacity(timestamp: int) -> None:
     """Have every site measured."""
     for site_id in Site.objects.values_list("pk", flat=True):
-        # One that is waiting already is as good.
-        with contextlib.suppress(AlreadyEnqueued):
-            measure_site.configure(queueing_lock=f"measure_site.{site_id}").defer(
-                site_id=site_id
-            )
+        job = measure_site.configure(queueing_lock=f"measure_site.{site_id}")
+        defer_once(job, site_id=site_id)
 
 
 @app.task(name="measure_site", queue=STORAGE)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import structlog
 from procrastinate.contrib.django import app
-from procrastinate.exceptions import AlreadyEnqueued
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.workspaces.models import Site
+from provisioner.workspaces.queueing import defer_once
 from provisioner.workspaces.steps.volumes import ensure_policy_rules, export_rules_of
 from provisioner.workspaces.workflow import STORAGE
 
@@ -22,10 +20,8 @@ log = structlog.get_logger(__name__)
 def sweep_exports(timestamp: int) -> None:
     """Have every site's export policies compared with its row."""
     for site_id in Site.objects.values_list("pk", flat=True):
-        with contextlib.suppress(AlreadyEnqueued):
-            apply_exports.configure(queueing_lock=f"apply_exports.{site_id}").defer(
-                site_id=site_id
-            )
+        job = apply_exports.configure(queueing_lock=f"apply_exports.{site_id}")
+        defer_once(job, site_id=site_id)
 
 
 @app.task(name="apply_exports", queue=STORAGE)

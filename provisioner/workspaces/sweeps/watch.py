@@ -10,7 +10,6 @@ newest snapshot.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import random
 
@@ -19,7 +18,6 @@ from django.db import transaction
 from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 from procrastinate.contrib.django import app
-from procrastinate.exceptions import AlreadyEnqueued
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
@@ -36,6 +34,7 @@ from provisioner.workspaces.models import (
     TemplateWatch,
 )
 from provisioner.workspaces.queries import default_snapshot
+from provisioner.workspaces.queueing import defer_once
 from provisioner.workspaces.workflow import PERFORCE
 
 log = structlog.get_logger(__name__)
@@ -61,11 +60,8 @@ def sweep_watch(timestamp: int) -> None:
         ):
             continue
         name = f"watch_server.{server.pk}"
-        # One that is waiting already is as good.
-        with contextlib.suppress(AlreadyEnqueued), transaction.atomic():
-            watch_server.configure(queueing_lock=name, lock=name).defer(
-                server_id=server.pk
-            )
+        job = watch_server.configure(queueing_lock=name, lock=name)
+        defer_once(job, server_id=server.pk)
 
 
 @app.task(name="watch_server", queue=PERFORCE)
