@@ -55,6 +55,7 @@ OTHER_CODES = {
     "method_not_allowed": "This address does not take this method.",
     "too_large": "The body is larger than anything this API takes.",
     "unsupported_media_type": "The body is not application/json.",
+    "database_away": "The database does not answer just now. See Retry-After.",
     "internal_error": "Something went wrong in Cloneyard itself.",
 }
 
@@ -142,3 +143,13 @@ def server_error(request: HttpRequest) -> JsonResponse:
         "an administrator finds the details in the log."
     )
     return JsonResponse({"detail": detail, "code": "internal_error"}, status=500)
+
+
+def database_away() -> JsonResponse:
+    """Answer while the database cannot be reached, or has broken off a transaction."""
+    detail = (
+        "The database does not answer just now. Nothing is lost; ask again in a few "
+        "seconds. What was asked for may have been done: with the same Idempotency-Key "
+        "it is not done twice."
+    )
+    return JsonResponse({"detail": detail, "code": "database_away"}, status=503)
