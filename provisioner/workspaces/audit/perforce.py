@@ -133,8 +133,8 @@ def _row_without_client(tree: KnownTree) -> Difference:
         action=Action.FINISH if tree.is_workspace else Action.NONE,
         sentence=f"The client {tree.client_name} of {tree.title} is gone from Perforce"
         + (
-            ". Finishing defines it again, with an empty have list: “p4 reconcile -k” "
-            "then fills it from the files."
+            ". Finishing defines it again and flushes it to what its snapshot has; "
+            "“p4 reconcile” then opens what differs."
             if tree.is_workspace
             else ". The next build defines it again."
         ),

@@ -58,8 +58,8 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
         "shelved changes stays."
     ],
     (Kind.ROW_WITHOUT_CLIENT, Action.FINISH): lambda subject, details: [
-        f"Define the client {subject} as it was made. Its have list is empty then; "
-        "“p4 reconcile -k” fills it from the files."
+        f"Define the client {subject} as it was made, and flush it to what the "
+        "snapshot has. No file is touched; “p4 reconcile” then opens what differs."
     ],
     (Kind.JUNCTION_DIFFERS, Action.FINISH): _junction,
     (Kind.CLIENT_DIFFERS, Action.FINISH): lambda subject, details: [

@@ -9,8 +9,9 @@ from typing import Any
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
 from provisioner.gateways.hosts.ownership import OwnershipProgress
 from provisioner.gateways.ontap.types import CloneSpec
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
-from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.gateways.perforce.types import ClientSpec, HaveList
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Site, Workspace
 from provisioner.workspaces.steps.run import StepRun
@@ -185,12 +186,22 @@ def _same_client(found: ClientSpec, wanted: ClientSpec) -> bool:
 
 def ensure_flushed(run: StepRun) -> dict[str, Any]:
     """Have the server believe exactly what the snapshot contains: the pin."""
-    workspace, pin = run.workspace, run.workspace.snapshot
-    have = run.perforce.have_list(workspace.client_name)
+    total = run.workspace.snapshot.have_count
+    run.progress("flushing", done=0, total=total, unit="files")
+    have = flush_to_pin(run.perforce, run.workspace)
+    return {"have_count": have.count, "have_digest": have.digest}
+
+
+def flush_to_pin(perforce: PerforceGateway, workspace: Workspace) -> HaveList:
+    """Have the have list that the snapshot is pinned to.
+
+    Raises: StepRefused where a flush does not lead there.
+    """
+    pin = workspace.snapshot
+    have = perforce.have_list(workspace.client_name)
     if (have.count, have.digest) != (pin.have_count, pin.have_digest):
-        run.progress("flushing", done=0, total=pin.have_count, unit="files")
-        run.perforce.flush(workspace.client_name, change=pin.change)
-        have = run.perforce.have_list(workspace.client_name)
+        perforce.flush(workspace.client_name, change=pin.change)
+        have = perforce.have_list(workspace.client_name)
     if (have.count, have.digest) != (pin.have_count, pin.have_digest):
         raise StepRefused(
             f"After the flush to change {pin.change} the have list has {have.count:,} "
@@ -198,7 +209,7 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
             "depot or the view changed under the pin: build the template again.",
             code="have_differs_from_pin",
         )
-    return {"have_count": have.count, "have_digest": have.digest}
+    return have
 
 
 def ensure_p4config(run: StepRun) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import states
 from provisioner.workspaces.audit import tag_of_client, tag_of_volume
-from provisioner.workspaces.errors import StateChanged
+from provisioner.workspaces.errors import StateChanged, StepRefused
 from provisioner.workspaces.models import (
     Finding,
     Operation,
@@ -30,7 +30,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
-from provisioner.workspaces.steps.provision import client_spec_of
+from provisioner.workspaces.steps.provision import client_spec_of, flush_to_pin
 from provisioner.workspaces.trail import record_event
 
 log = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ def repair(finding: Finding, *, by: User | None) -> None:
         return
     try:
         resolution = act(finding)
-    except (GatewayError, CannotRepair, StateChanged) as error:
+    except (GatewayError, StepRefused, CannotRepair, StateChanged) as error:
         sentence = str(error)
         log.warning("finding_not_repaired", finding_id=finding.pk, error=sentence)
         with transaction.atomic():
@@ -305,11 +305,18 @@ def _remove_client(finding: Finding) -> str:
 
 def _finish_lost_client(finding: Finding) -> str:
     workspace = _workspace_in(finding, Workspace.State.READY)
-    if _client_now(finding) is not None:
-        return GONE
     perforce = registry.perforce(finding.site.perforce_server)
-    perforce.save_client(client_spec_of(workspace))
-    return f"The client {finding.subject} was defined again; its have list is empty."
+    if _client_now(finding) is None:
+        perforce.save_client(client_spec_of(workspace))
+    elif perforce.have_list(finding.subject).count:
+        return GONE
+    # What was defined a moment ago, here or by a try that was killed, knows no file.
+    flush_to_pin(perforce, workspace)
+    return (
+        f"The client {finding.subject} was defined again and flushed to change "
+        f"{workspace.snapshot.change}, like a new one. p4 reconcile opens again what "
+        "was opened; what was synced since then looks changed until it is synced again."
+    )
 
 
 def _finish_client(finding: Finding) -> str:

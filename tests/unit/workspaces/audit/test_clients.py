@@ -146,8 +146,38 @@ def test_a_lost_client_is_defined_again_on_a_click(
     resolve(found, admin)
 
     assert perforce.find_client(workspace.client_name).root == str(workspace.path)
-    assert perforce.have_list(workspace.client_name).count == 0
+    have, pin = perforce.have_list(workspace.client_name), workspace.snapshot
+    assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
+    assert f"flushed to change {pin.change}" in found.resolution
     assert audit(lab_site) == []
+
+
+def test_a_repair_that_was_killed_before_its_flush_is_finished(
+    workspace: Workspace, lab_site: Site, perforce: Any, admin: User
+) -> None:
+    perforce.delete_client(workspace.client_name)
+    found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
+    perforce.save_client(client_spec_of(workspace))
+
+    resolve(found, admin)
+
+    have, pin = perforce.have_list(workspace.client_name), workspace.snapshot
+    assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
+
+
+def test_a_client_that_its_owner_defined_again_keeps_what_it_has(
+    workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
+) -> None:
+    perforce.delete_client(workspace.client_name)
+    found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
+    perforce.save_client(client_spec_of(workspace))
+    p4.client = workspace.client_name
+    p4.run("flush", f"//depot/{DEPOT}/src/file1.txt")
+
+    resolve(found, admin)
+
+    assert found.resolution == "The difference was gone."
+    assert perforce.have_list(workspace.client_name).count == 1
 
 
 def test_a_changed_client_is_put_right_but_for_its_view(
