@@ -14,6 +14,7 @@ from provisioner.workspaces.models import Operation, Site, Step, Unsaved
 from provisioner.workspaces.states import settled_names
 from provisioner.workspaces.steps import provision, purge, restore, retire, template
 from provisioner.workspaces.steps.access import ensure_access
+from provisioner.workspaces.steps.quiet import ensure_quiet
 from provisioner.workspaces.steps.run import StepRun
 
 STORAGE = "storage"
@@ -102,7 +103,7 @@ def _stops_at_unsaved_work(operation: Operation) -> bool:
 
 
 RETIRE = (
-    StepSpec("quiet", "Wait for work in progress", retire.ensure_quiet, STORAGE),
+    StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
     StepSpec(
         "unsaved",
         "Look for unsaved work",
@@ -135,7 +136,7 @@ RETIRE = (
 )
 
 RESTORE = (
-    StepSpec("quiet", "Wait for work in progress", retire.ensure_quiet, STORAGE),
+    StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
     StepSpec(
         "clone", "Find the clone", restore.ensure_clone_there, STORAGE, ("quiet",)
     ),
@@ -175,7 +176,7 @@ def _removes_contents(operation: Operation) -> bool:
 
 
 PURGE = (
-    StepSpec("quiet", "Wait for work in progress", retire.ensure_quiet, STORAGE),
+    StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
     StepSpec(
         "mount",
         "Mount it out of sight",

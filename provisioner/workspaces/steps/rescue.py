@@ -42,8 +42,7 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
     if look.files is None:
         return None
     client, pin = run.workspace.client_name, run.workspace.snapshot
-    have = run.perforce.have_list(client)
-    is_pinned = (have.count, have.digest) == (pin.have_count, pin.have_digest)
+    is_pinned = run.workspace.ready_at is None or _has_the_pin(run)
     if not look.findings and is_pinned:
         return None
     rescue = Rescue.objects.filter(operation=run.operation).first() or Rescue(
@@ -72,6 +71,17 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
         data={"directory": rescue.directory, "shelves": _counted(rescue)},
     )
     return rescue
+
+
+def _has_the_pin(run: StepRun) -> bool:
+    """Say whether nothing was synced since the snapshot.
+
+    What never was ready is not asked: it may not have been flushed, and nobody brings
+    it back.
+    """
+    have = run.perforce.have_list(run.workspace.client_name)
+    pin = run.workspace.snapshot
+    return (have.count, have.digest) == (pin.have_count, pin.have_digest)
 
 
 def _note_shelved(
@@ -106,16 +116,17 @@ def _shelve_for_each_user(run: StepRun, files: UnsavedFiles) -> list[ShelveRepor
 
 def _shelved(run: StepRun, user: str, *, host: str) -> ShelveReport | None:
     """Shelve what a user has opened; None where we cannot act as that user."""
-    account = run.perforce_account_of(user, host=host)
-    if account is None:
-        return None
     run.progress(f"shelving what {user} has opened")
-    return client_files.shelve_as(
-        account,
-        client=run.workspace.client_name,
-        workspace=run.workspace.name,
-        uid=run.workspace.uid,
-        gid=run.workspace.gid,
+    return run.as_user(
+        user,
+        lambda account: client_files.shelve_as(
+            account,
+            client=run.workspace.client_name,
+            workspace=run.workspace.name,
+            uid=run.workspace.uid,
+            gid=run.workspace.gid,
+        ),
+        host=host,
     )
 
 

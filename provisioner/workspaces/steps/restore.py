@@ -6,6 +6,7 @@ Each step has what it says, whether or not the retirement had come to undo it.
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -16,6 +17,7 @@ from provisioner.gateways.perforce.types import ClientSpec, OpenedFile, Shelf
 from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.looking import our_volume
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.steps.run import StepRun
@@ -131,6 +133,7 @@ def ensure_opened(run: StepRun) -> dict[str, Any]:
         not_restored += _empty_changes(rescue)
     if workspace.client_spec and " locked" in workspace.client_spec:
         run.perforce.save_client(_as_it_was(workspace))
+    locks.give_back(run)
     with transaction.atomic():
         states.note_findings(run.operation, {"not_restored": not_restored})
         workspace.client_spec = ""
@@ -156,22 +159,25 @@ def _reopen(run: StepRun, rescue: Rescue) -> list[str]:
     host = parse_client_spec(run.workspace.client_spec).host
     for user in sorted({file.user for file in files}):
         theirs = [file for file in files if file.user == user]
-        account = run.perforce_account_of(user, host=host)
-        if account is None:
+        run.progress(f"opening what {user} had opened")
+        report = run.as_user(
+            user,
+            partial(
+                client_files.reopen_as,
+                client=run.workspace.client_name,
+                files=theirs,
+                descriptions=rescue.descriptions,
+                shelves=shelves,
+                uid=run.workspace.uid,
+                gid=run.workspace.gid,
+            ),
+            host=host,
+        )
+        if report is None:
             not_opened.append(
                 f"{len(theirs):,} files that {user} had opened: the account of "
                 "Cloneyard may not act as that user. p4 reconcile opens them again."
             )
             continue
-        run.progress(f"opening what {user} had opened")
-        report = client_files.reopen_as(
-            account,
-            client=run.workspace.client_name,
-            files=theirs,
-            descriptions=rescue.descriptions,
-            shelves=shelves,
-            uid=run.workspace.uid,
-            gid=run.workspace.gid,
-        )
         not_opened += [f"{n.depot_file}: {n.reason}" for n in report.not_opened]
     return not_opened

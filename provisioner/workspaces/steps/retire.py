@@ -12,7 +12,8 @@ from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Rescue, Step, Unsaved, Workspace
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.looking import (
     Look,
     choice_of,
@@ -26,19 +27,6 @@ from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import ensure_frozen_policy, ensure_policies
 
 GONE_WITHIN_SECONDS = 30.0
-
-
-def ensure_quiet(run: StepRun) -> dict[str, Any]:
-    """Have no step of an earlier operation still at work on this workspace."""
-    at_work = Step.objects.filter(
-        operation__workspace=run.workspace, state=Step.State.RUNNING
-    ).exclude(operation=run.operation)
-    names = ", ".join(at_work.values_list("name", flat=True))
-    if names:
-        raise Busy(
-            f"Still at work on it: {names}.", system="cloneyard", operation="retire"
-        )
-    return {}
 
 
 def ensure_nothing_unsaved(run: StepRun) -> dict[str, Any]:
@@ -72,7 +60,7 @@ def ensure_work_settled(run: StepRun) -> dict[str, Any]:
 
     What was found and discarded is kept in an event, with who asked for it.
     """
-    _unlock_client(run)
+    locks.unlock(run)
     look = look_for_unsaved_work(run)
     choice = choice_of(run)
     if choice == Unsaved.DISCARD:
@@ -84,18 +72,6 @@ def ensure_work_settled(run: StepRun) -> dict[str, Any]:
     else:
         _rescue(run, look)
     return {"counts": look.counts}
-
-
-def _unlock_client(run: StepRun) -> None:
-    """Have a client that others than its owner may use; how it was is remembered."""
-    client = run.perforce.find_client(run.workspace.client_name)
-    if client is None or " locked" not in client.options:
-        return
-    states.remember_remote(run.step, {"client_options": client.options})
-    unlocked = client.options.replace(" locked", " unlocked")
-    run.perforce.save_client(
-        dataclasses.replace(client, options=unlocked), past_lock=True
-    )
 
 
 def _rescue(run: StepRun, look: Look) -> None:
@@ -122,17 +98,7 @@ def _thaw(run: StepRun) -> None:
     volume = our_volume(run)
     if volume is not None:
         ensure_policies(run, volume_uuid=volume.uuid)
-    client = run.perforce.find_client(run.workspace.client_name)
-    if client is not None:
-        options = _options_before(run) or client.options
-        if options != client.options:
-            run.perforce.save_client(dataclasses.replace(client, options=options))
-
-
-def _options_before(run: StepRun) -> str:
-    """Return the options of the client before it was unlocked, "" if it was not."""
-    work = run.operation.steps.get(name="work")
-    return str(work.remote.get("client_options", ""))
+    locks.give_back(run)
 
 
 def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
@@ -148,7 +114,7 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
                 "was deleted.",
                 code="client_is_not_ours",
             )
-        options = _options_before(run) or client.options
+        options = locks.options_before(run) or client.options
         spec = render_client_spec(dataclasses.replace(client, options=options))
         if "is_half_restored" not in run.step.remote:
             is_half_restored = bool(workspace.client_spec)

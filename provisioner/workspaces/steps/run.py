@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from provisioner.gateways import registry
+from provisioner.gateways.errors import AuthFailed
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.hosts.trees.run import EntryFailed
 from provisioner.gateways.ontap.gateway import OntapGateway
@@ -18,6 +19,8 @@ from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.workspaces import states
 from provisioner.workspaces.models import Operation, Site, Step, Template, Workspace
+
+Used = TypeVar("Used")
 
 PROGRESS_EVERY_SECONDS = 0.25
 VISIBLE_WITHIN_SECONDS = 30.0
@@ -78,6 +81,25 @@ class StepRun:
         if ticket is None:
             return None
         return dataclasses.replace(ours, user=user, password=ticket)
+
+    def as_user(
+        self, user: str, use: Callable[[PerforceAccount], Used], *, host: str = ""
+    ) -> Used | None:
+        """Return what comes of using an account to act as this user, None without one.
+
+        A ticket may end at any time, so where it does not hold, `use` is called once
+        more with a new one: it has to be safe to repeat.
+        """
+        account = self.perforce_account_of(user, host=host)
+        if account is None:
+            return None
+        try:
+            return use(account)
+        except AuthFailed:
+            account = self.perforce_account_of(user, host=host)
+            if account is None or user == self.perforce_account.user:
+                raise
+            return use(account)
 
     def perforce_as(self, account: PerforceAccount) -> PerforceGateway:
         """Return the gateway to the site's server as somebody else."""

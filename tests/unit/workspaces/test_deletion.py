@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
 from provisioner.demo.checks import left_behind
 from provisioner.gateways import registry
@@ -180,6 +181,39 @@ def test_no_obstacle_costs_any_work(
     assert archived_in(rescue) == sorted(obstacle.archived)
     for shelf in rescue.shelves:
         assert perforce.list_shelved_files(shelf["change"])
+
+
+@pytest.mark.parametrize("goes_on_by", [actions.workspace_restore, None])
+@needs_root
+def test_a_lock_survives_a_retirement_that_fails_and_one_that_tries_again(
+    goes_on_by: Callable[..., Operation] | None,
+    lab_workspace: Workspace,
+    at_work: AtWork,
+    perforce: PerforceGateway,
+    lab: Lab,
+    settings: Settings,
+) -> None:
+    workspace = lab_workspace
+    lock_the_client(at_work)
+    # Its deletion fails for good: the client stays, unlocked by the step before.
+    settings.STEP_GIVE_UP_SECONDS, patience = 0.0, settings.STEP_GIVE_UP_SECONDS
+    lab.break_perforce({"command": "revert", "error": "no such luck", "times": 1})
+    retirement = ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    assert retirement.state == Operation.State.FAILED, retirement.status_message
+    settings.STEP_GIVE_UP_SECONDS = patience
+    client = perforce.find_client(workspace.client_name)
+    assert client is not None
+    assert " unlocked" in client.options
+
+    if goes_on_by is None:
+        again = ask(actions.workspace_retry, workspace)
+        assert again.state == Operation.State.SUCCEEDED, again.status_message
+    ask(actions.workspace_restore, workspace)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    client = perforce.find_client(workspace.client_name)
+    assert client is not None
+    assert " locked" in client.options
 
 
 def archived_in(rescue: Rescue) -> list[str]:

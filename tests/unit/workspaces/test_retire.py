@@ -22,6 +22,7 @@ from provisioner.workspaces.errors import NotAllowed, WorkspaceRetired
 from provisioner.workspaces.models import (
     Event,
     Operation,
+    Rescue,
     Site,
     Snapshot,
     Step,
@@ -357,3 +358,20 @@ def test_clones_of_others_survive(workspace: Workspace) -> None:
 
     assert (other.path / "src" / "file3.txt").exists()
     assert os.path.isdir(workspace.template.path)
+
+
+def test_what_was_never_flushed_has_nothing_to_rescue(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    """Its client was defined, and then somebody cancelled the request."""
+    at_work.p4.run("flush", "//...#none")
+    Workspace.objects.filter(pk=workspace.pk).update(
+        state=Workspace.State.FAILED, status_code="cancelled", ready_at=None
+    )
+    workspace.refresh_from_db()
+
+    operation = retire(workspace, unsaved=Unsaved.RESCUE)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert not Rescue.objects.exists()
+    assert left_behind(workspace) == []

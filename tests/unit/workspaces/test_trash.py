@@ -318,3 +318,19 @@ def test_a_purge_removes_what_a_killed_rescue_left(workspace: Workspace) -> None
     assert workspace.state == Workspace.State.RETIRED, workspace.status_message
     assert not (area / mine).exists()
     assert (area / others / "work.tar").exists()
+
+
+def test_a_ticket_that_ends_meanwhile_is_replaced_once(
+    workspace: Workspace, at_work: AtWork, lab: Lab
+) -> None:
+    at_work.open_for_edit()
+    opened = opened_in(workspace)
+
+    lab.break_perforce({"command": "shelve", "expire_tickets": True, "times": 1})
+    operation = retire(workspace)
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+
+    lab.break_perforce({"command": "edit", "expire_tickets": True, "times": 1})
+    operation = restore(workspace)
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert opened_in(workspace) == opened

@@ -1,0 +1,63 @@
+"""Locked clients: one is unlocked while it is retired, and gets its lock back.
+
+How it was is remembered on the step that unlocked it, for as long as it is owed: the
+retirement may end in any way, and another operation may go on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from django.db.models import QuerySet
+
+from provisioner.workspaces import states
+from provisioner.workspaces.models import Step
+from provisioner.workspaces.steps.run import StepRun
+
+REMEMBERED = "client_options"
+
+
+def unlock(run: StepRun) -> None:
+    """Have a client that others than its owner may use; how it was is remembered."""
+    client = run.perforce.find_client(run.workspace.client_name)
+    if client is None or " locked" not in client.options:
+        return
+    states.remember_remote(run.step, {REMEMBERED: client.options})
+    unlocked = client.options.replace(" locked", " unlocked")
+    run.perforce.save_client(
+        dataclasses.replace(client, options=unlocked), past_lock=True
+    )
+
+
+def options_before(run: StepRun) -> str:
+    """Return the options of the client before we unlocked it, "" if we did not."""
+    last = _owed(run).last()
+    return "" if last is None else str(last.remote[REMEMBERED])
+
+
+def give_back(run: StepRun) -> None:
+    """Have the client as locked as it was before we unlocked it. Safe to repeat."""
+    options = options_before(run)
+    if not options:
+        return
+    client = run.perforce.find_client(run.workspace.client_name)
+    if client is not None and client.options != options:
+        run.perforce.save_client(dataclasses.replace(client, options=options))
+    forget(run)
+
+
+def forget(run: StepRun) -> None:
+    """Owe the client nothing more: it is as it was."""
+    for step in _owed(run):
+        states.remember_remote(step, {REMEMBERED: ""})
+
+
+def _owed(run: StepRun) -> QuerySet[Step]:
+    """Return the steps that unlocked this client, in the order of their operations."""
+    return (
+        Step.objects.filter(
+            operation__workspace=run.workspace, remote__has_key=REMEMBERED
+        )
+        .exclude(remote__contains={REMEMBERED: ""})
+        .order_by("operation_id")
+    )

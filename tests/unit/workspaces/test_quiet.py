@@ -1,0 +1,43 @@
+"""Waiting for what an operation that was cut short had begun."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from provisioner.gateways.errors import Busy
+from provisioner.accounts.models import User
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.models import Operation, Snapshot, Step
+from provisioner.workspaces.steps.quiet import ensure_quiet
+from provisioner.workspaces.steps.run import StepRun
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("kind", ["retire", "restore", "purge"])
+def test_each_kind_of_operation_waits_in_its_own_name(
+    kind: str, alice: User, snapshot: Snapshot
+) -> None:
+    workspace = workspace_create(by=alice, template=snapshot.template)
+    earlier = workspace.operations.get()
+    Operation.objects.filter(pk=earlier.pk).update(
+        state=Operation.State.CANCELLED, ended_at=timezone.now()
+    )
+    at_work = earlier.steps.get(name="owner")
+    Step.objects.filter(pk=at_work.pk).update(
+        state=Step.State.RUNNING, started_at=timezone.now()
+    )
+    later = Operation.objects.create(
+        workspace=workspace, kind=kind, requested_by=workspace.owner
+    )
+    run = StepRun(Step.objects.create(operation=later, name="quiet", position=0))
+
+    with pytest.raises(Busy, match=f"at work on {workspace.name}: owner") as busy:
+        ensure_quiet(run)
+    assert busy.value.operation == kind
+
+    Step.objects.filter(pk=at_work.pk).update(
+        state=Step.State.DONE, ended_at=timezone.now()
+    )
+    assert ensure_quiet(run) == {}
