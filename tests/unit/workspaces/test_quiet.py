@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from provisioner.gateways.errors import Busy
 from provisioner.accounts.models import User
+from provisioner.gateways.errors import Busy
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.models import Operation, Snapshot, Step
 from provisioner.workspaces.steps.quiet import ensure_quiet
