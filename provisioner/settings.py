@@ -285,6 +285,13 @@ PUBLIC_URL = env.str("PUBLIC_URL", default="http://127.0.0.1:8000")
 LOG_DIR = Path(env.str("LOG_DIR", default=str(VAR_DIR / "logs"))).resolve()
 
 # --- logs
+# --- webhooks
+
+# Where messages may go besides the public Internet, such as 10.20.0.0/16, and then by
+# plain http:// too; and who signs the certificates there, besides those known anyway.
+WEBHOOK_ALLOWED_NETWORKS = env.list("WEBHOOK_ALLOWED_NETWORKS", default=[])
+WEBHOOK_CA_FILE = env.str("WEBHOOK_CA_FILE", default="")
+
 
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOG_FORMAT = env.str("LOG_FORMAT", default="console" if DEBUG else "json")
