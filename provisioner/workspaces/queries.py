@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import (
     Operation,
+    Quality,
     Snapshot,
     Step,
     Template,
     Workspace,
 )
+from provisioner.workspaces.models.templates import SnapshotQuerySet
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
 """What its owner has put away, for now or for good."""
@@ -64,24 +66,47 @@ def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
     )
 
 
-def available_snapshots() -> QuerySet[Snapshot]:
+def available_snapshots() -> SnapshotQuerySet:
     """Return published snapshots, newest first."""
-    return Snapshot.objects.filter(deleted_at__isnull=True)
+    return Snapshot.objects.available()
 
 
 def default_snapshot(template: Template) -> Snapshot | None:
     """Return the snapshot that a new workspace of the template gets, or None."""
-    return available_snapshots().filter(template=template).first()
+    return Snapshot.objects.default_first().filter(template=template).first()
+
+
+def snapshot_to_offer(template: Template, *, quality: str = "") -> Snapshot | None:
+    """Return the newest with at least this quality, the default where none is named."""
+    if not quality:
+        return default_snapshot(template)
+    complete = available_snapshots().complete().filter(template=template)
+    at_least = {
+        Quality.TESTED: [Quality.TESTED],
+        Quality.BUILT: [Quality.BUILT, Quality.TESTED],
+    }
+    return complete.filter(quality__in=at_least[Quality(quality)]).first()
+
+
+def reference_snapshot(template: Template) -> Snapshot | None:
+    """Return what a template is compared with: its default, or else its newest."""
+    newest = available_snapshots().complete().filter(template=template)
+    return default_snapshot(template) or newest.first()
 
 
 def templates_visible_to(user: User) -> QuerySet[Template]:
-    """Return all templates, each with `default_snapshot_id` (None: not built yet)."""
-    newest = available_snapshots().filter(template=OuterRef("pk"))
+    """Return all templates, each with `default_snapshot_id`.
+
+    None: it was not built yet or, with `has_snapshots`, none is as good as it asks for.
+    """
+    newest = Snapshot.objects.default_first().filter(template=OuterRef("pk"))
     return Template.objects.select_related("site__perforce_server").annotate(
         default_snapshot_id=Subquery(newest.values("pk")[:1]),
         default_change=Subquery(newest.values("change")[:1]),
         default_created_at=Subquery(newest.values("created_at")[:1]),
         default_have_count=Subquery(newest.values("have_count")[:1]),
+        default_quality=Subquery(newest.values("quality")[:1]),
+        has_snapshots=Exists(available_snapshots().filter(template=OuterRef("pk"))),
     )
 
 

@@ -12,7 +12,17 @@ from typing import Any
 
 from provisioner.workspaces.models import Operation, Site, Step, Unsaved
 from provisioner.workspaces.states import settled_names
-from provisioner.workspaces.steps import provision, purge, restore, retire, template
+from provisioner.workspaces.steps import (
+    commands,
+    contents,
+    provision,
+    pruning,
+    publishing,
+    purge,
+    restore,
+    retire,
+    template,
+)
 from provisioner.workspaces.steps.access import ensure_access
 from provisioner.workspaces.steps.quiet import ensure_quiet
 from provisioner.workspaces.steps.run import StepRun
@@ -212,6 +222,16 @@ PURGE = (
     ),
 )
 
+
+def _is_clean_build(operation: Operation) -> bool:
+    return bool(operation.parameters.get("clean"))
+
+
+def _has_test(operation: Operation) -> bool:
+    assert operation.template is not None
+    return bool(operation.template.test_command.strip())
+
+
 TEMPLATE_BUILD = (
     StepSpec("volume", "Create the volume", template.ensure_volume, STORAGE),
     StepSpec("export", "Export it", template.ensure_exported, STORAGE, ("volume",)),
@@ -219,23 +239,46 @@ TEMPLATE_BUILD = (
     StepSpec("visible", "Check the mount", template.ensure_visible, HOST, ("mount",)),
     StepSpec("client", "Define the client", template.ensure_client, PERFORCE),
     StepSpec(
-        "sync", "Sync the files", template.ensure_synced, HOST, ("visible", "client")
+        "clean",
+        "Remove what is not versioned",
+        contents.ensure_clean,
+        HOST,
+        ("visible", "client"),
+        applies=_is_clean_build,
     ),
-    StepSpec("build", "Build", template.ensure_built, HOST, ("sync",)),
-    StepSpec("verify", "Verify", template.ensure_verified, HOST, ("build",)),
+    StepSpec(
+        "sync",
+        "Sync the files",
+        contents.ensure_synced,
+        HOST,
+        ("visible", "client", "clean"),
+    ),
+    StepSpec("build", "Build", commands.ensure_built, HOST, ("sync",)),
+    StepSpec(
+        "test", "Test", commands.ensure_tested, HOST, ("build",), applies=_has_test
+    ),
+    StepSpec("verify", "Verify", publishing.ensure_verified, HOST, ("test",)),
     StepSpec(
         "snapshot",
         "Take and publish the snapshot",
-        template.ensure_snapshot,
+        publishing.ensure_snapshot,
         STORAGE,
         ("verify",),
     ),
     StepSpec(
         "prune",
-        "Delete snapshots beyond those to keep",
-        template.ensure_pruned,
+        "Delete snapshots that nothing needs",
+        pruning.ensure_pruned,
         STORAGE,
         ("snapshot",),
+    ),
+    StepSpec(
+        "outcome",
+        "Say what the test found",
+        commands.ensure_outcome,
+        STORAGE,
+        ("prune",),
+        applies=_has_test,
     ),
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from provisioner.gateways.errors import NotFound, Refused
@@ -23,6 +24,7 @@ from provisioner.gateways.perforce.specs import (
 )
 from provisioner.gateways.perforce.types import (
     ClientSpec,
+    Part,
     PerforceAccount,
     ReconcileFinding,
 )
@@ -43,6 +45,7 @@ def compare_files(
     client: ClientSpec,
     recorded: ClientSpec,
     change: int,
+    parts: Sequence[Part] = (),
     seen_at: Path,
     ignore: tuple[str, ...],
     uid: int,
@@ -51,7 +54,8 @@ def compare_files(
     """Return what differs from the have list: changed, missing, and untracked files.
 
     `client` is the workspace's client as it is now, `recorded` as it was handed out,
-    and `change` what it was flushed to then; `seen_at` is where we see the root.
+    and `change` with `parts` what it was flushed to then; `seen_at` is where we see
+    the root.
     Where the view was changed since, files that it does not map any more are compared
     with `change` under the recorded view, by a client `look_name(client.name)` that is
     gone afterwards; what lies there at another revision counts as changed.
@@ -81,7 +85,7 @@ def compare_files(
     look = _stand_in(client, recorded)
     gateway.save_client(look)
     try:
-        gateway.flush(look.name, change=change)
+        gateway.flush(look.name, change=change, parts=parts)
         under_recorded = reconciled(look.name, account)
     finally:
         gateway.delete_client(look.name)

@@ -15,6 +15,7 @@ from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.errors import StepRefused, UnsavedWork
 from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.provision import (
     FINDINGS_SHOWN,
     client_spec_of,
@@ -133,6 +134,7 @@ def look_at_everything(run: StepRun) -> Look:
         uid=workspace.uid,
         gid=workspace.gid,
     )
+        parts=parts_of(workspace.snapshot),
     assert files is not None
     return Look(
         files=dataclasses.replace(files, findings=findings),

@@ -14,6 +14,7 @@ from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.types import ClientSpec, HaveList
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Site, Workspace
+from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
     ensure_junction,
@@ -200,7 +201,7 @@ def flush_to_pin(perforce: PerforceGateway, workspace: Workspace) -> HaveList:
     pin = workspace.snapshot
     have = perforce.have_list(workspace.client_name)
     if (have.count, have.digest) != (pin.have_count, pin.have_digest):
-        perforce.flush(workspace.client_name, change=pin.change)
+        perforce.flush(workspace.client_name, change=pin.change, parts=parts_of(pin))
         have = perforce.have_list(workspace.client_name)
     if (have.count, have.digest) != (pin.have_count, pin.have_digest):
         raise StepRefused(

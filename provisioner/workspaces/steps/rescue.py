@@ -24,6 +24,7 @@ from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Rescue
 from provisioner.workspaces.steps.looking import Look
+from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
 
 PROBLEMS_NAMED = 10
@@ -51,7 +52,7 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
     rescue.inventory = look.counts
     if not is_pinned:
         rescue.have_differences = run.perforce.have_differences(
-            client, change=pin.change
+            client, change=pin.change, parts=parts_of(pin)
         )
     reports = _shelve_for_each_user(run, look.files)
     _note_shelved(rescue, look.files, reports)

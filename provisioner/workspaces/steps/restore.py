@@ -19,6 +19,7 @@ from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.looking import our_volume
+from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
@@ -105,7 +106,7 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
         return {"have_count": have.count, "have_digest": have.digest}
     pin = workspace.snapshot
     run.progress("flushing", done=0, total=pin.have_count, unit="files")
-    run.perforce.flush(workspace.client_name, change=pin.change)
+    run.perforce.flush(workspace.client_name, change=pin.change, parts=parts_of(pin))
     rescue = _last_rescue(run)
     if rescue is not None and rescue.have_differences:
         run.perforce.flush_to(

@@ -158,6 +158,11 @@ class StepRun:
             self.operation.steps.values_list("result", flat=True).get(name=name)
         )
 
+    def find_result(self, name: str) -> dict[str, Any]:
+        """Return what an earlier step left, nothing where the operation has it not."""
+        results = self.operation.steps.values_list("result", flat=True)
+        return dict(results.filter(name=name).first() or {})
+
     def keep_failures(
         self, failures: tuple[EntryFailed, ...], *, all_of_them: Path | None
     ) -> str:

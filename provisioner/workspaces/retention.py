@@ -1,0 +1,113 @@
+"""Which snapshots of a template have to stay, and what for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.workspaces.models import Quality, Snapshot, Template, Workspace
+from provisioner.workspaces.queries import available_snapshots, default_snapshot
+
+
+@dataclass(kw_only=True)
+class Pins:
+    """What a snapshot is needed for; nothing of it: it goes.
+
+    `is_recent`: one of the last so many. `is_default`: what a new workspace gets.
+    `is_last_tested`: no later one was tested. `workspaces` are those cloned from it
+    that are not gone for good, those in the trash and those being made among them.
+    """
+
+    snapshot: Snapshot
+    is_recent: bool = False
+    is_default: bool = False
+    is_last_tested: bool = False
+    workspaces: list[Workspace] = field(default_factory=list)
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(
+            self.is_recent or self.is_default or self.is_last_tested or self.workspaces
+        )
+
+    @property
+    def reasons(self) -> list[str]:
+        """Say for people what keeps it, but for workspaces."""
+        kept = self.snapshot.template.snapshots_to_keep
+        said = []
+        if self.is_default:
+            said.append("new workspaces are cloned from it")
+        if self.is_last_tested:
+            said.append("it is the newest that was tested")
+        if self.is_recent:
+            said.append(
+                "it is the newest" if kept == 1 else f"it is among the {kept} newest"
+            )
+        return said
+
+
+def pins_of(template: Template) -> list[Pins]:
+    """Return what pins each published snapshot, newest first; four queries."""
+    snapshots = list(available_snapshots().filter(template=template))
+    default, tested = default_snapshot(template), _last_tested(template)
+    pins = {
+        snapshot.pk: Pins(
+            snapshot=snapshot,
+            is_recent=place < template.snapshots_to_keep,
+            is_default=snapshot == default,
+            is_last_tested=snapshot == tested,
+        )
+        for place, snapshot in enumerate(snapshots)
+    }
+    for snapshot in snapshots:
+        snapshot.template = template
+    for workspace in _needing(snapshots):
+        pins[workspace.snapshot_id].workspaces.append(workspace)
+    return list(pins.values())
+
+
+def _last_tested(template: Template) -> Snapshot | None:
+    tested = available_snapshots().complete().filter(quality=Quality.TESTED)
+    return tested.filter(template=template).first()
+
+
+def _needing(snapshots: Sequence[Snapshot]) -> list[Workspace]:
+    return list(
+        Workspace.objects.filter(snapshot__in=snapshots)
+        .exclude(state=Workspace.State.RETIRED)
+        .select_related("owner", "site")
+        .order_by("name")
+    )
+
+
+def superfluous(template: Template) -> list[Snapshot]:
+    """Return the published snapshots that nothing needs."""
+    return [pin.snapshot for pin in pins_of(template) if not pin.is_needed]
+
+
+def withdraw(snapshot: Snapshot) -> bool:
+    """Take a snapshot off the offer; False where a workspace needs it by now."""
+    with transaction.atomic():
+        # Whoever asks for a workspace of it holds this lock until its row is there.
+        Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
+        if _needing([snapshot]):
+            return False
+        Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=timezone.now())
+    return True
+
+
+def offer_again(snapshot: Snapshot) -> None:
+    """Put back on the offer what ONTAP did not delete."""
+    Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=None)
+
+
+def withdrawn(template: Template, *, there: Sequence[str]) -> list[Snapshot]:
+    """Return what is off the offer and still among these UUIDs on ONTAP."""
+    return list(
+        Snapshot.objects.filter(
+            template=template, deleted_at__isnull=False, ontap_uuid__in=there
+        )
+    )

@@ -1,0 +1,81 @@
+"""What is in a template's volume: cleared if asked, restored if broken, synced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.gateways.hosts import client_files
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Operation, Step
+from provisioner.workspaces.steps.pins import parts_of
+from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.syncing import show_sync
+
+
+def ensure_clean(run: StepRun) -> dict[str, Any]:
+    """Have nothing in the volume but what Perforce says is there."""
+    template = run.template
+    report = client_files.clear_as(
+        run.perforce_account,
+        client=template.client_name,
+        client_root=template.path,
+        root=run.visible_root(template.junction_path),
+        uid=run.site.template_uid,
+        gid=run.site.template_gid,
+        on_progress=lambda removed: run.progress(f"{removed:,} entries removed"),
+    )
+    if report.failed:
+        raise StepRefused(
+            f"{report.failed:,} entries could not be removed for a clean build: "
+            f"{'; '.join(report.failures)}. Remove them, then ask for it again; a "
+            "build that is not clean goes on as before.",
+            code="clean_incomplete",
+        )
+    return {"removed": report.removed}
+
+
+def ensure_synced(run: StepRun) -> dict[str, Any]:
+    """Have the files of exactly the chosen change in the volume, parts at theirs.
+
+    What a broken build or a killed sync did to versioned files is undone first.
+    """
+    template, pin = run.template, run.result_of("client")
+    restored: list[str] = []
+    if _may_be_broken(run):
+        run.progress("Looking for versioned files that were changed")
+        restored = client_files.restore_as(
+            run.perforce_account,
+            client=template.client_name,
+            uid=run.site.template_uid,
+            gid=run.site.template_gid,
+        )
+    report = client_files.sync_as(
+        run.perforce_account,
+        client=template.client_name,
+        change=int(pin["change"]),
+        parts=parts_of(pin),
+        uid=run.site.template_uid,
+        gid=run.site.template_gid,
+        on_progress=show_sync(run),
+        replace_leftovers=True,
+    )
+    return {
+        "files": report.files,
+        "bytes": report.bytes,
+        "seconds": report.seconds,
+        "restored": len(restored),
+    }
+
+
+def _may_be_broken(run: StepRun) -> bool:
+    """Say whether something ran in the volume after it was last proved right.
+
+    Comparing reads every file, so it is left out where the last build was verified.
+    """
+    if run.operation.parameters.get("clean") or run.step.attempt > 1:
+        return True
+    earlier = Operation.objects.filter(template=run.template, pk__lt=run.operation.pk)
+    last = earlier.order_by("-pk").first()
+    if last is None:
+        return False
+    return not last.steps.filter(name="verify", state=Step.State.DONE).exists()

@@ -1,0 +1,102 @@
+"""Proving what is in a template's volume, and publishing it as a snapshot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.gateways.hosts import client_files, lint
+from provisioner.gateways.perforce.specs import parse_client_spec
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Operation, Quality, Snapshot
+from provisioner.workspaces.steps.pins import parts_of
+from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.volumes import limits_in_our_words
+
+
+def ensure_verified(run: StepRun) -> dict[str, Any]:
+    """Have proof that the tree is its pin: nothing opened, missing or modified."""
+    template, pin = run.template, run.result_of("client")
+    change = int(pin["change"])
+    opened = run.perforce.list_opened(template.client_name)
+    if opened:
+        raise StepRefused(
+            f"{len(opened)} files are opened on the template's client, first "
+            f"{opened[0].depot_file}. Revert them, then build again.",
+            code="template_has_opened_files",
+        )
+    behind = run.perforce.count_out_of_sync(
+        template.client_name, change=change, parts=parts_of(pin)
+    )
+    if behind:
+        raise StepRefused(
+            f"{behind:,} files are not at change {change} after the sync.",
+            code="template_out_of_sync",
+        )
+    differing = client_files.reconcile_as(
+        run.perforce_account,
+        client=template.client_name,
+        untracked=False,
+        ignore=(),
+        uid=run.site.template_uid,
+        gid=run.site.template_gid,
+    )
+    if differing:
+        shown = ", ".join(finding.path for finding in differing[:10])
+        raise StepRefused(
+            f"{len(differing):,} versioned files differ from the depot after the "
+            f"build: {shown}. A build must not change or delete what Perforce manages; "
+            "the next one begins with these files as they should be.",
+            code="build_changed_versioned_files",
+        )
+    have = run.perforce.have_list(template.client_name)
+    root = run.visible_root(template.junction_path)
+    return {
+        "have_count": have.count,
+        "have_digest": have.digest,
+        "lint": [str(finding) for finding in lint.lint_tree(root)],
+    }
+
+
+def ensure_snapshot(run: StepRun) -> dict[str, Any]:
+    """Have the snapshot, and its published row with the pin and its mark."""
+    template, operation = run.template, run.operation
+    uuid = run.result_of("volume")["volume_uuid"]
+    client, verified = run.result_of("client"), run.result_of("verify")
+    tested = run.find_result("test") or {"quality": Quality.BUILT, "seconds": 0}
+    name = f"c{client['change']}.b{operation.pk}"
+    taken = run.ontap.find_snapshot(uuid, name=name)
+    if taken is None:
+        with limits_in_our_words():
+            taken = run.ontap.create_snapshot(
+                uuid,
+                name=name,
+                comment=f"{template.volume_comment} change={client['change']}",
+                ontap_job_started=run.remember_ontap_job,
+            )
+    assert parse_client_spec(client["client_spec"]).name == template.client_name
+    snapshot, _ = Snapshot.objects.get_or_create(
+        template=template,
+        name=name,
+        defaults={
+            "ontap_uuid": taken.uuid,
+            "change": client["change"],
+            "parts": client.get("parts", []),
+            "client_spec": client["client_spec"],
+            "have_count": verified["have_count"],
+            "have_digest": verified["have_digest"],
+            "quality": tested["quality"],
+            "is_clean": _began_clean(operation),
+            "lint": verified["lint"],
+            "sync_seconds": run.result_of("sync")["seconds"],
+            "build_seconds": run.result_of("build")["seconds"],
+            "test_seconds": tested["seconds"],
+            "operation": operation,
+        },
+    )
+    return {"snapshot": snapshot.name, "snapshot_id": snapshot.pk}
+
+
+def _began_clean(operation: Operation) -> bool:
+    """Say whether the build found nothing that another one had left."""
+    earlier = Operation.objects.filter(template=operation.template, pk__lt=operation.pk)
+    return bool(operation.parameters.get("clean")) or not earlier.exists()
