@@ -1,13 +1,17 @@
 """The messages that a command sends once for each file, encoded at a third of the cost.
 
-A flush of a million files is a million of them. Each function gives the same bytes as
-`wire.encode` with the same variables in the same order; a test holds them together.
+A flush of a million files is a million of them, so records are made by the batch.
+Each function gives the same bytes as `wire.encode` with the same variables in the same
+order; a test holds them together.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
+from typing import TypeVar
 
 from provisioner.lab.perforce.wire import encode
 
@@ -20,6 +24,18 @@ _HEADER = [
     bytes([p[0] ^ p[1] ^ p[2] ^ p[3]]).decode(_BYTES) + p.decode(_BYTES)
     for p in _PACKED
 ]
+
+
+_BATCH = 256
+
+T = TypeVar("T")
+
+
+def batches(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Yield rows by the batch, none of them empty."""
+    left = iter(rows)
+    while batch := list(islice(left, _BATCH)):
+        yield batch
 
 
 def _end(func: str) -> str:
@@ -36,51 +52,70 @@ def _message(body: str) -> bytes:
     return (_HEADER[len(body)] + body).encode(_BYTES)
 
 
-def synced(path: str, local: str, revision: int, action: str, size: int) -> bytes:
-    """Return the record of one file of a sync."""
-    if path.isascii() and local.isascii() and len(path) + len(local) < _LARGEST - 200:
-        number, length = str(revision), str(size)
-        return _message(
+# Names below this length leave a record short enough for the tables.
+_LARGEST_NAMES = _LARGEST - 300
+
+
+def synced(rows: Iterable[tuple[str, str, int, str, int | None]]) -> bytes:
+    """Return the records of files of a sync.
+
+    A row is depot path, local path, revision, action and size (None of a deletion).
+    """
+    parts: list[str] = []
+    for path, local, revision, action, size in rows:
+        if (
+            not path.isascii()
+            or not local.isascii()
+            or len(path) + len(local) > _LARGEST_NAMES
+        ):
+            variables: dict[str, str | int] = {
+                **{"depotFile": path, "clientFile": local},
+                **{"rev": revision, "action": action},
+                **({} if size is None else {"fileSize": size}),
+            }
+            parts.append(encode("client-FstatInfo", variables).decode(_BYTES))
+            continue
+        number = str(revision)
+        if size is None:
+            end = _RECORD
+        else:
+            length = str(size)
+            end = f"fileSize\0{_SIZE[len(length)]}{length}\0{_RECORD}"
+        body = (
             f"depotFile\0{_SIZE[len(path)]}{path}\0"
             f"clientFile\0{_SIZE[len(local)]}{local}\0"
             f"rev\0{_SIZE[len(number)]}{number}\0"
-            f"action\0{_SIZE[len(action)]}{action}\0"
-            f"fileSize\0{_SIZE[len(length)]}{length}\0{_RECORD}"
+            f"action\0{_SIZE[len(action)]}{action}\0{end}"
         )
-    return encode(
-        "client-FstatInfo",
-        {
-            "depotFile": path,
-            "clientFile": local,
-            "rev": revision,
-            "action": action,
-            "fileSize": size,
-        },
-    )
+        parts.append(_HEADER[len(body)] + body)
+    return "".join(parts).encode(_BYTES)
 
 
-def had(path: str, place: str, local: str, revision: int, synced_at: int) -> bytes:
-    """Return the record of one file of a have list."""
-    names = path + place + local
-    if names.isascii() and len(names) < _LARGEST - 200:
+def had(rows: Iterable[tuple[str, str, str, int, int]]) -> bytes:
+    """Return the records of files of a have list.
+
+    A row is depot path, client path, local path, revision and time of the sync.
+    """
+    parts: list[str] = []
+    for path, place, local, revision, synced_at in rows:
+        names = path + place + local
+        if not names.isascii() or len(names) > _LARGEST_NAMES:
+            variables: dict[str, str | int] = {
+                **{"depotFile": path, "clientFile": place, "path": local},
+                **{"haveRev": revision, "syncTime": synced_at},
+            }
+            parts.append(encode("client-FstatInfo", variables).decode(_BYTES))
+            continue
         number, moment = str(revision), str(synced_at)
-        return _message(
+        body = (
             f"depotFile\0{_SIZE[len(path)]}{path}\0"
             f"clientFile\0{_SIZE[len(place)]}{place}\0"
             f"path\0{_SIZE[len(local)]}{local}\0"
             f"haveRev\0{_SIZE[len(number)]}{number}\0"
             f"syncTime\0{_SIZE[len(moment)]}{moment}\0{_RECORD}"
         )
-    return encode(
-        "client-FstatInfo",
-        {
-            "depotFile": path,
-            "clientFile": place,
-            "path": local,
-            "haveRev": revision,
-            "syncTime": synced_at,
-        },
-    )
+        parts.append(_HEADER[len(body)] + body)
+    return "".join(parts).encode(_BYTES)
 
 
 def opening(local: str, digest: str, size: int, *, more: tuple[str, ...]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from provisioner.lab.perforce import paths
 from provisioner.lab.perforce.database import Database
@@ -38,12 +38,8 @@ DELETED = frozenset({"delete", "move/delete", "purge", "archive"})
 # `Revision._make` without its check: this runs once for each file of a sync.
 _MAKE_REVISION = partial(tuple.__new__, Revision)
 
-REVISION_COLUMNS = "path, revision, change, action, type, time, modified, digest, size"
-# Of revisions whose content is not asked for: half the memory, for many files.
-_BARE_COLUMNS = (
-    "path, revision, change, CASE WHEN action IN ('delete', 'move/delete', 'purge',"
-    " 'archive') THEN 'delete' ELSE '' END, '', time, 0, '', size"
-)
+_NAMES = Revision._fields
+REVISION_COLUMNS = ", ".join(_NAMES)
 
 
 def revisions_at(
@@ -51,25 +47,18 @@ def revisions_at(
     files: FileSet,
     *,
     maps_itself: bool = False,
-    without_content: bool = False,
 ) -> list[Revision]:
     """Return, by path, the one revision of each file at the set's upper point.
 
     Deleted revisions are there too. With a range, files whose latest revision up to
     the upper end lies before its lower end are left out. Who `maps_itself` puts each
     path through the view anyway; of a whole client it gets all that may be mapped.
-    Revisions `without_content` have no type, no digest and no action but deletion.
     """
     found: list[Revision] = []
     for prefix in files.prefixes:
+        query, values = rows_at(files, prefix)
         revisions: Iterable[Revision] = map(
-            _MAKE_REVISION,
-            _rows_at(
-                database,
-                files,
-                prefix,
-                columns=_BARE_COLUMNS if without_content else REVISION_COLUMNS,
-            ),
+            _MAKE_REVISION, database.execute(query, *values)
         )
         is_all = files.pattern == prefix + "..." and not files.in_client_syntax
         if not (is_all or (maps_itself and files.is_whole_client)):
@@ -83,48 +72,48 @@ def revisions_at(
     return found
 
 
-def _rows_at(
-    database: Database, files: FileSet, prefix: str, *, columns: str
-) -> Iterable[tuple[Any, ...]]:
+def rows_at(
+    files: FileSet, prefix: str, *, columns: str = REVISION_COLUMNS
+) -> tuple[str, tuple[object, ...]]:
+    """Return the query, and its values, for the revisions below a prefix at a point.
+
+    It may give more than the set: patterns, ranges and access are for the caller.
+    """
     point = files.upper
     span = (prefix, prefix + paths.AFTER_ALL)
     if point.kind == "none":
-        return ()
+        return f"SELECT {REVISION_COLUMNS} FROM revisions WHERE 0", ()
     if point.kind in ("client", "label"):
         table = "have" if point.kind == "client" else "label_files"
-        columns = ", ".join(f"r.{name}" for name in REVISION_COLUMNS.split(", "))
-        return database.execute(
+        columns = ", ".join(f"r.{name} AS {name}" for name in _NAMES)
+        return (
             f"SELECT {columns} FROM {table} h CROSS JOIN revisions r"
             f" ON r.path=h.path AND r.revision=h.revision"
             f" WHERE h.{'client' if table == 'have' else 'label'}=?"
             " AND h.path>=? AND h.path<?",
-            point.name,
-            *span,
+            (point.name, *span),
         )
     if point.kind == "shelf":
-        return database.execute(
+        return (
             "SELECT path, max(revision, 1), change, action, type, modified, modified,"
             " digest, size FROM shelved WHERE change=? AND path>=? AND path<?",
-            point.number,
-            *span,
+            (point.number, *span),
         )
     if point.kind == "number":
-        return database.execute(
+        return (
             f"SELECT {REVISION_COLUMNS} FROM revisions"
             " WHERE path>=? AND path<? AND revision=?",
-            *span,
-            point.number,
+            (*span, point.number),
         )
-    condition, limit = "", list[int]()
+    condition, limit = "", tuple[int, ...]()
     if point.kind != "head":
         column = "change" if point.kind == "change" else "time"
-        condition, limit = f" AND {column}<=?", [point.number]
+        condition, limit = f" AND {column}<=?", (point.number,)
     # With max(), SQLite takes the other columns from the row that has it.
-    return database.execute(
-        f"SELECT {columns.replace('revision', 'max(revision)')}"
+    return (
+        f"SELECT {columns.replace('revision', 'max(revision) AS revision')}"
         f" FROM revisions WHERE path>=? AND path<?{condition} GROUP BY path",
-        *span,
-        *limit,
+        (*span, *limit),
     )
 
 

@@ -58,12 +58,15 @@ class _Side:
 
     def __init__(self, source: str, target: str) -> None:
         self.prefix = paths.literal_prefix(source)
+        # What the prefix is replaced by, where that is all.
+        self.moves_to: str | None = None
         fixed = target[:-3]
         if (
             source == self.prefix + "..."
             and target == fixed + "..."
             and not paths.has_wildcard(fixed)
         ):
+            self.moves_to = fixed
             self.translate = _tail_translation(self.prefix, fixed)
         else:
             self.translate = _pattern_translation(source, target)
@@ -170,8 +173,12 @@ class _Direction:
         self._rules.reverse()
 
         self.translate: Translate = self._latest if reverse else self._principal
+        self.moved_tree: tuple[str, str] | None = None
         if len(self._rules) == 1 and not self._rules[0][0]:
-            self.translate = self._rules[0][1].translate
+            side = self._rules[0][1]
+            self.translate = side.translate
+            if side.moves_to is not None:
+                self.moved_tree = side.prefix, side.moves_to
 
     def _latest(self, path: str) -> str | None:
         return next(self.translate_all(path), None)
@@ -225,6 +232,11 @@ class View:
             if paths.pattern_matches(self.lines[index].left, depot_path):
                 return index
         return -1
+
+    @property
+    def moved_tree(self) -> tuple[str, str] | None:
+        """Return the depot and the client prefix of a view that only swaps the two."""
+        return self._to_client.moved_tree
 
     @property
     def has_overlays(self) -> bool:

@@ -56,31 +56,33 @@ def files(request: Request) -> None:
 def have(request: Request) -> None:
     """Answer `p4 have`."""
     client = request.get_client()
-    send = request.connection.send_raw
     is_fast = request.is_tagged and not request.connection.is_logged
     for wanted in file_sets(request, default=""):
+        haves = have_in(request.state.database, wanted, client=client.name)
         found = False
-        for path, place, number, synced in have_in(
-            request.state.database, wanted, client=client.name
-        ):
+        for batch in hotmessages.batches(haves):
             found = True
-            local = client.local_path(place)
+            rows = [
+                (path, place, client.local_path(place), number, synced)
+                for path, place, number, synced in batch
+            ]
             if is_fast:
-                send(hotmessages.had(path, place, local, number, synced))
+                request.connection.send_raw(hotmessages.had(rows))
                 continue
-            request.report(
-                {
-                    "depotFile": path,
-                    "clientFile": place,
-                    "path": local,
-                    "haveRev": number,
-                    "syncTime": synced,
-                },
-                6391,
-                depotFile=path,
-                haveRev=f"#{number}",
-                lp=local,
-            )
+            for path, place, local, number, synced in rows:
+                request.report(
+                    {
+                        "depotFile": path,
+                        "clientFile": place,
+                        "path": local,
+                        "haveRev": number,
+                        "syncTime": synced,
+                    },
+                    6391,
+                    depotFile=path,
+                    haveRev=f"#{number}",
+                    lp=local,
+                )
         if not found:
             request.say(6520, argc=wanted.typed)
 

@@ -7,11 +7,18 @@ import contextlib
 import time
 from collections.abc import Iterable
 
-from provisioner.lab.perforce import filetypes, hotmessages, replies
+from provisioner.lab.perforce import filetypes, replies
 from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.bulkplan import BulkPlan, bulk_plan
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.sending import remove_file, send_file
 from provisioner.lab.perforce.commands.syncplan import Plan, Step
+from provisioner.lab.perforce.commands.syncreports import (
+    Progress,
+    Reports,
+    noted,
+    reports_of,
+)
 from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.holdings import (
     find_have,
@@ -24,16 +31,6 @@ from provisioner.lab.perforce.integrations import (
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import find_revision
-from provisioner.lab.perforce.wire import Value
-
-# Tagged action -> message of the untagged line.
-_LINES = {
-    "added": 6484,
-    "updated": 6489,
-    "refreshed": 6490,
-    "replaced": 6486,
-    "deleted": 6485,
-}
 
 
 def sync(request: Request) -> None:
@@ -71,29 +68,30 @@ def _sync_set(
     peeks: bool,
 ) -> None:
     """Bring one file argument about; who `peeks` plans without locks."""
-    limit = request.number("m", default=0)
     if wanted.upper.kind == "shelf":
         raise NotInLab("sync @=change")
     read = {} if peeks else {"db.rev": 0, client.have_table: 0}
+    moves_nothing = keeps_files or request.has("n")
     with request.locks.reading(read), request.state.database.reading():
-        plan = Plan(
-            request,
-            client,
-            wanted,
-            moves_no_content=keeps_files or request.has("n"),
-        )
-    _check_limits(request, plan, limit=limit)
-    steps = plan.steps[:limit] if limit else plan.steps
+        if moves_nothing and (bulk := bulk_plan(request, client, wanted)):
+            plan: Plan | BulkPlan = bulk
+        else:
+            plan = Plan(request, client, wanted)
+    _check_limits(request, plan)
     for opened in plan.opened:
         request.say(6491, depotFile=opened.path, workRev=f"#{opened.revision}")
     for item in plan.merges:
         request.say(6495, depotFile=item.path, revRange=item.revisions)
     if plan.merges and not request.has("n"):
         _schedule(request, client, plan.merges)
-    if not steps:
+    if not plan.count:
         if not plan.opened:
             _say_why_nothing(request, plan, wanted)
         return
+    if isinstance(plan, BulkPlan):
+        _note(request, client, plan, keeps_files=keeps_files)
+        return
+    steps = plan.steps
     if request.has("n"):
         _announce(request, client, steps)
     elif keeps_files:
@@ -101,6 +99,20 @@ def _sync_set(
         _write_have(request, client, steps)
     else:
         _transfer(request, client, steps)
+
+
+def _note(
+    request: Request, client: Client, plan: BulkPlan, *, keeps_files: bool
+) -> None:
+    """Report a plan and, unless it is a preview, record it as done."""
+    size, change = plan.totals()
+    reports = Reports(request, client, size=size, count=plan.count, change=change)
+    reports.tell_all(plan.steps())
+    if not keeps_files or request.has("n"):
+        return
+    written = {client.have_table: plan.count}
+    with request.locks.writing(written), request.state.database.writing():
+        plan.write()
 
 
 def _check_submitted(request: Request, sets: list[FileSet]) -> None:
@@ -118,7 +130,7 @@ def _check_submitted(request: Request, sets: list[FileSet]) -> None:
             raise CommandError(6170, change=f"Change {point.number}")
 
 
-def _check_limits(request: Request, plan: Plan, *, limit: int) -> None:
+def _check_limits(request: Request, plan: Plan | BulkPlan) -> None:
     """Refuse what goes beyond the limits of the user's groups.
 
     Raises: CommandError.
@@ -127,8 +139,7 @@ def _check_limits(request: Request, plan: Plan, *, limit: int) -> None:
     if scanned is not None and plan.scanned > scanned:
         raise CommandError(4157, maxScanRows=scanned)
     results = request.state.limit(request.user, "MaxResults")
-    count = min(limit, len(plan.steps)) if limit else len(plan.steps)
-    if results is not None and count > results:
+    if results is not None and plan.count > results:
         raise CommandError(4128, maxResults=results)
 
 
@@ -151,7 +162,7 @@ def _schedule(request: Request, client: Client, merges: list[Resolve]) -> None:
                 )
 
 
-def _say_why_nothing(request: Request, plan: Plan, wanted: FileSet) -> None:
+def _say_why_nothing(request: Request, plan: Plan | BulkPlan, wanted: FileSet) -> None:
     if plan.found or plan.has_any:
         request.say(6532, argc=wanted.typed)
     elif plan.outside_view:
@@ -160,66 +171,9 @@ def _say_why_nothing(request: Request, plan: Plan, wanted: FileSet) -> None:
         request.say(wanted.nothing_found, argc=wanted.typed)
 
 
-class Reports:
-    """Tells the client of steps, the first time with what is to be said of all."""
-
-    def __init__(self, request: Request, client: Client, steps: list[Step]) -> None:
-        self._request = request
-        self._client = client
-        self._totals = _totals(steps)
-        self.is_quiet = request.has("q")
-        # Many records are sent without the help that the log needs.
-        self._is_fast = request.is_tagged and not request.connection.is_logged
-        self._is_first = True
-        if self.is_quiet and request.is_tagged:
-            request.record(self._totals)
-
-    def tell(self, step: Step) -> None:
-        """Tell of one step, unless nothing is to be said."""
-        if self.is_quiet:
-            return
-        action, path, place, number, revision = step
-        local = self._client.local_path(place)
-        if self._is_fast and revision is not None and not self._is_first:
-            self._request.connection.send_raw(
-                hotmessages.synced(path, local, number, action, revision.size)
-            )
-            return
-        record: dict[str, Value] = {
-            "depotFile": path,
-            "clientFile": local,
-            "rev": number,
-            "action": action,
-            **({} if revision is None else {"fileSize": revision.size}),
-            **(self._totals if self._is_first else {}),
-        }
-        self._is_first = False
-        self._request.report(
-            record,
-            _LINES[action],
-            depotFile=path,
-            depotRev=f"#{number}",
-            haveRev=f"#{number}",
-            localPath=local,
-        )
-
-
-def _totals(steps: list[Step]) -> dict[str, Value]:
-    """Return what the first record says about all of them."""
-    revisions = [step.revision for step in steps if step.revision is not None]
-    return {
-        "totalFileSize": sum(revision.size for revision in revisions),
-        "totalFileCount": len(steps),
-        "change": max((revision.change for revision in revisions), default=0),
-    }
-
-
 def _announce(request: Request, client: Client, steps: list[Step]) -> None:
     """Report steps without doing anything on the client."""
-    reports = Reports(request, client, steps)
-    if not reports.is_quiet:
-        for step in steps:
-            reports.tell(step)
+    reports_of(request, client, steps).tell_all(map(noted, steps))
 
 
 def _write_have(request: Request, client: Client, steps: Iterable[Step]) -> None:
@@ -250,9 +204,9 @@ def _transfer(request: Request, client: Client, steps: list[Step]) -> None:
     if request.has("s") or (client.syncs_safely and not request.has("f")):
         steps = _unmodified(request, client, steps)
     progress = Progress(request, total=len(steps))
-    reports = Reports(request, client, steps)
+    reports = reports_of(request, client, steps)
     for index, step in enumerate(steps):
-        reports.tell(step)
+        reports.tell(noted(step))
         if step.revision is None:
             _delete_file(request, client, step, index)
         else:
@@ -273,32 +227,6 @@ def _transfer(request: Request, client: Client, steps: list[Step]) -> None:
     progress.finish()
     if not request.has("p"):
         _write_have(request, client, done)
-
-
-class Progress:
-    """Tells a client that asked for it how far a quiet sync has come."""
-
-    def __init__(self, request: Request, *, total: int) -> None:
-        self._request = request
-        self._total = total
-        self._is_wanted = "progress" in request.message and request.has("q")
-        self._told_at = time.monotonic()
-        if self._is_wanted:
-            self._tell(type=3, desc="Syncing files", units=2, total=total)
-
-    def count(self, done: int) -> None:
-        """Tell how many files are done, a few times a second and for the last."""
-        now = time.monotonic()
-        if self._is_wanted and (done == self._total or now - self._told_at > 0.3):
-            self._told_at = now
-            self._tell(update=done)
-
-    def finish(self) -> None:
-        if self._is_wanted:
-            self._tell(done=0)
-
-    def _tell(self, **variables: Value) -> None:
-        self._request.send("client-Progress", {"handle": "progress", **variables})
 
 
 def _delete_file(request: Request, client: Client, step: Step, index: int) -> None:

@@ -42,8 +42,6 @@ class Plan:
         request: Request,
         client: Client,
         wanted: FileSet,
-        *,
-        moves_no_content: bool,
     ) -> None:
         self._client = client
         self._wanted = wanted
@@ -52,9 +50,7 @@ class Plan:
         # Opened files that somebody else changed: a person has to resolve them.
         self.merges: list[Resolve] = []
         self.outside_view = False
-        revisions = revisions_at(
-            database, wanted, maps_itself=True, without_content=moves_no_content
-        )
+        revisions = revisions_at(database, wanted, maps_itself=True)
         # There is something to be up to date with, were it only a deletion.
         self.found = wanted.upper.kind == "none"
         haves = {
@@ -72,7 +68,13 @@ class Plan:
             elif not request.has("p"):
                 self._delete(have)
         # Deletions come first: a directory may take the place of a file.
-        self.steps = self._deleted + self._changed
+        steps = self._deleted + self._changed
+        limit = request.number("m", default=0)
+        self.steps = steps[:limit] if limit else steps
+
+    @property
+    def count(self) -> int:
+        return len(self.steps)
 
     def _delete(self, have: Have) -> None:
         self._deleted.append(

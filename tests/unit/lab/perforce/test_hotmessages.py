@@ -13,7 +13,7 @@ NAMES = ["//depot/a b/c.txt", "//depot/Grüße/名", "//depot/" + "n" * 5000, "/
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("number", [0, 7, 2**40])
 def test_records_are_the_same(name: str, number: int) -> None:
-    assert hotmessages.synced(name, name, number, "added", number) == encode(
+    assert hotmessages.synced([(name, name, number, "added", number)]) == encode(
         "client-FstatInfo",
         {
             "depotFile": name,
@@ -23,7 +23,11 @@ def test_records_are_the_same(name: str, number: int) -> None:
             "fileSize": number,
         },
     )
-    assert hotmessages.had(name, name, name, number, number) == encode(
+    assert hotmessages.synced([(name, name, 1, "deleted", None)] * 2) == 2 * encode(
+        "client-FstatInfo",
+        {"depotFile": name, "clientFile": name, "rev": 1, "action": "deleted"},
+    )
+    assert hotmessages.had([(name, name, name, number, number)]) == encode(
         "client-FstatInfo",
         {
             "depotFile": name,

@@ -1,0 +1,215 @@
+# ruff: noqa: S608 - statements are composed of our own constants; values are bound
+"""What a sync that moves no files has to do, as tables: a flush of a million files.
+
+The database compares revisions and have list in one pass, and writes the have list from
+what it found; only what is told to the client passes through here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from provisioner.lab.perforce import paths
+from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.database import Database
+from provisioner.lab.perforce.filespec import FileSet
+from provisioner.lab.perforce.holdings import opened_by
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.revisions import DELETED, rows_at
+
+# `planned` is every revision at the point, `gone` what the client loses; a file that
+# moves within it is in both.
+_TABLES = """
+CREATE TEMP TABLE IF NOT EXISTS planned (
+  path TEXT, place TEXT, revision INTEGER, size INTEGER, change INTEGER,
+  had INTEGER, had_place TEXT, is_deleted INTEGER
+);
+CREATE TEMP TABLE IF NOT EXISTS gone (path TEXT, place TEXT, revision INTEGER);
+DELETE FROM planned;
+DELETE FROM gone;
+"""
+# Which of what is planned the client shall have, and what has to be done about it.
+_WANTED = "place IS NOT NULL AND NOT is_deleted"
+_MOVED = "had_place IS NOT NULL AND had_place<>place"
+_COLUMNS = "path, revision, size, change, action"
+_KINDS = ("head", "change", "date", "none", "client", "label")
+
+
+# What happens to one file: action, depot path, client path, revision, and size (None of
+# a deletion).
+Noted = tuple[str, str, str, int, int | None]
+
+
+def bulk_plan(request: Request, client: Client, wanted: FileSet) -> BulkPlan | None:
+    """Return the plan of a file argument; None where each file has to be looked at.
+
+    That is where files are opened, hidden or overlaid, or a pattern has wildcards
+    before its end.
+    """
+    if (
+        wanted.pattern != paths.literal_prefix(wanted.pattern) + "..."
+        or wanted.upper.kind not in _KINDS
+        or wanted.lower is not None
+        or wanted.access is not None
+        or request.has("p")
+        or any(line.flag in ("+", "&") for line in client.view.lines)
+        or opened_by(request.state.database, client=client.name)
+    ):
+        return None
+    return BulkPlan(
+        request.state.database,
+        client,
+        wanted,
+        is_forced=request.has("f"),
+        limit=request.number("m", default=0),
+    )
+
+
+class BulkPlan:
+    """What a flush of one file argument has to do; nothing is done yet.
+
+    Has to be made within one transaction. The next one on the connection ends it.
+    """
+
+    opened: tuple[()] = ()
+    merges: tuple[()] = ()
+
+    def __init__(
+        self,
+        database: Database,
+        client: Client,
+        wanted: FileSet,
+        *,
+        is_forced: bool,
+        limit: int,
+    ) -> None:
+        self._database = database
+        self._client = client
+        self._wanted = wanted
+        # What is had at the right place and revision only changes when forced to.
+        self._changed = _WANTED
+        if not is_forced:
+            self._changed += f" AND (had IS NOT revision OR {_MOVED})"
+        for statement in _TABLES.split(";"):
+            database.execute(statement)
+        for prefix in wanted.prefixes:
+            self._add_revisions(prefix)
+        rows, placed, known, changed, moved = self._numbers(
+            f"SELECT count(*), count(place), sum({_WANTED} AND had IS NOT NULL),"
+            f" sum({self._changed}), sum({_WANTED} AND {_MOVED}) FROM planned"
+        )
+        set_condition, set_values = self._had_in_set()
+        (had,) = self._numbers(
+            f"SELECT count(*) FROM have WHERE {set_condition}", *set_values
+        )
+        # Each file that is had is still wanted, and where it is.
+        is_kept = had == known and not moved
+        if moved:
+            database.execute(
+                "INSERT INTO gone SELECT path, had_place, had FROM planned"
+                f" WHERE {_WANTED} AND {_MOVED}"
+            )
+        if not is_kept:
+            database.execute(
+                "INSERT INTO gone SELECT path, client_path, revision FROM have"
+                f" WHERE {set_condition} AND path NOT IN (SELECT path FROM planned"
+                " WHERE place IS NOT NULL AND NOT is_deleted) ORDER BY path",
+                *set_values,
+            )
+        (gone,) = self._numbers("SELECT count(*) FROM gone")
+        self.found = bool(placed) or wanted.upper.kind == "none"
+        self.has_any = bool(had or known)
+        self.outside_view = rows > placed
+        self.scanned = rows + had
+        self.count = min(limit, gone + changed) if limit else gone + changed
+        # Deletions come first, also where -m cuts off the rest.
+        self._deletions = min(gone, self.count)
+
+    def _numbers(self, query: str, *values: object) -> list[int]:
+        return [int(n or 0) for n in self._database.execute(query, *values).fetchone()]
+
+    def _add_revisions(self, prefix: str) -> None:
+        revisions, found_by = rows_at(self._wanted, prefix, columns=_COLUMNS)
+        place, placed_by = self._place()
+        deleted = ", ".join(f"'{action}'" for action in sorted(DELETED))
+        self._database.execute(
+            f"INSERT INTO planned SELECT r.path, {place}, r.revision, r.size, r.change,"
+            f" h.revision, h.client_path, r.action IN ({deleted})"
+            f" FROM ({revisions}) r LEFT JOIN have h ON h.client=? AND h.path=r.path",
+            *(*placed_by, *found_by, self._client.name),
+        )
+        if self._wanted.in_client_syntax and not self._wanted.is_whole_client:
+            start = paths.literal_prefix(self._wanted.pattern)
+            self._database.execute(
+                "DELETE FROM planned WHERE NOT coalesce(place>=? AND place<?, 0)",
+                *(start, start + paths.AFTER_ALL),
+            )
+
+    def _place(self) -> tuple[str, tuple[object, ...]]:
+        """Return an expression, and its values, for the place of `r.path`."""
+        tree = self._client.view.moved_tree
+        if tree is None:
+            self._database.define("place_of", self._client.view.to_client)
+            return "place_of(r.path)", ()
+        depot, client = tree
+        size = len(depot)
+        return (
+            "CASE WHEN substr(r.path, 1, ?)=? THEN ? || substr(r.path, ?) END",
+            (size, depot, client, size + 1),
+        )
+
+    def _had_in_set(self) -> tuple[str, tuple[object, ...]]:
+        """Return a condition, and its values, for what is had of the set."""
+        wanted = self._wanted
+        if wanted.is_whole_client:
+            return "client=?", (self._client.name,)
+        start = paths.literal_prefix(wanted.pattern)
+        column = "client_path" if wanted.in_client_syntax else "path"
+        return (
+            f"client=? AND {column}>=? AND {column}<?",
+            (self._client.name, start, start + paths.AFTER_ALL),
+        )
+
+    def totals(self) -> tuple[int, int]:
+        """Return the bytes of what is brought, and its newest change."""
+        size, change = self._numbers(
+            "SELECT sum(size), max(change) FROM (SELECT size, change FROM planned"
+            f" WHERE {self._changed} ORDER BY rowid LIMIT ?)",
+            self.count - self._deletions,
+        )
+        return size, change
+
+    def steps(self) -> Iterator[Noted]:
+        """Yield what happens to each file, deletions first."""
+        deletions = self._database.execute(
+            "SELECT 'deleted', path, place, revision, NULL FROM gone"
+            " ORDER BY rowid LIMIT ?",
+            self._deletions,
+        )
+        yield from deletions
+        others = self._database.execute(
+            f"SELECT CASE WHEN had IS NULL OR {_MOVED} THEN 'added'"
+            " WHEN had<>revision THEN 'updated' ELSE 'refreshed' END,"
+            " path, place, revision, size FROM planned"
+            f" WHERE {self._changed} ORDER BY rowid LIMIT ?",
+            self.count - self._deletions,
+        )
+        yield from others
+
+    def write(self) -> None:
+        """Record all of it in the have list; only inside `writing`."""
+        if self._deletions:
+            self._database.execute(
+                "DELETE FROM have WHERE client=? AND path IN"
+                " (SELECT path FROM gone ORDER BY rowid LIMIT ?)",
+                *(self._client.name, self._deletions),
+            )
+        self._database.execute(
+            "INSERT INTO have SELECT ?, path, place, revision, ? FROM planned"
+            f" WHERE {self._changed} ORDER BY rowid LIMIT ? ON CONFLICT DO UPDATE SET"
+            " client_path=excluded.client_path, revision=excluded.revision,"
+            " synced=excluded.synced",
+            *(self._client.name, int(time.time())),
+            self.count - self._deletions,
+        )

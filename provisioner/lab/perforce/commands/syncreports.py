@@ -1,0 +1,135 @@
+"""What a sync tells its client: a record or a line for each file, and how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from provisioner.lab.perforce import hotmessages
+from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.bulkplan import Noted
+from provisioner.lab.perforce.commands.syncplan import Step
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.wire import Value
+
+# Tagged action -> message of the untagged line.
+_LINES = {
+    "added": 6484,
+    "updated": 6489,
+    "refreshed": 6490,
+    "replaced": 6486,
+    "deleted": 6485,
+}
+
+
+class Reports:
+    """Tells the client of steps, the first time with what is to be said of all."""
+
+    def __init__(
+        self, request: Request, client: Client, *, size: int, count: int, change: int
+    ) -> None:
+        self._request = request
+        self._client = client
+        self._totals: dict[str, Value] = {
+            "totalFileSize": size,
+            "totalFileCount": count,
+            "change": change,
+        }
+        self.is_quiet = request.has("q")
+        # Many records are sent without the help that the log needs.
+        self._is_fast = request.is_tagged and not request.connection.is_logged
+        self._is_first = True
+        if self.is_quiet and request.is_tagged:
+            request.record(self._totals)
+
+    def tell(self, step: Noted) -> None:
+        """Tell of one step, unless nothing is to be said."""
+        if self.is_quiet:
+            return
+        action, path, place, number, size = step
+        local = self._client.local_path(place)
+        if self._is_fast and not self._is_first:
+            self._request.connection.send_raw(
+                hotmessages.synced([(path, local, number, action, size)])
+            )
+            return
+        record: dict[str, Value] = {
+            "depotFile": path,
+            "clientFile": local,
+            "rev": number,
+            "action": action,
+            **({} if size is None else {"fileSize": size}),
+            **(self._totals if self._is_first else {}),
+        }
+        self._is_first = False
+        self._request.report(
+            record,
+            _LINES[action],
+            depotFile=path,
+            depotRev=f"#{number}",
+            haveRev=f"#{number}",
+            localPath=local,
+        )
+
+    def tell_all(self, steps: Iterator[Noted]) -> None:
+        """Tell of many steps in a row."""
+        if self.is_quiet:
+            return
+        if self._is_first and (first := next(steps, None)) is not None:
+            self.tell(first)
+        if not self._is_fast:
+            for step in steps:
+                self.tell(step)
+            return
+        local_path = self._client.local_path
+        for batch in hotmessages.batches(steps):
+            self._request.connection.send_raw(
+                hotmessages.synced(
+                    (path, local_path(place), number, action, size)
+                    for action, path, place, number, size in batch
+                )
+            )
+
+
+def noted(step: Step) -> Noted:
+    """Return what is told of a step."""
+    size = None if step.revision is None else step.revision.size
+    return step.action, step.path, step.client_path, step.number, size
+
+
+def reports_of(request: Request, client: Client, steps: list[Step]) -> Reports:
+    """Return what tells of steps."""
+    revisions = [step.revision for step in steps if step.revision is not None]
+    return Reports(
+        request,
+        client,
+        size=sum(revision.size for revision in revisions),
+        count=len(steps),
+        change=max((revision.change for revision in revisions), default=0),
+    )
+
+
+class Progress:
+    """Tells a client that asked for it how far a quiet sync has come."""
+
+    def __init__(self, request: Request, *, total: int) -> None:
+        self._request = request
+        self._total = total
+        self._is_wanted = "progress" in request.message and request.has("q")
+        self._told_at = time.monotonic()
+        if self._is_wanted:
+            self._tell(type=3, desc="Syncing files", units=2, total=total)
+
+    def count(self, done: int) -> None:
+        """Tell how many files are done, a few times a second and for the last."""
+        now = time.monotonic()
+        if self._is_wanted and (done == self._total or now - self._told_at > 0.3):
+            self._told_at = now
+            self._tell(update=done)
+
+    def finish(self) -> None:
+        if self._is_wanted:
+            self._tell(done=0)
+
+    def _tell(self, **variables: Value) -> None:
+        self._request.send("client-Progress", {"handle": "progress", **variables})
