@@ -347,13 +347,3 @@ class TrailFilterForm(forms.Form):
     def without_page(self) -> str:
         """Return the filters as the beginning of a page's address."""
         return address_without_page(self.data)
-
-
-class OffsetForm(forms.Form):
-    offset = forms.IntegerField(required=False, min_value=0, max_value=2**53)
-
-    def value(self) -> int | None:
-        """Return the offset asked for; None for none, or for one that is no number."""
-        self.is_valid()
-        offset: int | None = self.cleaned_data.get("offset")
-        return offset

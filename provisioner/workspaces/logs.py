@@ -1,50 +1,140 @@
-"""Reading what a build printed, piece by piece, while it may still be printing."""
+"""Reading what a step printed, piece by piece, while it may still be printing.
+
+A log may have hundreds of megabytes: no more than two pieces of it are ever in memory.
+"""
 
 from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 PIECE_BYTES = 64 * 1024
+CONTEXT_BYTES = 2000
+# Who follows and is further behind than this is taken to the end.
+FOLLOWED_BYTES = 16 * PIECE_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogPiece:
-    """Bytes `start` to `end` of a log that has `size` bytes by now, as text."""
+    """Bytes `start` to `end` of a log that has `size` bytes by now, as text.
+
+    `rest` is the line that the step has not ended yet; it comes after `end`, and is
+    read again with what will follow it. `skipped` bytes before `start` were left out.
+    """
 
     text: str
     start: int
     end: int
     size: int
+    rest: str = ""
+    skipped: int = 0
 
     @property
-    def earlier(self) -> int:
-        """Where the piece before this one begins."""
-        return max(self.start - PIECE_BYTES, 0)
+    def is_last(self) -> bool:
+        """Whether nothing comes after it (yet)."""
+        return self.end == self.size or bool(self.rest)
 
 
-def read_log(path: Path, *, offset: int | None = None) -> LogPiece | None:
-    """Return a piece of a log from `offset` on, the last one for None.
+def read_log(path: Path) -> LogPiece | None:
+    """Return the last piece of a log. None: there is no log."""
+    size = _size_of(path)
+    if size is None:
+        return None
+    return _between(path, max(size - PIECE_BYTES, 0), size, whole_lines=True)
 
-    Pieces begin and end at line ends where there are any, and never within a
-    character. None: there is no log.
+
+def read_from(path: Path, *, offset: int) -> LogPiece | None:
+    """Return the piece that begins exactly at an offset. None: there is no log.
+
+    Pieces end at line ends where there are any, and never within a character. A log
+    that is shorter than the offset has begun anew, and is read from its beginning.
+    """
+    size = _size_of(path)
+    if size is None:
+        return None
+    start = offset if offset <= size else 0
+    return _between(path, start, start + PIECE_BYTES)
+
+
+def read_before(
+    path: Path, *, offset: int, at_most: int = PIECE_BYTES
+) -> LogPiece | None:
+    """Return the piece that ends exactly at an offset. None: there is no log."""
+    size = _size_of(path)
+    if size is None:
+        return None
+    end = min(offset, size)
+    return _between(path, max(end - at_most, 0), end, whole_lines=True, is_cut=True)
+
+
+def read_on(path: Path, *, offset: int) -> LogPiece | None:
+    """Return what came since an offset, or the end of it where that is too much."""
+    piece = read_from(path, offset=offset)
+    if piece is None or piece.size - piece.start <= FOLLOWED_BYTES:
+        return piece
+    tail = read_log(path)
+    if tail is None:
+        return None
+    return LogPiece(
+        text=tail.text,
+        start=tail.start,
+        end=tail.end,
+        size=tail.size,
+        rest=tail.rest,
+        skipped=max(tail.start - piece.start, 0),
+    )
+
+
+def _size_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+
+
+def _between(
+    path: Path, start: int, end: int, *, whole_lines: bool = False, is_cut: bool = False
+) -> LogPiece | None:
+    """Read a piece. `whole_lines`: not its first line if that has begun before it.
+
+    `is_cut`: end where asked to, even within a line.
     """
     try:
         with path.open("rb") as log:
-            size = log.seek(0, 2)
-            start = max(size - PIECE_BYTES, 0) if offset is None else min(offset, size)
-            log.seek(start)
-            data = log.read(PIECE_BYTES)
+            return _read(log, start, end, whole_lines=whole_lines, is_cut=is_cut)
     except FileNotFoundError:
         return None
-    if offset is None and start:
+
+
+def _read(
+    log: BinaryIO, start: int, end: int, *, whole_lines: bool, is_cut: bool
+) -> LogPiece:
+    size = log.seek(0, 2)
+    # From one byte before, to see whether a line begins here.
+    log.seek(max(start - 1, 0))
+    data = log.read(end - start + min(start, 1))
+    before, data = data[: min(start, 1)], data[min(start, 1) :]
+    if whole_lines and before not in (b"", b"\n"):
         skipped = data.find(b"\n") + 1
-        start, data = start + skipped, data[skipped:]
-    whole_lines = data.rfind(b"\n") + 1
-    if whole_lines and start + len(data) < size:
-        data = data[:whole_lines]
-    text, used = _decoded(data)
+        if skipped < len(data):  # otherwise it is one long line, or the end of one
+            start, data = start + skipped, data[skipped:]
+    if is_cut:
+        text = data.decode(errors="replace")
+        return LogPiece(text=text, start=start, end=start + len(data), size=size)
+    whole = data.rfind(b"\n") + 1
+    is_at_end = start + len(data) >= size
+    if is_at_end and len(data) - whole < PIECE_BYTES:
+        text, rest = data[:whole].decode(errors="replace"), data[whole:]
+        return LogPiece(
+            text=text,
+            start=start,
+            end=start + whole,
+            size=size,
+            rest=rest.decode(errors="replace"),
+        )
+    text, used = _decoded(data[:whole] or data)
     return LogPiece(text=text, start=start, end=start + used, size=size)
 
 

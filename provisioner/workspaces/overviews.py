@@ -14,7 +14,6 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import lags, leases, refreshing, workflow
 from provisioner.workspaces.admission import quota_limits
 from provisioner.workspaces.limits import Limit
-from provisioner.workspaces.logs import LogPiece, read_log
 from provisioner.workspaces.models import (
     Event,
     Operation,
@@ -72,6 +71,11 @@ class StepLine:
         if self.step.state == Step.State.SKIPPED and is_cut_short:
             return "Not begun"
         return self.step.get_state_display()
+
+    @property
+    def has_log(self) -> bool:
+        """Whether it has printed something that is still there."""
+        return self.step.attempt > 0 and self.step.log_path.exists()
 
     @property
     def is_due(self) -> bool:
@@ -459,40 +463,3 @@ def templates_for(user: User) -> TemplateList:
     """Return all templates and how far they are behind."""
     templates = list(templates_visible_to(user))
     return TemplateList(templates=templates, lags=lags.lags_of(templates))
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildLog:
-    """A build's output; `piece` is None where it printed nothing (yet)."""
-
-    operation: Operation
-    step: Step
-    piece: LogPiece | None
-
-    @property
-    def is_running(self) -> bool:
-        return self.operation.state == Operation.State.RUNNING
-
-    @property
-    def is_followed(self) -> bool:
-        """Whether there is or will be more of it."""
-        unread = self.piece is not None and self.piece.end < self.piece.size
-        return self.is_running or unread
-
-
-def find_build_log(
-    user: User, *, operation_pk: int, offset: int | None = None
-) -> BuildLog | None:
-    """Return a piece of the log of a build that the person may see, or None."""
-    operation = (
-        operations_visible_to(user)
-        .filter(pk=operation_pk, kind=Operation.Kind.TEMPLATE_BUILD)
-        .first()
-    )
-    if operation is None:
-        return None
-    step = next((s for s in operation.steps.all() if s.name == "build"), None)
-    if step is None:
-        return None
-    piece = read_log(step.log_path, offset=offset)
-    return BuildLog(operation=operation, step=step, piece=piece)

@@ -3,6 +3,7 @@
 
 (() => {
   const COPIED_MS = 1600;
+  const PIECES_KEPT = 600;
 
   async function copy(text) {
     // The clipboard is for secure pages; on plain http a selection has to do.
@@ -70,7 +71,11 @@
     isAtEnd = shown.scrollHeight - shown.scrollTop - shown.clientHeight < 40;
   });
   document.addEventListener("htmx:afterSettle", () => {
-    if (log() && isAtEnd) log().scrollTop = log().scrollHeight;
+    if (!log() || !isAtEnd) return;
+    // A log of hours would fill the memory; what scrolled away is on earlier pages.
+    const pieces = log().querySelectorAll(".log-piece");
+    for (const old of [...pieces].slice(0, -PIECES_KEPT)) old.remove();
+    log().scrollTop = log().scrollHeight;
   });
 
   document.addEventListener("htmx:load", (event) => showCopyButtons(event.target));

@@ -75,8 +75,10 @@ PAGES: dict[str, dict[str, Verb]] = {
     "template-refresh": {"get": ADMINISTER, "post": ADMINISTER},
     "refresh-list": {"get": ADMINISTER},
     "refresh-pause": {"post": ADMINISTER},
+    "operation-detail": {"get": SEE},
     "operation-log": {"get": VISIT},
-    "operation-log-download": {"get": VISIT},
+    "operation-step-log": {"get": VISIT},
+    "operation-step-log-download": {"get": VISIT},
     "admin-workspace-list": {"get": ADMINISTER},
     "limit-list": {"get": ADMINISTER},
     "trail": {"get": ADMINISTER},
@@ -129,7 +131,7 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 # A token makes no token; and of a build without output there is nothing to download.
 WITH_SESSION = {("token-list", "post")}
-MAY_BE_EMPTY = {"operation-log-download", "token-detail"}
+MAY_BE_EMPTY = {"operation-step-log-download", "token-detail"}
 
 ROLES = {
     "alice": Role.OWNER,
@@ -178,6 +180,7 @@ def numbers(
         "workspace": {"pk": workspace.pk},
         "lease-policy": {"pk": policy.pk},
         "operation-log": {"pk": build.pk},
+        "operation-step": {"pk": build.pk, "step": "build"},
         "operation": {"pk": workspace.operations.get().pk},
         "event": {"pk": workspace.events.latest("pk").pk},
         "finding": {"pk": finding_about(workspace).pk},

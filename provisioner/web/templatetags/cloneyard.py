@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +15,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from provisioner.lib import sizes, spans, times
+from provisioner.lib import sizes, spans, terminal, times
 from provisioner.web.http import digest
 from provisioner.workspaces import leases
 from provisioner.workspaces.models import Finding
@@ -46,9 +45,6 @@ STATE_ICONS = {
     "queued": "waiting",
     "new": "waiting",
 }
-_ESCAPE_SEQUENCE = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))"
-)
 
 
 @register.simple_tag
@@ -142,9 +138,8 @@ def measure(line: StepLine) -> str:
 
 @register.filter
 def printed(text: str) -> str:
-    """Return what a terminal would show, without colours and cursor movements."""
-    lines = _ESCAPE_SEQUENCE.sub("", text).replace("\r\n", "\n").split("\n")
-    return "\n".join(line.rpartition("\r")[2] for line in lines)
+    """Return what a terminal would show, without what could do harm here."""
+    return terminal.shown_text(text)
 
 
 @register.simple_tag

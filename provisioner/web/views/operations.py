@@ -1,42 +1,25 @@
-"""The output of builds."""
+"""Operations: what was asked for, and how far its steps are."""
 
 from __future__ import annotations
 
-from django.http import FileResponse, Http404, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from provisioner.web.forms import OffsetForm
-from provisioner.web.http import WebRequest
-from provisioner.workspaces import overviews
+from provisioner.web.http import WebRequest, digest
+from provisioner.workspaces.step_logs import find_operation
 
 
 @require_safe
 @vary_on_headers("HX-Request")
-def operation_log(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a build's log: its last lines, or those from an offset on."""
-    offset = OffsetForm(request.GET).value()
-    log = overviews.find_build_log(request.user, operation_pk=pk, offset=offset)
-    if log is None:
+def operation_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show an operation with its steps; to htmx the part that moves."""
+    overview = find_operation(request.user, pk=pk)
+    if overview is None:
         raise Http404
-    page = "operations/_log.html" if request.htmx else "operations/log.html"
-    is_tail = offset is None
-    is_followed = log.is_followed and (is_tail or bool(request.htmx))
-    context = {"log": log, "is_tail": is_tail, "is_followed": is_followed}
-    return render(request, page, context)
-
-
-@require_safe
-def operation_log_download(request: WebRequest, pk: int) -> HttpResponseBase:
-    """Send a build's whole log as a text file."""
-    log = overviews.find_build_log(request.user, operation_pk=pk)
-    if log is None or log.piece is None:
-        raise Http404
-    return FileResponse(
-        log.step.log_path.open("rb"),
-        as_attachment=True,
-        filename=f"{log.operation.template}-build-{pk}.log.txt",
-        content_type="text/plain; charset=utf-8",
-    )
+    context: dict[str, object] = {"overview": overview}
+    if not request.htmx:
+        return render(request, "operations/detail.html", context)
+    context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+    return render(request, "operations/_operation.html", context)

@@ -16,6 +16,7 @@ from provisioner.web.forms import (
 )
 from provisioner.web.http import WebRequest, administrators_only, digest, posted
 from provisioner.workspaces import actions, overviews
+from provisioner.workspaces.durations import durations_of
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.queries import templates_visible_to
 
@@ -35,13 +36,15 @@ def template_detail(request: WebRequest, pk: int) -> HttpResponse:
     overview = overviews.find_template_overview(request.user, pk=pk)
     if overview is None:
         raise Http404
-    context = {"overview": overview, "template": overview.template}
+    context: dict[str, object] = {"overview": overview, "template": overview.template}
+    if request.htmx and overview.last is not None and overview.last.is_running:
+        context["is_update"] = True
+        context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+        return render(request, "templates/_progress.html", context)
+    context["durations"] = durations_of(request.user, overview.template)
     if not request.htmx:
         return render(request, "templates/detail.html", context)
     context["is_update"] = True
-    if overview.last is not None and overview.last.is_running:
-        context["is_news"] = request.GET.get("said") != digest(overview.announcement)
-        return render(request, "templates/_progress.html", context)
     return retarget(render(request, "templates/_template.html", context), "#template")
 
 

@@ -2,23 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.web.templatetags.cloneyard import STATE_ICONS, count, measure, printed
+from provisioner.web.templatetags.cloneyard import STATE_ICONS, count, measure
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
 from provisioner.workspaces.overviews import StepLine
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("\x1b[1;31mred\x1b[0m", "red"),
-        ("\x1b]0;title\x07text", "text"),
-        ("10%\r50%\r100%\n", "100%\n"),
-        ("a\r\nb", "a\nb"),
-        ("plain [0m", "plain [0m"),
-    ],
-)
-def test_printed_is_what_a_terminal_shows(text: str, shown: str) -> None:
-    assert printed(text) == shown
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,26 @@
+"""What a page of a log is asked for. What makes no sense shows the end of the log."""
+
+from __future__ import annotations
+
+from django import forms
+
+_LARGEST_OFFSET = 2**53
+
+
+def _offset() -> forms.IntegerField:
+    return forms.IntegerField(required=False, min_value=0, max_value=_LARGEST_OFFSET)
+
+
+class LogForm(forms.Form):
+    """`q` is what to look for, `start` where; all others are offsets in bytes.
+
+    `offset` is where a piece begins, `before` where it ends, `line` where the line
+    begins that is to be seen among others; `attempt` is the one whose log was read.
+    """
+
+    q = forms.CharField(required=False, max_length=200, label="Search the log")
+    start = _offset()
+    offset = _offset()
+    before = _offset()
+    line = _offset()
+    attempt = forms.IntegerField(required=False, min_value=0, max_value=2**31)

@@ -1,0 +1,88 @@
+"""How long the phases of a template's builds took, one build after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.models import Operation, Step, Template
+from provisioner.workspaces.queries import operations_visible_to
+
+BUILDS_PLOTTED = 40
+PHASES = ("sync", "build", "test", "snapshot")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Took:
+    """One phase of one build; `attempt` is the one whose `seconds` these are."""
+
+    operation: Operation
+    step: Step
+    seconds: float
+
+    @property
+    def is_failed(self) -> bool:
+        return self.step.state == Step.State.FAILED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """A phase in all builds, the oldest first; None where a build did not get to it."""
+
+    name: str
+    took: tuple[Took | None, ...]
+
+    @property
+    def known(self) -> list[Took]:
+        return [took for took in self.took if took is not None]
+
+    @property
+    def longest_seconds(self) -> float:
+        return max(took.seconds for took in self.known)
+
+    @property
+    def shortest_seconds(self) -> float:
+        return min(took.seconds for took in self.known)
+
+    @property
+    def last(self) -> Took:
+        return self.known[-1]
+
+    @property
+    def failed_count(self) -> int:
+        return sum(took.is_failed for took in self.known)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Durations:
+    """The newest builds of a template that have ended, the oldest first."""
+
+    builds: tuple[Operation, ...]
+    phases: tuple[Phase, ...]
+
+
+def durations_of(user: User, template: Template) -> Durations:
+    """Return how long each phase took in the newest builds, for who may see them.
+
+    What a phase took is its last attempt. One that no build got to is left out.
+    """
+    newest = operations_visible_to(user).filter(
+        template=template, ended_at__isnull=False
+    )[:BUILDS_PLOTTED]
+    builds = tuple(reversed(newest))
+    by_name = {
+        (step.operation_id, step.name): Took(
+            operation=build, step=step, seconds=step.seconds
+        )
+        for build in builds
+        for step in build.steps.all()
+        if step.state in (Step.State.DONE, Step.State.FAILED)
+        and step.seconds is not None
+    }
+    phases = [
+        Phase(name=name, took=tuple(by_name.get((b.pk, name)) for b in builds))
+        for name in PHASES
+    ]
+    return Durations(
+        builds=builds, phases=tuple(phase for phase in phases if phase.known)
+    )

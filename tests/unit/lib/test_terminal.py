@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provisioner.lib.terminal import shown_text
+
+ESC = "\x1b"
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+PRINTED = st.lists(
+    st.one_of(
+        st.text(max_size=5),
+        st.sampled_from([ESC, ESC + "[", ESC + "]", "31m", "\r", "\n", "\x9b"]),
+        st.sampled_from(TURNING),
+    )
+).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        ("plain\ttext\n", "plain\ttext\n"),
+        (f"{ESC}[1;31mred{ESC}[0m {ESC}[38;2;1;2;3mrgb{ESC}[K", "red rgb"),
+        (f"{ESC}]0;a title\x07x{ESC}]8;;http://a{ESC}\\link{ESC}]8;;{ESC}\\", "xlink"),
+        (f"{ESC}Pq#0;2;0{ESC}\\sixel{ESC}(B{ESC}7{ESC}c", "sixel"),
+        ("10%\r20%\r30%\r\ndone\r\n", "30%\ndone\n"),
+        ("a\x00b\x07c\x08d\x7f", "a␀b␇c␈d␡"),
+        ("safe\u202egnp.exe\u2066", "safe\ufffdgnp.exe\ufffd"),
+        (f"cut off{ESC}", "cut off␛"),
+        ("\x9b31mold", "\ufffd31mold"),
+    ],
+)
+def test_what_is_shown_is_what_a_terminal_would_show(printed: str, shown: str) -> None:
+    assert shown_text(printed) == shown
+
+
+@given(PRINTED)
+def test_nothing_that_controls_anything_gets_out(printed: str) -> None:
+    shown = shown_text(printed)
+    kinds = {unicodedata.category(letter) for letter in shown if letter not in "\n\t"}
+    assert kinds.isdisjoint({"Cc", "Cs", "Zl", "Zp"})
+    assert not set(TURNING) & set(shown)
+    assert shown_text(shown) == shown
+
+
+def test_a_hostile_text_takes_no_time() -> None:
+    """Every escape could begin something that never ends."""
+    for hostile in (ESC + "]", ESC + "[0", ESC + "P", ESC + "[", ESC + " "):
+        shown_text(hostile * 50_000)

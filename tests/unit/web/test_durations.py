@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.web.templatetags.plots import plot_of
+from provisioner.workspaces.durations import BUILDS_PLOTTED, durations_of
+from provisioner.workspaces.models import Operation, Step, Template
+
+DAY = dt.timedelta(days=1)
+
+
+def built(
+    template: Template,
+    by: User,
+    *,
+    days_ago: float,
+    failed: str = "",
+    **seconds: float,
+) -> Operation:
+    """A build that has ended, with what its phases took; `failed` names one of them."""
+    began = timezone.now() - days_ago * DAY
+    operation = Operation.objects.create(
+        kind=Operation.Kind.TEMPLATE_BUILD,
+        template=template,
+        state=Operation.State.FAILED if failed else Operation.State.SUCCEEDED,
+        requested_by=by,
+        ended_at=began + DAY / 24,
+    )
+    Operation.objects.filter(pk=operation.pk).update(created_at=began)
+    for position, (name, took) in enumerate(seconds.items()):
+        Step.objects.create(
+            operation=operation,
+            name=name,
+            position=position,
+            attempt=1,
+            state=Step.State.FAILED if name == failed else Step.State.DONE,
+            error_message="It broke." if name == failed else "",
+            started_at=began,
+            ended_at=began + dt.timedelta(seconds=took),
+        )
+    return operation
+
+
+@pytest.fixture
+def builds(template: Template, admin: User) -> list[Operation]:
+    """Three builds: the second failed, the third has tests."""
+    return [
+        built(template, admin, days_ago=3, sync=600, build=30, snapshot=0.2),
+        built(template, admin, days_ago=2, sync=20, build=60, failed="build"),
+        built(template, admin, days_ago=1, sync=30, build=60, test=5, snapshot=0.1),
+    ]
+
+
+def test_phases_are_those_that_a_build_got_to_in_order(
+    template: Template, alice: User, builds: list[Operation]
+) -> None:
+    durations = durations_of(alice, template)
+
+    assert list(durations.builds) == builds
+    assert {p.name: [t and t.seconds for t in p.took] for p in durations.phases} == {
+        "sync": [600, 20, 30],
+        "build": [30, 60, 60],
+        "test": [None, None, 5],
+        "snapshot": [0.2, None, 0.1],
+    }
+    assert [phase.failed_count for phase in durations.phases] == [0, 1, 0, 0]
+
+
+def test_builds_under_way_and_long_ago_are_left_out(
+    template: Template, admin: User, build: Operation
+) -> None:
+    for days in range(BUILDS_PLOTTED + 5):
+        built(template, admin, days_ago=days, sync=days + 1)
+
+    durations = durations_of(admin, template)
+
+    assert build not in durations.builds
+    assert len(durations.builds) == BUILDS_PLOTTED
+    assert durations.phases[0].last.seconds == 1
+
+
+def test_bars_stay_within_the_plot_and_stand_on_its_ground(
+    template: Template, alice: User, builds: list[Operation]
+) -> None:
+    for phase in durations_of(alice, template).phases:
+        bars = plot_of(phase).bars
+        assert len(bars) == len(phase.known)
+        assert max(bar.height for bar in bars) == 100
+        for bar in bars:
+            assert bar.y + bar.height == 100
+            assert bar.x >= 0
+            assert bar.x + bar.width <= 100
+            assert bar.height >= 2
+
+
+def test_a_phase_that_took_no_time_is_drawn_too(
+    template: Template, admin: User
+) -> None:
+    built(template, admin, days_ago=1, sync=0)
+    (phase,) = durations_of(admin, template).phases
+    assert plot_of(phase).bars[0].height == 2
+
+
+def test_the_page_has_the_plot_its_words_and_its_numbers(
+    as_carol: Client, template: Template, builds: list[Operation]
+) -> None:
+    page = as_carol.get(f"/templates/{template.pk}/").text
+
+    assert page.count('<svg class="plot-bars"') == 4
+    assert (
+        'aria-label="build: 3 builds, from 30 s to 1 min, the last 1 min, 1 failed"'
+        in page
+    )
+    assert re.search(r"<title>Build 1 min, failed; [^<]+</title>", page)
+    assert page.count("bar-failed") == 1
+    table = page[page.index("The numbers") :]
+    assert re.search(r'data-label="Build">1 min, failed</td>', table)
+    assert f'href="/operations/{builds[1].pk}/"' in table
+    assert "3 builds" in page
+
+
+def test_a_template_that_was_never_built_has_no_plot(
+    as_carol: Client, template: Template
+) -> None:
+    assert "plot-bars" not in as_carol.get(f"/templates/{template.pk}/").text
+
+
+def test_more_builds_need_no_more_queries(
+    as_carol: Client,
+    template: Template,
+    admin: User,
+    builds: list[Operation],
+    django_assert_max_num_queries,
+) -> None:
+    for days in range(5, 20):
+        built(template, admin, days_ago=days, sync=5, build=6)
+    with django_assert_max_num_queries(24):
+        as_carol.get(f"/templates/{template.pk}/")
