@@ -36,6 +36,12 @@ class AtWork:
         self.p4 = depot.connect(account, client=workspace.client_name, scratch=lab.root)
         self.file = self.root / "src" / "file3.txt"
 
+    def end(self) -> None:
+        """Leave nothing opened: the lab is for all, and others open the same files."""
+        self.p4.exception_level = 0  # most have no client any more
+        self.p4.run("revert", "-k", "//...")
+        self.p4.disconnect()
+
     def open_for_edit(self) -> None:
         self.p4.run("edit", str(self.file))
 
@@ -71,4 +77,4 @@ KINDS_OF_WORK = {
 def at_work(lab_workspace: Workspace, lab: Lab) -> Iterator[AtWork]:
     session = AtWork(lab_workspace, lab)
     yield session
-    session.p4.disconnect()
+    session.end()

@@ -60,7 +60,11 @@ def give_the_client_away(at_work: AtWork) -> None:
 
 
 def open_exclusively(at_work: AtWork) -> None:
-    at_work.p4.run("edit", "-t", "text+l", str(at_work.file))
+    # Whom somebody else keeps from it is only warned.
+    assert [
+        said["action"]
+        for said in at_work.p4.run("edit", "-t", "text+l", str(at_work.file))
+    ] == ["edit"]
     at_work.file.write_text("mine alone\n")
 
 
