@@ -9,7 +9,9 @@ class WorkspacesConfig(AppConfig):
     def ready(self) -> None:
         from provisioner.workspaces import (
             checks,  # noqa: F401  # registers them
+            telling,
             watching,
         )
 
         watching.watch()
+        telling.listen()

@@ -168,10 +168,10 @@ def _tried(build: Operation, *, lag: Lag, server_id: int) -> int:
         )
         if passed_over.exists():
             return lag.newest
-    return _change_of(build)
+    return change_of(build)
 
 
-def _change_of(build: Operation) -> int:
+def change_of(build: Operation) -> int:
     """Return the change that a build is for, 0 where it ended before it knew."""
     if asked := build.parameters.get("change"):
         return int(asked)

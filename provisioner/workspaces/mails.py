@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.urls import reverse
 
 from provisioner.lib import times
-from provisioner.workspaces import leases
-from provisioner.workspaces.models import Notice, Operation, Rescue, Workspace
+from provisioner.workspaces import lags, leases, news
+from provisioner.workspaces.models import (
+    Notice,
+    Operation,
+    Rescue,
+    Subscription,
+    Workspace,
+)
+from provisioner.workspaces.queries import default_snapshot
+
+CHANGES_NAMED = 10
+LINES_QUOTED = 30
+LONGEST_LINE = 300
+BYTES_QUOTED = 16 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +35,36 @@ class Mail:
     text: str
 
 
-def mail_of(notice: Notice, workspace: Workspace, *, now: dt.datetime) -> Mail:
-    """Return a notice as its owner reads it, as things are now."""
+def mail_of(notice: Notice, *, now: dt.datetime) -> Mail:
+    """Return a notice as who gets it reads it, as things are now."""
+    if notice.workspace is not None:
+        context = _about_workspace(notice, notice.workspace, now=now)
+    else:
+        context = _about_build(notice)
+    subject, _, text = render_to_string(f"mails/{notice.kind}.txt", context).partition(
+        "\n"
+    )
+    return Mail(
+        to=address_of(notice),
+        subject=subject.removeprefix("Subject:").strip(),
+        text=text.strip() + "\n",
+    )
+
+
+def address_of(notice: Notice) -> str:
+    """Return where a mail goes, "" where that is not known."""
+    if notice.workspace is not None:
+        return notice.workspace.owner.email
+    return notice.recipient.email if notice.recipient else notice.address
+
+
+def _about_workspace(
+    notice: Notice, workspace: Workspace, *, now: dt.datetime
+) -> dict[str, Any]:
     policy = leases.policy_for(workspace.template, workspace.purpose)
     deadline = leases.deadline_of(workspace, policy, now)
     operation = Operation.objects.filter(pk=notice.data.get("operation")).first()
-    context = {
+    return {
         "workspace": workspace,
         "deadline": deadline,
         "ends_at": _said(deadline.ends_at),
@@ -41,20 +79,57 @@ def mail_of(notice: Notice, workspace: Workspace, *, now: dt.datetime) -> Mail:
         "asked_by": notice.data.get("asked_by", ""),
         "link": link_to(workspace),
     }
-    subject, _, text = render_to_string(f"mails/{notice.kind}.txt", context).partition(
-        "\n"
-    )
-    return Mail(
-        to=workspace.owner.email,
-        subject=subject.removeprefix("Subject:").strip(),
-        text=text.strip() + "\n",
-    )
+
+
+def _about_build(notice: Notice) -> dict[str, Any]:
+    build = notice.operation
+    assert build is not None
+    assert build.template is not None
+    suspects = list(news.suspects_of(build)[: CHANGES_NAMED + 1])
+    name = notice.recipient.perforce_name if notice.recipient else notice.p4_user
+    return {
+        "name": notice.recipient.get_username() if notice.recipient else name,
+        "template": build.template,
+        "build": build,
+        "change": lags.change_of(build),
+        "good": news.last_good_generation(build),
+        "default": default_snapshot(build.template),
+        "suspects": suspects[:CHANGES_NAMED],
+        "has_more_suspects": len(suspects) > CHANGES_NAMED,
+        "is_submitter": any(change.user == name for change in suspects),
+        "is_subscriber": notice.recipient is not None
+        and Subscription.objects.filter(
+            template=build.template, user=notice.recipient
+        ).exists(),
+        "log": last_lines_of(build),
+        "link": absolute(reverse("template-detail", args=[build.template.pk])),
+        "log_link": absolute(reverse("operation-log", args=[build.pk])),
+    }
+
+
+def last_lines_of(build: Operation) -> list[str]:
+    """Return how the log of the step that failed ends, [] where there is none."""
+    step = news.failed_step(build)
+    if step is None:
+        return []
+    try:
+        with step.log_path.open("rb") as log:
+            log.seek(max(log.seek(0, os.SEEK_END) - BYTES_QUOTED, 0))
+            text = log.read().decode(errors="replace").replace("\0", "\ufffd")
+    except FileNotFoundError:
+        return []
+    lines = text.rstrip().splitlines()
+    return [line[:LONGEST_LINE] for line in lines[-LINES_QUOTED:]]
+
+
+def absolute(path: str) -> str:
+    """Return a page's address as it works outside of the pages."""
+    return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
 
 
 def link_to(workspace: Workspace) -> str:
     """Return a workspace's page as an address that works outside of it."""
-    path = reverse("workspace-detail", args=[workspace.pk])
-    return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
+    return absolute(reverse("workspace-detail", args=[workspace.pk]))
 
 
 def _said(moment: dt.datetime | None) -> str:

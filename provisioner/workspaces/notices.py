@@ -1,8 +1,8 @@
-"""Mails about workspaces, as rows: planned where their reason is, sent later.
+"""Mails as rows: planned where their reason is, sent later. Here: about workspaces.
 
 An outbox. A row is written in the transaction that makes it true, claimed and sent by
 sweeps/notices.py, and looked at again under lock before that: what is not true any
-more is voided instead.
+more is voided instead. Mails about templates are planned in news.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from provisioner.workspaces import leases
+from provisioner.workspaces import leases, news
 from provisioner.workspaces.models import Notice, Operation, Workspace
 
 SUPERSEDED = "A later mail about the same deadline was due."
@@ -94,18 +94,32 @@ def unsent(workspace: Workspace) -> QuerySet[Notice]:
 
 
 def due(now: dt.datetime) -> QuerySet[Notice]:
-    """Return what should go out now, the longest due first."""
+    """Return what should go out now and has an address, the longest due first."""
     is_not_paused = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
     return Notice.objects.filter(
-        is_not_paused, claimed_at__isnull=True, voided_at__isnull=True, due_at__lte=now
+        is_not_paused,
+        Q(p4_user="") | ~Q(address=""),
+        claimed_at__isnull=True,
+        voided_at__isnull=True,
+        due_at__lte=now,
     ).order_by("due_at", "pk")
 
 
-def why_not(notice: Notice, workspace: Workspace, *, now: dt.datetime) -> str:
+def without_address() -> QuerySet[Notice]:
+    """Return what waits until Perforce has said where its user gets mail."""
+    return Notice.objects.filter(
+        address="", claimed_at__isnull=True, voided_at__isnull=True
+    ).exclude(p4_user="")
+
+
+def why_not(notice: Notice, *, now: dt.datetime) -> str:
     """Return why a mail must not go out any more, "" where it still says the truth.
 
-    The workspace has to be locked, or the answer is old before it is read.
+    What it is about has to be locked, or the answer is old before it is read.
     """
+    if notice.workspace is None:
+        return news.why_not(notice)
+    workspace = notice.workspace
     if workspace.state not in STILL_TRUE_IN[Notice.Kind(notice.kind)]:
         return f"The workspace is {workspace.get_state_display().lower()}."
     if notice.kind == Notice.Kind.LEASE_ENDS:
@@ -129,7 +143,7 @@ def why_not(notice: Notice, workspace: Workspace, *, now: dt.datetime) -> str:
 
 def _a_later_one_is_due(notice: Notice, *, now: dt.datetime) -> bool:
     return Notice.objects.filter(
-        workspace_id=notice.workspace_id,
+        workspace=notice.workspace,
         kind=notice.kind,
         deadline_at=notice.deadline_at,
         seconds_before__lt=notice.seconds_before,
@@ -138,13 +152,12 @@ def _a_later_one_is_due(notice: Notice, *, now: dt.datetime) -> bool:
     ).exists()
 
 
-def is_too_late(notice: Notice, workspace: Workspace, *, now: dt.datetime) -> bool:
+def is_too_late(notice: Notice, *, now: dt.datetime) -> bool:
     """Say whether a warning would announce what is past; the lease's sweep decides."""
-    return (
-        notice.kind == Notice.Kind.LEASE_ENDS
-        and workspace.expires_at is not None
-        and workspace.expires_at <= now
-    )
+    if notice.kind != Notice.Kind.LEASE_ENDS or notice.workspace is None:
+        return False
+    ends_at = notice.workspace.expires_at
+    return ends_at is not None and ends_at <= now
 
 
 def unspoken_warnings(workspace: Workspace) -> list[Notice]:

@@ -16,10 +16,13 @@ from provisioner.workspaces.models import (
     PerforceServer,
     Site,
     Template,
+    Webhook,
     Workspace,
 )
 
-Subject = Workspace | Template | Site | PerforceServer | User | Team | LeasePolicy
+Subject = (
+    Workspace | Template | Site | PerforceServer | User | Team | LeasePolicy | Webhook
+)
 
 _KINDS: dict[type[Any], Event.SubjectKind] = {
     Workspace: Event.SubjectKind.WORKSPACE,
@@ -29,6 +32,7 @@ _KINDS: dict[type[Any], Event.SubjectKind] = {
     User: Event.SubjectKind.ACCOUNT,
     Team: Event.SubjectKind.TEAM,
     LeasePolicy: Event.SubjectKind.POLICY,
+    Webhook: Event.SubjectKind.WEBHOOK,
 }
 
 

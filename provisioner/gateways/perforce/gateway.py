@@ -80,6 +80,12 @@ class PerforceGateway(Protocol):
         Source: p4 users.
         """
 
+    def email_of(self, user: str) -> str:
+        """Return the mail address in a user's spec, as typed; "" for an unknown user.
+
+        Source: p4 users.
+        """
+
     def protections_of(self, user: str, *, host: str = "") -> Protections:
         """Return what the protections say about a user, directly and by groups.
 

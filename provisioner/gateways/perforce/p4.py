@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from provisioner.gateways.errors import NotFound, Refused
-from provisioner.gateways.perforce import carrying, pending
+from provisioner.gateways.perforce import carrying, pending, people
 from provisioner.gateways.perforce.abilities import client_types
 from provisioner.gateways.perforce.connection import (
     NEUTRAL_CLIENT,
@@ -111,6 +111,10 @@ class P4PerforceGateway:
         with self._connected() as connection:
             records = connection.run("users", user).records
         return any(record["User"] == user for record in records)
+
+    def email_of(self, user: str) -> str:
+        with self._connected() as connection:
+            return people.email_of(connection, user)
 
     def protections_of(self, user: str, *, host: str = "") -> Protections:
         asked = ("protects", "-u", user, *(("-h", host) if host else ()))

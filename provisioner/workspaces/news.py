@@ -1,0 +1,232 @@
+"""Who is told that a template fails, and that it is good again.
+
+Subscribers, and those who submitted since the last good generation what the failed
+build had. A template fails from its first bad build on until one is good: each person
+is told once in that time, however many builds fail; who submits meanwhile is told with
+the next failure. That it is good again hear those who heard that it was not.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from enum import Enum
+
+from django.db.models import Q, QuerySet
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import lags
+from provisioner.workspaces.models import (
+    Notice,
+    Operation,
+    Quality,
+    Snapshot,
+    Step,
+    SubmittedChange,
+    Subscription,
+    Template,
+)
+
+# Storage has failed, or we have: nobody's change did that.
+NOBODYS_FAULT = frozenset({"volume", "export", "mount", "visible", "snapshot", "prune"})
+LONGEST_NAME = 255
+NEWER_SUCCEEDED = "A newer build of it succeeded."
+
+
+class Outcome(Enum):
+    GOOD = "good"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """An account, or a name in Perforce of somebody who has no mail address here."""
+
+    recipient_id: int | None = None
+    p4_user: str = ""
+
+
+def builds_of(template: Template) -> QuerySet[Operation]:
+    return Operation.objects.filter(
+        template=template, kind=Operation.Kind.TEMPLATE_BUILD
+    )
+
+
+def outcome_of(build: Operation) -> Outcome | None:
+    """Return how a build ended; None where that says nothing about the template.
+
+    That is one under way, a cancelled one, and a good one of a part of the view.
+    """
+    if build.state == Operation.State.FAILED:
+        return Outcome.FAILED
+    if build.state != Operation.State.SUCCEEDED:
+        return None
+    made = Snapshot.objects.filter(operation=build).first()
+    if made is None:
+        return Outcome.GOOD
+    if made.quality == Quality.FAILED:
+        return Outcome.FAILED
+    return None if made.parts else Outcome.GOOD
+
+
+def good_builds_of(template: Template) -> QuerySet[Operation]:
+    """Return the builds whose outcome is good, the newest first."""
+    not_good = Snapshot.objects.filter(template=template, operation__isnull=False)
+    not_good = not_good.filter(~Q(parts=[]) | Q(quality=Quality.FAILED))
+    return (
+        builds_of(template)
+        .filter(state=Operation.State.SUCCEEDED)
+        .exclude(pk__in=not_good.values("operation"))
+        .order_by("-pk")
+    )
+
+
+def tell(build: Operation, *, now: dt.datetime) -> None:
+    """Plan the mails that an ended build is a reason for. Safe to repeat.
+
+    Call it with the template's row locked, in the transaction that ends the build; and
+    again later, because changes may be seen after their build.
+    """
+    outcome = outcome_of(build)
+    if outcome == Outcome.FAILED and not is_superseded(build):
+        told = {_person_of(notice) for notice in failure_notices(build)}
+        for person in _concerned(build):
+            if person not in told:
+                _plan(build, Notice.Kind.TEMPLATE_FAILED, person, now=now)
+    elif outcome == Outcome.GOOD:
+        failures = failure_notices(build)
+        for notice in failures.filter(claimed_at__isnull=False):
+            _plan(build, Notice.Kind.TEMPLATE_RECOVERED, _person_of(notice), now=now)
+        failures.filter(claimed_at__isnull=True).update(
+            voided_at=now, void_reason=NEWER_SUCCEEDED
+        )
+
+
+def is_superseded(build: Operation) -> bool:
+    """Say whether a newer build of its template is good."""
+    assert build.template is not None
+    return good_builds_of(build.template).filter(pk__gt=build.pk).exists()
+
+
+def failed_before(build: Operation) -> bool:
+    """Say whether the build before this one, as far as it says anything, failed."""
+    assert build.template is not None
+    for earlier in builds_of(build.template).filter(pk__lt=build.pk).order_by("-pk"):
+        outcome = outcome_of(earlier)
+        if outcome is not None:
+            return outcome == Outcome.FAILED
+    return False
+
+
+def failure_notices(build: Operation) -> QuerySet[Notice]:
+    """Return the mails, sent and planned, about failures since the last good build."""
+    assert build.template is not None
+    good = good_builds_of(build.template).filter(pk__lt=build.pk).first()
+    return Notice.objects.filter(
+        template=build.template,
+        kind=Notice.Kind.TEMPLATE_FAILED,
+        operation_id__gt=good.pk if good else 0,
+        operation_id__lte=build.pk,
+        voided_at__isnull=True,
+    )
+
+
+def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
+    """Return the changes that a failed build had and the last good generation not.
+
+    The newest first; none where no change can have been the reason.
+    """
+    none = SubmittedChange.objects.none()
+    template = build.template
+    assert template is not None
+    failed = failed_step(build)
+    if build.state == Operation.State.FAILED and (
+        failed is None or failed.name in NOBODYS_FAULT
+    ):
+        return none
+    base = last_good_generation(build)
+    change = lags.change_of(build)
+    if base is None or not change:
+        return none
+    return SubmittedChange.objects.filter(
+        templates=template,
+        server=template.site.perforce_server_id,
+        number__gt=base.change,
+        number__lte=change,
+    ).order_by("-number")
+
+
+def failed_step(build: Operation) -> Step | None:
+    """Return the step that failed; of a generation whose tests failed, the tests."""
+    failed = build.steps.filter(state=Step.State.FAILED).first()
+    return failed or build.steps.filter(name="test").first()
+
+
+def last_good_generation(build: Operation) -> Snapshot | None:
+    """Return the newest whole generation before this build that no test rejects."""
+    return (
+        Snapshot.objects.filter(template=build.template, parts=[])
+        .filter(created_at__lte=build.created_at)
+        .exclude(quality=Quality.FAILED)
+        .order_by("-created_at", "-id")
+        .first()
+    )
+
+
+def _concerned(build: Operation) -> list[Person]:
+    template = build.template
+    assert template is not None
+    subscribers = Subscription.objects.filter(
+        template=template, created_at__lte=build.ended_at or build.created_at
+    )
+    submitters = set(suspects_of(build).values_list("user", flat=True).distinct())
+    people = {
+        Person(recipient_id=pk) for pk in subscribers.values_list("user_id", flat=True)
+    }
+    accounts = _accounts_by_perforce_name(submitters)
+    for name in submitters:
+        if name in accounts:
+            people.add(Person(recipient_id=accounts[name]))
+        elif len(name) <= LONGEST_NAME:
+            people.add(Person(p4_user=name))
+    return sorted(people, key=lambda p: (p.recipient_id or 0, p.p4_user))
+
+
+def _accounts_by_perforce_name(names: set[str]) -> dict[str, int]:
+    """Return the accounts with a mail address, by the names they have in Perforce."""
+    accounts = User.objects.filter(
+        Q(p4_user__in=names) | Q(p4_user="", username__in=names), is_active=True
+    ).exclude(email="")
+    return {account.perforce_name: account.pk for account in accounts.order_by("-pk")}
+
+
+def _person_of(notice: Notice) -> Person:
+    return Person(recipient_id=notice.recipient_id, p4_user=notice.p4_user)
+
+
+def _plan(
+    build: Operation, kind: Notice.Kind, person: Person, *, now: dt.datetime
+) -> None:
+    Notice.objects.get_or_create(
+        operation=build,
+        kind=kind,
+        recipient_id=person.recipient_id,
+        p4_user=person.p4_user,
+        defaults={"template": build.template, "due_at": now},
+    )
+
+
+def why_not(notice: Notice) -> str:
+    """Return why a mail about a build must not go out any more, "" where it is true.
+
+    The template has to be locked.
+    """
+    build = notice.operation
+    assert build is not None
+    assert build.template is not None
+    if notice.kind == Notice.Kind.TEMPLATE_FAILED:
+        return NEWER_SUCCEEDED if is_superseded(build) else ""
+    newer = builds_of(build.template).filter(pk__gt=build.pk).order_by("pk")
+    if any(outcome_of(each) == Outcome.FAILED for each in newer):
+        return "A newer build of it failed."
+    return ""

@@ -1,0 +1,86 @@
+"""Builds of templates, as rows alone: asked for, and ended as workers would."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions, states
+from provisioner.workspaces.models import (
+    Operation,
+    Step,
+    SubmittedChange,
+    Template,
+)
+from tests.factories import SnapshotFactory
+
+
+def submitted(
+    template: Template, number: int, user: str, *, at: dt.datetime | None = None
+) -> SubmittedChange:
+    """Have a change under the template's view, as the watch records it."""
+    at = at or timezone.now()
+    change = SubmittedChange.objects.create(
+        server=template.site.perforce_server,
+        number=number,
+        user=user,
+        submitted_at=at,
+        recorded_at=at,
+        title=f"Work of {user}",
+    )
+    change.templates.add(template)
+    return change
+
+
+def build(template: Template, *, by: User, change: int) -> Operation:
+    template.refresh_from_db()
+    return actions.template_build(by=by, template=template, change=change)
+
+
+def fails(operation: Operation, *, step: str = "build") -> Operation:
+    """End a build as a step that failed does."""
+    return _end(operation, Operation.State.FAILED, Template.State.FAILED, step=step)
+
+
+def succeeds(
+    operation: Operation,
+    *,
+    quality: str = "built",
+    parts: list[dict[str, object]] | None = None,
+) -> Operation:
+    """End a build well, with a generation of this quality, or of parts alone."""
+    assert operation.template is not None
+    SnapshotFactory(
+        template=operation.template,
+        change=operation.parameters["change"],
+        operation=operation,
+        quality=quality,
+        parts=parts or [],
+    )
+    return _end(operation, Operation.State.SUCCEEDED, Template.State.READY)
+
+
+def _end(
+    operation: Operation,
+    state: Operation.State,
+    template_state: Template.State,
+    *,
+    step: str = "",
+) -> Operation:
+    message = "The build ended with exit code 2." if step else ""
+    code = "build_failed" if step else ""
+    with transaction.atomic():
+        if step:
+            row = operation.steps.get(name=step)
+            row.state, row.started_at = Step.State.FAILED, timezone.now()
+            row.ended_at, row.error_message = timezone.now(), message
+            row.save()
+        states.end_operation(operation, state, code=code, message=message)
+        states.skip_waiting_steps(operation)
+        template = Template.objects.get(pk=operation.template_id)
+        states.set_template_state(template, template_state, code=code, message=message)
+    operation.refresh_from_db()
+    return operation

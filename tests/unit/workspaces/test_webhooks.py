@@ -1,0 +1,318 @@
+"""What webhooks are told: written with its event, signed, tried again, given up."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from pytest_django import Settings
+
+from provisioner.accounts.models import User
+from provisioner.gateways.webhooks.sending import signature
+from provisioner.workspaces import hooks, states
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.models import (
+    Event,
+    Snapshot,
+    Template,
+    Webhook,
+    WebhookDelivery,
+    WebhookEvent,
+    Workspace,
+)
+from provisioner.workspaces.sweeps import webhooks as sweep
+from tests.building import build, fails, submitted, succeeds
+from tests.clock import Clock, clock
+from tests.factories import TemplateFactory, UserFactory
+from tests.listening import Listener, listening
+
+__all__ = ["clock"]
+
+State = WebhookDelivery.State
+
+
+@pytest.fixture(autouse=True)
+def _loopback_allowed(settings: Settings, tmp_path: Path) -> None:
+    settings.WEBHOOK_ALLOWED_NETWORKS = ["127.0.0.0/8"]
+    settings.LOG_DIR = tmp_path
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    with listening() as it:
+        yield it
+
+
+@pytest.fixture
+def hook(alice: User, listener: Listener) -> Webhook:
+    """One of alice's, told of everything."""
+    return make_hook(alice, listener)
+
+
+def make_hook(owner: User, listener: Listener, **fields: Any) -> Webhook:
+    fields = {"url": listener.url, "events": WebhookEvent.values, **fields}
+    return Webhook.objects.create(owner=owner, **fields)
+
+
+def ready_workspace(owner: User, snapshot: Snapshot) -> Workspace:
+    workspace = workspace_create(by=owner, template=snapshot.template)
+    states.set_workspace_state(workspace, Workspace.State.READY)
+    return workspace
+
+
+def deliver_all() -> None:
+    for pk in WebhookDelivery.objects.filter(state=State.WAITING).values_list(
+        "pk", flat=True
+    ):
+        sweep.deliver(pk)
+
+
+def events_told() -> list[str]:
+    return list(WebhookDelivery.objects.order_by("pk").values_list("event", flat=True))
+
+
+# --- what is written, and for whom
+
+
+def test_a_workspace_that_gets_ready_is_told_signed(
+    hook: Webhook, alice: User, snapshot: Snapshot, listener: Listener
+) -> None:
+    workspace = ready_workspace(alice, snapshot)
+    deliver_all()
+
+    [heard] = listener.heard
+    said = json.loads(heard.body)
+    assert said["event"] == heard.headers["Cloneyard-Event"] == "workspace.ready"
+    assert said["workspace"]["id"] == workspace.pk
+    assert said["workspace"]["owner"] == "alice"
+    assert said["id"] == heard.headers["Cloneyard-Delivery"]
+    expected = signature(
+        hook.secret,
+        timestamp=int(heard.headers["Cloneyard-Timestamp"]),
+        body=heard.body,
+    )
+    assert heard.headers["Cloneyard-Signature"] == expected
+    [delivery] = WebhookDelivery.objects.all()
+    assert (delivery.state, delivery.response_code) == (State.DELIVERED, 204)
+
+
+def test_a_message_goes_with_its_event_or_not_at_all(
+    hook: Webhook, alice: User, snapshot: Snapshot
+) -> None:
+    with transaction.atomic():
+        ready_workspace(alice, snapshot)
+        assert WebhookDelivery.objects.count() == 1
+        transaction.set_rollback(True)
+    assert not WebhookDelivery.objects.exists()
+
+
+def test_others_are_told_nothing_of_my_workspaces_but_those_who_run_the_place(
+    listener: Listener, alice: User, carol: User, admin: User, snapshot: Snapshot
+) -> None:
+    make_hook(carol, listener)
+    make_hook(admin, listener)
+    for_all = make_hook(admin, listener, is_for_all=True)
+    make_hook(alice, listener, template=snapshot.template)
+    make_hook(alice, listener, is_enabled=False)
+    make_hook(alice, listener, events=["workspace.failed"])
+
+    ready_workspace(alice, snapshot)
+
+    assert [each.webhook for each in WebhookDelivery.objects.all()] == [for_all]
+    admin.is_staff = False
+    admin.save()
+    deliver_all()
+    assert listener.heard == []
+    delivery = WebhookDelivery.objects.get()
+    assert delivery.state == State.VOID
+    assert "no administrator" in delivery.error
+    ready_workspace(UserFactory(), snapshot)
+    assert WebhookDelivery.objects.count() == 1
+
+
+def test_a_template_that_fails_is_told_once_and_that_it_is_good_again(
+    hook: Webhook, admin: User, template: Template, snapshot: Snapshot, clock: Clock
+) -> None:
+    Snapshot.objects.update(created_at=clock.now - dt.timedelta(hours=1))
+    submitted(template, 101, "alice")
+    fails(build(template, by=admin, change=101))
+    fails(build(template, by=admin, change=101))
+    assert events_told() == ["template.failed"]
+    said = json.loads(WebhookDelivery.objects.get().body)
+    assert said["template"]["name"] == template.name
+    assert said["build"]["change"] == 101
+    assert [each["user"] for each in said["build"]["suspects"]] == ["alice"]
+
+    submitted(template, 102, "bob")
+    fails(build(template, by=admin, change=102))
+    assert events_told() == ["template.failed"] * 2
+
+    succeeds(build(template, by=admin, change=103))
+    assert events_told()[2:] == ["template.built", "template.recovered"]
+    succeeds(build(template, by=admin, change=104), quality="failed")
+    assert events_told()[4:] == ["template.built", "template.failed"]
+
+
+def test_a_webhook_of_one_template_hears_of_no_other(
+    alice: User, admin: User, listener: Listener, template: Template, snapshot: Snapshot
+) -> None:
+    make_hook(alice, listener, template=template)
+    fails(build(TemplateFactory(), by=admin, change=7))
+    assert events_told() == []
+    fails(build(template, by=admin, change=7))
+    assert events_told() == ["template.failed"]
+
+
+# --- how it is sent
+
+
+def test_what_is_not_taken_is_tried_again_later_and_later(
+    hook: Webhook, alice: User, snapshot: Snapshot, listener: Listener, clock: Clock
+) -> None:
+    listener.codes = [500, 503]
+    ready_workspace(alice, snapshot)
+    deliver_all()
+
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.state, delivery.attempts) == (State.WAITING, 1)
+    assert delivery.error == "It answered 500."
+    assert delivery.next_try_at == clock.now + dt.timedelta(seconds=15)
+    hook.refresh_from_db()
+    assert hook.failing_since == clock.now
+
+    deliver_all()
+    delivery.refresh_from_db()
+    assert delivery.next_try_at == clock.now + dt.timedelta(seconds=30)
+    deliver_all()
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts) == (State.DELIVERED, 3)
+    assert len(set(listener.bodies)) == 1
+    hook.refresh_from_db()
+    assert hook.failing_since is None
+
+    sweep.deliver(delivery.pk)  # already done
+    assert len(listener.heard) == 3
+
+
+def test_pauses_add_up_to_some_hours() -> None:
+    pauses = [sweep.pause_after(n) for n in range(1, sweep.MOST_ATTEMPTS)]
+    assert pauses[0] == dt.timedelta(seconds=15)
+    assert max(pauses) == dt.timedelta(hours=1)
+    assert dt.timedelta(hours=4) < sum(pauses, dt.timedelta()) < dt.timedelta(hours=8)
+
+
+def test_after_many_attempts_a_message_is_given_up(
+    hook: Webhook, alice: User, snapshot: Snapshot, listener: Listener
+) -> None:
+    listener.codes = [500]
+    ready_workspace(alice, snapshot)
+    WebhookDelivery.objects.update(attempts=sweep.MOST_ATTEMPTS - 1)
+    deliver_all()
+
+    delivery = WebhookDelivery.objects.get()
+    assert delivery.state == State.GIVEN_UP
+    assert delivery.next_try_at is None
+
+
+def test_who_fails_for_days_is_turned_off_with_an_event(
+    hook: Webhook, alice: User, snapshot: Snapshot, listener: Listener, clock: Clock
+) -> None:
+    listener.codes = [500, 500]
+    ready_workspace(alice, snapshot)
+    deliver_all()
+    clock.advance(days=3)
+    ready_workspace(alice, snapshot)
+    sweep.deliver(WebhookDelivery.objects.earliest("pk").pk)
+
+    hook.refresh_from_db()
+    assert not hook.is_enabled
+    assert "It answered 500." in hook.disabled_reason
+    assert {d.state for d in WebhookDelivery.objects.all()} == {
+        State.GIVEN_UP,
+        State.VOID,
+    }
+    event = Event.objects.get(kind="webhook_disabled")
+    assert event.subject_id == hook.pk
+    assert "hook?a=1" not in event.subject + event.message
+    ready_workspace(alice, snapshot)
+    assert WebhookDelivery.objects.count() == 2
+
+
+def test_a_test_says_at_once_what_came_of_it_and_is_sent_when_turned_off(
+    hook: Webhook, listener: Listener
+) -> None:
+    Webhook.objects.update(is_enabled=False)
+    hook.refresh_from_db()
+    listener.codes = [200, 404]
+    for expected in (State.DELIVERED, State.GIVEN_UP):
+        delivery = hooks.write_test(hook, at="2026-03-02T09:00:00+00:00")
+        sweep.deliver(delivery.pk)
+        delivery.refresh_from_db()
+        assert delivery.state == expected
+    hook.refresh_from_db()
+    assert hook.failing_since is None
+    assert [h.headers["Cloneyard-Event"] for h in listener.heard] == ["test", "test"]
+
+
+def test_sending_again_is_the_same_message(
+    hook: Webhook, alice: User, snapshot: Snapshot, listener: Listener
+) -> None:
+    ready_workspace(alice, snapshot)
+    deliver_all()
+    hooks.write_again(WebhookDelivery.objects.get())
+    deliver_all()
+
+    first, second = listener.heard
+    assert first.body == second.body
+    assert first.headers["Cloneyard-Delivery"] == second.headers["Cloneyard-Delivery"]
+
+
+def test_old_messages_are_forgotten(
+    hook: Webhook, alice: User, snapshot: Snapshot, clock: Clock
+) -> None:
+    ready_workspace(alice, snapshot)
+    deliver_all()
+    ready_workspace(alice, snapshot)
+    sweep.forget_old(now=clock.advance(days=29))
+    assert WebhookDelivery.objects.count() == 2
+    sweep.forget_old(now=clock.advance(days=2))
+    assert WebhookDelivery.objects.get().state == State.WAITING
+
+
+def test_a_worker_sends_what_was_committed_and_what_lost_its_job(
+    jobs_emptied: None,
+    hook: Webhook,
+    listener: Listener,
+    run_jobs: Callable[[], None],
+) -> None:
+    """With real jobs, in transactions of their own."""
+    hooks.write_test(hook, at="")
+    run_jobs()
+    assert len(listener.heard) == 1
+
+    lost = hooks.write_test(hook, at="")
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE procrastinate_jobs CASCADE")
+    WebhookDelivery.objects.filter(pk=lost.pk).update(
+        next_try_at=lost.created_at - dt.timedelta(minutes=5)
+    )
+    assert sweep.queue_lost(now=lost.created_at) == 1
+    assert sweep.queue_lost(now=lost.created_at) == 0
+    run_jobs()
+    assert len(listener.heard) == 2
+
+
+def test_the_secret_follows_from_our_key_and_is_not_in_the_database(
+    hook: Webhook, settings: Settings
+) -> None:
+    secret = hook.secret
+    assert Webhook.objects.get(pk=hook.pk).secret == secret
+    row = Webhook.objects.filter(pk=hook.pk).values().get()
+    assert secret not in map(str, row.values())
+    settings.SECRET_KEY = "another"
+    assert hook.secret != secret
