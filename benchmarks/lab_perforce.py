@@ -1,15 +1,17 @@
 """What the lab's Perforce takes: flush, have and sync, by the official client.
 
-Prints JSON lines. The lab runs in a process of its own, whose memory is measured. The
-files of a sync come once from the lab and once from a pump: a server that only writes
-messages made beforehand, so the ratio says what the lab's own work costs. `--only`
-names the parts; LAB_BENCH_MANY, LAB_BENCH_FEW and LAB_BENCH_SYNCED change the numbers.
-TMPDIR decides where the lab and the client write.
+Prints JSON lines. The lab runs in a process of its own, whose memory is measured. What
+comes from the lab comes in turn from a pump, too: a server that only writes the same
+messages, made beforehand. So `pump / lab` says what the lab's own work costs, and
+the pump's figure is what the client can take on this machine. `--only` names the parts;
+LAB_BENCH_MANY, LAB_BENCH_FEW and LAB_BENCH_SYNCED change the numbers. TMPDIR decides
+where the lab and the client write.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import hashlib
 import json
 import os
@@ -41,6 +43,7 @@ SYNCED = int(os.environ.get("LAB_BENCH_SYNCED", "10000"))
 PER_DIRECTORY = 100
 ROUNDS = 5
 USER = "cloneyard"
+Record = dict[str, str | int]
 
 
 class Lab:
@@ -133,7 +136,7 @@ def make_client(lab: Lab, name: str, root: Path) -> P4:
     return p4
 
 
-class Count(OutputHandler):  # type: ignore[misc] - the library has no types
+class Count(OutputHandler):  # type: ignore[misc]  # the library has no types
     """Counts records and forgets them."""
 
     def __init__(self) -> None:
@@ -161,29 +164,74 @@ def say(name: str, value: float, *, limit: str = "", **more: object) -> None:
     print(json.dumps({**line, "load": round(os.getloadavg()[0], 2)}), flush=True)
 
 
-def measure_have_lists(place: Path, *, count: int, limits: dict[str, str]) -> None:
+class Taken:
+    """What one command took, at best: seconds, and processor seconds of both sides."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self.server_cpu: list[float] = []
+        self.client_cpu: list[float] = []
+
+    def run(self, p4: P4, *command: str, lab: Lab | None = None) -> int:
+        """Run a command once more; return how many records it gave."""
+        ours, theirs = lab.cpu_seconds() if lab else 0.0, time.process_time()
+        seconds, records = timed(p4, *command)
+        self.times.append(seconds)
+        self.client_cpu.append(time.process_time() - theirs)
+        self.server_cpu.append(lab.cpu_seconds() - ours if lab else 0.0)
+        return records
+
+    def say(self, name: str, *, limit: str = "", **more: object) -> None:
+        """Print the figures."""
+        say(
+            name,
+            min(self.times),
+            limit=limit,
+            median=round(statistics.median(self.times), 3),
+            server_cpu=round(min(self.server_cpu), 2),
+            client_cpu=round(min(self.client_cpu), 2),
+            **more,
+        )
+
+
+def say_ratio(name: str, *, lab: Taken, pump: Taken, limit: str = "") -> None:
+    """Print how much of what the client can take the lab gives it."""
+    say(
+        f"{name}, pump / lab",
+        min(pump.times) / min(lab.times),
+        limit=limit,
+        of_medians=round(
+            statistics.median(pump.times) / statistics.median(lab.times), 3
+        ),
+    )
+
+
+def measure_have_lists(
+    place: Path, *, count: int, rounds: int, limits: dict[str, str]
+) -> None:
     """Time flush and have of a tree, and the memory it took."""
     lab = Lab(place / "server")
     fill(lab.root, count=count, contents=lambda number: b"same\n")
     p4 = make_client(lab, "bench", place / "ws")
+    taken: dict[str, Taken] = collections.defaultdict(Taken)
+    records: dict[str, int] = {}
     try:
-        for name, command in (
-            ("flush", ("flush",)),
-            ("have", ("have",)),
-            ("flush again", ("flush",)),
-            ("flush -f -q", ("flush", "-f", "-q")),
-            ("flush #0", ("flush", "#0")),
-        ):
-            ours, theirs = lab.cpu_seconds(), time.process_time()
-            seconds, records = timed(p4, *command)
-            say(
-                f"{name} of {count}",
-                seconds,
-                limit=limits.get(name, ""),
-                records=records,
-                server_cpu=round(lab.cpu_seconds() - ours, 2),
-                client_cpu=round(time.process_time() - theirs, 2),
-            )
+        with running_pump(place / "ws", kind="records", count=count) as port:
+            pumped = connection(port, "bench")
+            for _ in range(rounds):
+                for name in ("flush", "have"):
+                    records[name] = taken[name].run(p4, name, lab=lab)
+                    pumped_records = taken[f"{name} from the pump"].run(pumped, name)
+                    assert records[name] == pumped_records == count
+                for name in ("flush again", "flush -f -q", "flush #0"):
+                    command = name.removesuffix(" again").split()
+                    records[name] = taken[name].run(p4, *command, lab=lab)
+            pumped.disconnect()
+        for name, figures in taken.items():
+            more = {"records": records[name]} if name in records else {}
+            figures.say(f"{name} of {count}", limit=limits.get(name, ""), **more)
+        for name in ("flush", "have"):
+            say_ratio(name, lab=taken[name], pump=taken[f"{name} from the pump"])
         memory = lab.memory_bytes() / 1e9
         say(f"memory after {count}", memory, limit=limits.get("memory", ""), unit="GB")
     finally:
@@ -191,7 +239,7 @@ def measure_have_lists(place: Path, *, count: int, limits: dict[str, str]) -> No
         lab.stop()
 
 
-# --- sync against a pump
+# --- the pump
 
 
 def small_file(number: int) -> bytes:
@@ -201,14 +249,46 @@ def small_file(number: int) -> bytes:
 
 
 class Pump:
-    """A server that answers `sync` with messages made beforehand."""
+    """A server that answers with messages made beforehand."""
 
-    def __init__(self, root: Path, *, count: int) -> None:
-        """Make the messages for a client below `root`, and listen."""
-        self._messages = b"".join(self._of_file(root, n) for n in range(count))
+    def __init__(self, root: Path, *, kind: str, count: int) -> None:
+        """Make the messages for a client below `root`, and listen.
+
+        They are those of a sync of `count` files, or the records of flush and have.
+        """
+        makers = {"flush": self._synced, "have": self._had}
+        if kind == "sync":
+            makers = {"sync": self._of_file}
+        # Of many records the same ones come again and again: they weigh the same.
+        once = min(count, SYNCED)
+        self._messages = {
+            f"user-{command}": b"".join(make(root, n) for n in range(once))
+            for command, make in makers.items()
+        }
+        self._times = count // once
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         threading.Thread(target=self._serve, daemon=True).start()
+
+    @staticmethod
+    def _synced(root: Path, number: int) -> bytes:
+        depot = depot_path(number)
+        path = f"{root}/{depot.removeprefix('//depot/product/')}"
+        record: Record = {"depotFile": depot, "clientFile": path}
+        record |= {"rev": 1, "action": "added"}
+        return encode("client-FstatInfo", {**record, "fileSize": 5})
+
+    @staticmethod
+    def _had(root: Path, number: int) -> bytes:
+        depot = depot_path(number)
+        relative = depot.removeprefix("//depot/product/")
+        record: Record = {"depotFile": depot, "clientFile": f"//bench/{relative}"}
+        record |= {
+            "path": f"{root}/{relative}",
+            "haveRev": 1,
+            "syncTime": 1_800_000_000,
+        }
+        return encode("client-FstatInfo", record)
 
     @staticmethod
     def _of_file(root: Path, number: int) -> bytes:
@@ -216,12 +296,13 @@ class Pump:
         depot = depot_path(number)
         path = f"{root}/{depot.removeprefix('//depot/product/')}"
         digest = hashlib.md5(data, usedforsecurity=False).hexdigest().upper()
-        record = {"depotFile": depot, "clientFile": path, "rev": 1, "action": "added"}
-        opening: dict[str, str | int] = {
+        record: Record = {"depotFile": depot, "clientFile": path}
+        record |= {"rev": 1, "action": "added"}
+        opening: Record = {
             **{"path": path, "type": "00", "handle": "sync", "perms": "ro"},
             **{"noclobber": "", "digest": digest, "fileSize": len(data)},
         }
-        ack: dict[str, str | int] = {"handle": "sync", "step": number}
+        ack: Record = {"handle": "sync", "step": number}
         return b"".join(
             (
                 encode("client-FstatInfo", {**record, "fileSize": len(data)}),
@@ -241,15 +322,16 @@ class Pump:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link = Connection(sock, timeout_seconds=60)
             while (message := link.receive(forever=True)).func != "release2":
-                if message.func == "user-sync":
-                    self._pump(link)
+                if message.func in self._messages:
+                    self._pump(link, self._messages[message.func])
             link.close()
 
-    def _pump(self, link: Connection) -> None:
+    def _pump(self, link: Connection, messages: bytes) -> None:
         link.send("protocol", {"server": 3, "server2": 59, "xfiles": 7})
         link.flush()
-        for start in range(0, len(self._messages), 131072):
-            link.send_raw(self._messages[start : start + 131072])
+        for _ in range(self._times):
+            for start in range(0, len(messages), 131072):
+                link.send_raw(messages[start : start + 131072])
         link.send("flush1", {"himark": 0, "fseq": 1})
         while link.receive().func != "flush2":
             pass
@@ -261,18 +343,18 @@ class Pump:
         self._listener.close()
 
 
-def serve_pump(root: str, count: str) -> None:
+def serve_pump(root: str, kind: str, count: str) -> None:
     """Be the pump's process."""
-    pump = Pump(Path(root), count=int(count))
+    pump = Pump(Path(root), kind=kind, count=int(count))
     print(pump.port, flush=True)
     sys.stdin.read()
     pump.close()
 
 
 @contextmanager
-def running_pump(root: Path) -> Iterator[int]:
+def running_pump(root: Path, *, kind: str, count: int) -> Iterator[int]:
     """Run the pump in a process of its own; yield its port."""
-    command = [sys.executable, __file__, "--pump", str(root), str(SYNCED)]
+    command = [sys.executable, __file__, "--pump", str(root), kind, str(count)]
     with subprocess.Popen(  # noqa: S603 - our own program
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -288,46 +370,32 @@ def measure_sync(place: Path) -> None:
     fill(lab.root, count=SYNCED, contents=small_file)
     root = place / "ws"
     p4 = make_client(lab, "bench", root)
-    taken: dict[str, list[float]] = {"lab": [], "pump": []}
-    busy = lab.cpu_seconds()
-    with running_pump(root) as port:
+    taken = {"lab": Taken(), "pump": Taken()}
+    with running_pump(root, kind="sync", count=SYNCED) as port:
         pumped = connection(port, "bench")
         for _ in range(ROUNDS):
             for name, link in (("lab", p4), ("pump", pumped)):
                 shutil.rmtree(root, ignore_errors=True)
                 p4.run("flush", "#0")
                 os.sync()
-                seconds, records = timed(link, "sync")
+                server = lab if name == "lab" else None
+                records = taken[name].run(link, "sync", lab=server)
                 written = sum(1 for path in root.rglob("*.cpp"))
                 assert records == written == SYNCED, (name, records, written)
-                taken[name].append(seconds)
         pumped.disconnect()
     p4.disconnect()
-    busy = (lab.cpu_seconds() - busy) / ROUNDS
     lab.stop()
-    for name, times in taken.items():
-        say(
-            f"sync of {SYNCED} from the {name}",
-            min(times),
-            median=round(statistics.median(times), 3),
-        )
-    ratio = min(taken["pump"]) / min(taken["lab"])
-    medians = statistics.median(taken["pump"]) / statistics.median(taken["lab"])
-    say(
-        "sync, pump / lab",
-        ratio,
-        limit=">= 0.8",
-        of_medians=round(medians, 3),
-        server_cpu=round(busy, 2),
-    )
+    for name, figures in taken.items():
+        figures.say(f"sync of {SYNCED} from the {name}")
+    say_ratio("sync", lab=taken["lab"], pump=taken["pump"], limit=">= 0.8")
 
 
 PARTS: dict[str, Callable[[Path], None]] = {
     "many": lambda place: measure_have_lists(
-        place, count=MANY, limits={"flush": "< 12", "memory": "<= 1.2"}
+        place, count=MANY, rounds=1, limits={"flush": "< 12", "memory": "<= 1.2"}
     ),
     "few": lambda place: measure_have_lists(
-        place, count=FEW, limits={"flush": "< 1", "have": "< 0.6"}
+        place, count=FEW, rounds=ROUNDS, limits={"flush": "< 1", "have": "< 0.6"}
     ),
     "sync": measure_sync,
 }
@@ -337,7 +405,7 @@ def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", choices=sorted(PARTS))
-    parser.add_argument("--pump", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--pump", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.pump:
         serve_pump(*arguments.pump)
