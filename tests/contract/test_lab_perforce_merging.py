@@ -84,17 +84,23 @@ def test_an_outdated_edit_is_resolved_and_submitted(
 
 
 @pytest.mark.parametrize("option", ["-am", "-as"])
+@pytest.mark.parametrize(
+    ("theirs", "yours"),
+    [
+        (BASE.replace("3", "drei"), BASE.replace("3", "tres")),
+        (f"first\n{BASE}", f"prima\n{BASE}"),
+        ("all\n", "tutto\n"),
+    ],
+)
 def test_what_cannot_be_merged_alone_is_skipped(
-    pair: tuple[Workspace, Workspace], option: str
+    pair: tuple[Workspace, Workspace], option: str, theirs: str, yours: str
 ) -> None:
-    two = conflict(
-        pair, theirs=BASE.replace("3", "drei"), yours=BASE.replace("3", "tres")
-    )
+    two = conflict(pair, theirs=theirs, yours=yours)
 
     said = two.p4.run("resolve", option)
 
     assert any("resolve skipped" in str(line) for line in said)
-    assert two.tree()["file"] == BASE.replace("3", "tres").encode()
+    assert two.tree()["file"] == yours.encode()
     assert resolved(two, "-n")
 
 

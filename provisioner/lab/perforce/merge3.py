@@ -33,6 +33,8 @@ def merge(base: bytes, theirs: bytes, yours: bytes) -> Iterator[Piece]:
     """Yield the pieces of a three-way merge, in the order of the files."""
     old, new, mine = lines_of(base), lines_of(theirs), lines_of(yours)
     done = new_done = mine_done = 0
+    # Also when a change comes first: without it the client counts that one not at all.
+    yield Piece(ALL, b"")
     for start, new_start, mine_start, size in _common(old, new, mine):
         yield from _change(
             old[done:start], new[new_done:new_start], mine[mine_done:mine_start]

@@ -43,5 +43,5 @@ def test_every_change_shows_the_base_before_the_new_lines() -> None:
     """The client counts changes where the kind of piece switches."""
     pieces = list(merge(b"1\n", b"0\n1\n", b"1\n"))
 
-    assert [p.bits for p in pieces[:2]] == [BASE | YOURS, THEIRS | RESULT]
+    assert [p.bits for p in pieces[1:3]] == [BASE | YOURS, THEIRS | RESULT]
     assert pieces[0].data == b""
