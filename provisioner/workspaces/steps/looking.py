@@ -129,12 +129,12 @@ def look_at_everything(run: StepRun) -> Look:
         client=client,
         recorded=client_spec_of(workspace),
         change=workspace.snapshot.change,
+        parts=parts_of(workspace.snapshot),
         seen_at=seen_at,
         ignore=ignored_in(workspace),
         uid=workspace.uid,
         gid=workspace.gid,
     )
-        parts=parts_of(workspace.snapshot),
     assert files is not None
     return Look(
         files=dataclasses.replace(files, findings=findings),
