@@ -193,6 +193,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_THROTTLE_CLASSES": ["provisioner.api.throttling.TokenThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["provisioner.api.http.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
@@ -231,6 +232,9 @@ SPECTACULAR_SETTINGS = {
     },
 }
 API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90)
+# How often each token may ask, for anything and for workspaces.
+API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", default=1200)
+API_WORKSPACES_PER_MINUTE = env.int("API_WORKSPACES_PER_MINUTE", default=120)
 # Our own token model takes the place of knox's; its migrations would still create
 # a table that nothing uses and that refers to our users.
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 - the name of a model

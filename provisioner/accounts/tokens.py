@@ -2,23 +2,66 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from provisioner.accounts.models import ApiToken, User
 
+LONGEST_DAYS = 366
+
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
-    """Return a person's tokens that still open the door."""
-    return ApiToken.objects.filter(user=user, expiry__gt=timezone.now())
+    """Return a person's tokens that still open the door, the newest first.
 
-
-def token_create(*, by: User, name: str = "") -> tuple[ApiToken, str]:
-    """Make a token that lives API_TOKEN_DAYS; return it and its secret.
-
-    The secret is kept as a hash alone, so this is the one time it can be shown.
+    Asked with a scoped token, that one alone.
     """
-    token, secret = ApiToken.objects.create(user=by, name=name)
+    tokens = live_tokens().filter(user=user)
+    return tokens if user.scope is None else tokens.filter(pk=user.scope.pk)
+
+
+def tokens_visible_to(user: User) -> QuerySet[ApiToken]:
+    """Return the tokens that somebody may see and revoke: their own, or all."""
+    return live_tokens() if user.is_administrator else tokens_of(user)
+
+
+def live_tokens() -> QuerySet[ApiToken]:
+    """Return everybody's tokens that still open the door, the newest first."""
+    live = ApiToken.objects.filter(expiry__gt=timezone.now())
+    return live.select_related("user").order_by("-created", "pk")
+
+
+def longest_days() -> int:
+    """Return for how many days a token can be made."""
+    return int(max(LONGEST_DAYS, settings.API_TOKEN_DAYS))
+
+
+def token_create(
+    *,
+    by: User,
+    name: str = "",
+    days: int | None = None,
+    template_ids: list[int] | None = None,
+    purposes: list[str] | None = None,
+    max_lease_seconds: int | None = None,
+    max_workspaces: int | None = None,
+) -> tuple[ApiToken, str]:
+    """Make a token that lives so many days, else API_TOKEN_DAYS; return its secret too.
+
+    The secret is kept as a hash alone, so this is the one time it can be shown. A
+    bound that is None is none; see ApiToken.
+    """
+    token, secret = ApiToken.objects.create(
+        user=by,
+        name=name,
+        expiry=dt.timedelta(days=days or settings.API_TOKEN_DAYS),
+        template_ids=template_ids,
+        purposes=purposes,
+        max_lease_seconds=max_lease_seconds,
+        max_workspaces=max_workspaces,
+    )
     return token, secret
 
 

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from provisioner.accounts import origin
 from provisioner.accounts.attempts import TooManyAttempts, begin_attempt
 from provisioner.accounts.models import User
+from provisioner.accounts.throttling import TooManyRequests, note_last_use
 
 
 class Throttled(APIException):
@@ -22,7 +23,7 @@ class Throttled(APIException):
     status_code = status.HTTP_429_TOO_MANY_REQUESTS
     default_code = "throttled"
 
-    def __init__(self, refusal: TooManyAttempts) -> None:
+    def __init__(self, refusal: TooManyAttempts | TooManyRequests) -> None:
         super().__init__(str(refusal))
         self.wait = refusal.seconds  # Django REST framework makes the header of it
 
@@ -39,6 +40,8 @@ class TokenAuthentication(KnoxAuthentication):
         if not TOKEN.fullmatch(token):
             raise AuthenticationFailed("Invalid token.")
         user, found = super().authenticate_credentials(token)  # type: ignore[no-untyped-call]
+        user.token = found
+        note_last_use(found)
         origin.signed_in(user, via=origin.by_token(found))
         return user, found
 

@@ -20,10 +20,14 @@ REFUSAL_STATUS = {
     "template_invalid": 400,
     "not_allowed": 403,
     "not_allowed_to_keep": 403,
+    "token_scope": 403,
     "refused": 409,
     "name_taken": 409,
     "request_key_reused": 409,
     "account_incomplete": 409,
+    "purpose_not_supported": 409,
+    "workspace_failed": 409,
+    "no_heartbeat": 409,
     "no_snapshot": 409,
     "snapshot_gone": 409,
     "workspace_busy": 409,
@@ -50,7 +54,8 @@ OTHER_CODES = {
     "not_authenticated": "Nobody is signed in.",
     "authentication_failed": "The token, or the username and password, are not right.",
     "permission_denied": "A session needs its CSRF token.",
-    "throttled": "Too many attempts to sign in failed. See Retry-After.",
+    "throttled": "Too many requests with this token, or failures to sign in. See "
+    "Retry-After.",
     "not_found": "There is nothing here, or it is not yours to see.",
     "method_not_allowed": "This address does not take this method.",
     "too_large": "The body is larger than anything this API takes.",
@@ -84,6 +89,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         body: dict[str, Any] = {"detail": exc.sentence, "code": exc.code}
         if isinstance(exc, limits.LimitReached):
             body["limits"] = [limit_shape(limit) for limit in exc.limits]
+        if "workspace" in exc.facts:
+            body["workspace"] = exc.facts["workspace"]
         return Response(body, status=REFUSAL_STATUS[exc.code])
     if isinstance(exc, Http404):
         exc = exceptions.NotFound(OTHER_CODES["not_found"])

@@ -49,6 +49,10 @@ class LeaseSerializer(serializers.Serializer[Any]):
     restorable_until = serializers.DateTimeField(
         allow_null=True, help_text="Until when the trash keeps it."
     )
+    heartbeat_due_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When it ends without another heartbeat; null: none is waited for.",
+    )
     sentence = serializers.CharField(help_text="All of it for people.")
 
 

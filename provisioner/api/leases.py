@@ -48,6 +48,19 @@ class WorkspaceLeaseViewSet(ApiViewSet):
         return self._as_it_is(pk)
 
     @described(
+        "Say that the job in a workspace lives",
+        "For one that was asked for with `heartbeat_seconds`. A refusal tells the job "
+        "that its workspace is going, or has gone.",
+        ok=WorkspaceSerializer,
+        refused=[403, 404, 409],
+        operation_id="workspaces_heartbeat",
+    )
+    @action(methods=["post"], detail=True)
+    def heartbeat(self, request: Request, pk: int) -> Response:
+        actions.workspace_heartbeat(by=self.user, workspace=self.get_object())
+        return self._as_it_is(pk)
+
+    @described(
         "Keep a workspace without an end",
         "For administrators where leases have a maximum.",
         body=shapes.LeaseKeepSerializer,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -21,7 +21,8 @@ REFUSALS = {
     409: "Not possible now; the code says why.",
     413: "The body is too large.",
     415: "The body is not application/json.",
-    429: "Too many attempts to sign in failed; Retry-After says how long to wait.",
+    429: "Too many requests with this token, or attempts to sign in that failed; "
+    "Retry-After says how long to wait.",
 }
 WITH_BODY = (400, 413, 415)
 
@@ -32,12 +33,28 @@ LOCATION = OpenApiParameter(
     description="Where to look at it again.",
     response=[201, 202],
 )
+RETRY_AFTER = OpenApiParameter(
+    "Retry-After",
+    OpenApiTypes.INT,
+    OpenApiParameter.HEADER,
+    description="Seconds to wait before trying again.",
+    response=[429],
+)
+REPLAYED = OpenApiParameter(
+    "Idempotency-Replayed",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    enum=["true"],
+    description="An earlier request with this key made it; nothing was made now.",
+    response=[201, 202],
+)
 REQUEST_KEY = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
     OpenApiParameter.HEADER,
-    description="Any string of yours. A request repeated with the same key answers "
-    "with what the first one made, also when both come at once.",
+    description="Any string of yours. A request repeated with the same key within 7 "
+    "days answers with what the first one made, also when both come at once; one that "
+    "says something else is refused. A refused request made nothing: its key is free.",
 )
 
 
@@ -47,15 +64,17 @@ def described(
     *,
     ok: type[Serializer[Any]] | None,
     status: int = 200,
+    also: Mapping[int, type[Serializer[Any]]] | None = None,
     refused: Sequence[int] = (),
     parameters: Sequence[OpenApiParameter | type[Serializer[Any]]] = (),
     body: type[Serializer[Any]] | None = None,
     operation_id: str | None = None,
 ) -> Callable[[Any], Any]:
     """Describe an operation of the API, with every answer that it can give."""
-    statuses = {401, *refused, *(WITH_BODY if body else ())}
+    statuses = {401, 429, *refused, *(WITH_BODY if body else ())}
     if status in (201, 202):
         parameters = (*parameters, LOCATION)
+    parameters = (*parameters, RETRY_AFTER)
     return extend_schema(
         operation_id=operation_id,
         summary=summary,
@@ -64,6 +83,7 @@ def described(
         parameters=list(parameters),
         responses={
             status: ok,
+            **(also or {}),
             **{
                 refusal: OpenApiResponse(ErrorSerializer, REFUSALS[refusal])
                 for refusal in sorted(statuses)

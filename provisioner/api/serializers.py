@@ -10,12 +10,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
-from provisioner.accounts.models import ApiToken
 from provisioner.api.errors import CODES
 from provisioner.api.fields import Flag, IdOrName, Name, Number, Text
 from provisioner.api.lease_shapes import LeaseSerializer, Seconds
 from provisioner.api.refresh_shapes import LagSerializer, RefreshSerializer
 from provisioner.workspaces import lags, leases
+from provisioner.workspaces.actions import heartbeats
 from provisioner.workspaces.models import (
     LineEnd,
     Operation,
@@ -60,6 +60,10 @@ class ErrorSerializer(serializers.Serializer[Any]):
         required=False,
         help_text="What is wrong with each field.",
     )
+    workspace = serializers.IntegerField(
+        required=False,
+        help_text="Which workspace it is about, where one was asked for.",
+    )
     limits = LimitSerializer(
         many=True,
         required=False,
@@ -70,36 +74,6 @@ class ErrorSerializer(serializers.Serializer[Any]):
         fields = super().get_fields()
         fields["fields"] = fields.pop("fields_")
         return fields
-
-
-# --- tokens
-
-
-class TokenSerializer(serializers.ModelSerializer[ApiToken]):
-    prefix = serializers.CharField(
-        source="token_key", help_text="How the token begins."
-    )
-    created_at = serializers.DateTimeField(source="created")
-    expires_at = serializers.DateTimeField(source="expiry")
-
-    class Meta:
-        model = ApiToken
-        fields: tuple[str, ...] = ("prefix", "name", "created_at", "expires_at")
-        read_only_fields = fields
-
-
-class TokenCreateSerializer(serializers.Serializer[Any]):
-    name = Text(
-        max_length=100, default="", allow_blank=True, help_text="What it is for."
-    )
-
-
-class TokenCreatedSerializer(TokenSerializer):
-    token = serializers.CharField(help_text="Shown this once: keep it.")
-
-    class Meta(TokenSerializer.Meta):
-        fields: tuple[str, ...] = ("token", *TokenSerializer.Meta.fields)
-        read_only_fields = fields
 
 
 # --- templates and snapshots
@@ -380,6 +354,28 @@ class WorkspaceLinks(TypedDict):
     operations: str
 
 
+class Equals(TypedDict):
+    """`client_verified`: the have list of the client was compared with the snapshot."""
+
+    change: int
+    files: int
+    have_digest: str
+    client_verified: bool
+    sentence: str
+
+
+def _sentence_of_what_it_equals(workspace: Workspace, *, is_proven: bool) -> str:
+    snapshot = workspace.snapshot
+    said = (
+        f"Change {snapshot.change} of {workspace.template.name} with what its build "
+        f"made; its {snapshot.have_count:,} versioned files were compared with the "
+        "depot before the snapshot was taken."
+    )
+    if is_proven:
+        said += " The have list of its client equals that of the snapshot."
+    return said
+
+
 class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
     owner = serializers.CharField(source="owner.username")
     template = serializers.CharField(source="template.name")
@@ -389,9 +385,15 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
     change = serializers.IntegerField(
         source="snapshot.change", help_text="What it equals when it is new."
     )
+    equals = serializers.SerializerMethodField(
+        help_text="What it equals when it is new, and how far that was verified."
+    )
     path = serializers.CharField(help_text="Where its hosts see it.")
     client = serializers.CharField(
         source="client_name", help_text="The Perforce client, “” where it has none."
+    )
+    client_type = serializers.CharField(
+        help_text="Of that client; “” is writeable, or none."
     )
     p4port = serializers.CharField(source="site.perforce_server.p4port")
     p4_user = serializers.CharField()
@@ -424,8 +426,10 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
             "template_id",
             "snapshot",
             "change",
+            "equals",
             "path",
             "client",
+            "client_type",
             "p4port",
             "p4_user",
             "uid",
@@ -458,6 +462,17 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
         newest = next(iter(workspace.newest_operations), None)
         return None if newest is None else OperationSummarySerializer(newest).data
 
+    def get_equals(self, workspace: Workspace) -> Equals:
+        snapshot = workspace.snapshot
+        is_proven = workspace.ready_at is not None and bool(workspace.client_name)
+        return {
+            "change": snapshot.change,
+            "files": snapshot.have_count,
+            "have_digest": snapshot.have_digest,
+            "client_verified": is_proven,
+            "sentence": _sentence_of_what_it_equals(workspace, is_proven=is_proven),
+        }
+
     def get_links(self, workspace: Workspace) -> WorkspaceLinks:
         request = self.context.get("request")
         workspaces = reverse("api:operation-list", request=request)
@@ -489,4 +504,11 @@ class WorkspaceCreateSerializer(serializers.Serializer[Any]):
     )
     lease = Seconds(
         required=False, help_text="Seconds until it is retired; the usual if not given."
+    )
+    heartbeat_seconds = Number(
+        required=False,
+        min_value=heartbeats.SHORTEST_SECONDS,
+        max_value=heartbeats.LONGEST_SECONDS,
+        help_text="Its lease ends early if it gets no heartbeat for so long, counted "
+        "from when it is ready.",
     )

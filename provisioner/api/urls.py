@@ -7,12 +7,12 @@ from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
-from provisioner.api import abandoned, audit, leases, limits, trail, viewsets
+from provisioner.api import abandoned, audit, leases, limits, tokens, trail, viewsets
 
 app_name = "api"
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
-router.register("v1/tokens", viewsets.TokenViewSet, basename="token")
+router.register("v1/tokens", tokens.TokenViewSet, basename="token")
 router.register("v1/templates", viewsets.TemplateViewSet, basename="template")
 router.register("v1/snapshots", viewsets.SnapshotViewSet, basename="snapshot")
 router.register("v1/workspaces", viewsets.WorkspaceViewSet, basename="workspace")

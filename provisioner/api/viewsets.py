@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404
-from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.serializers import Serializer
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from provisioner.accounts.models import ApiToken, User
-from provisioner.accounts.tokens import token_create, token_revoke, tokens_of
+from provisioner.accounts.models import User
 from provisioner.api import query_strings as q
 from provisioner.api import serializers as s
-from provisioner.api.authentication import PasswordAuthentication
 from provisioner.api.http import AlwaysJson, request_key
-from provisioner.api.pagination import Pages, TokenPages
+from provisioner.api.pagination import Pages
 from provisioner.api.refresh_shapes import RefreshSaveSerializer
-from provisioner.api.schema import REQUEST_KEY, described
+from provisioner.api.schema import REPLAYED, REQUEST_KEY, described
+from provisioner.api.throttling import WorkspaceThrottle
 from provisioner.api.waiting import wait_until_settled
 from provisioner.workspaces import actions, permissions, queries
-from provisioner.workspaces.errors import InvalidRequest
+from provisioner.workspaces.errors import (
+    InvalidRequest,
+    WorkspaceFailed,
+    WorkspaceRetired,
+)
 from provisioner.workspaces.models import Operation, Site, Snapshot, Template, Workspace
 
 AnyModel = TypeVar("AnyModel", bound=Model)
@@ -84,51 +88,6 @@ def chosen(
     if len(found) > 1:
         raise InvalidRequest(f"There is more than one {word} “{id_or_name}”. {hint}")
     return found[0]
-
-
-class TokenViewSet(ApiViewSet):
-    """Your API tokens."""
-
-    queryset = ApiToken.objects.none()
-    serializer_class = s.TokenSerializer
-    pagination_class = TokenPages
-    lookup_field = "token_key"
-    lookup_url_kwarg = "prefix"
-    lookup_value_converter = "slug"
-
-    def get_queryset(self) -> QuerySet[ApiToken]:
-        return tokens_of(self.user)
-
-    def get_authenticators(self) -> list[BaseAuthentication]:
-        # A token cannot make another, or revoking one would not end its access.
-        if self.request is not None and self.request.method == "POST":
-            return [PasswordAuthentication(), SessionAuthentication()]
-        return super().get_authenticators()
-
-    @described("List your tokens", ok=s.TokenSerializer, refused=[400])
-    def list(self, request: Request) -> Response:
-        return self.page_of(self.get_queryset())
-
-    @described(
-        "Make a token",
-        "Send your username and password with HTTP basic, or be signed in. The token "
-        "is in this answer alone.",
-        body=s.TokenCreateSerializer,
-        ok=s.TokenCreatedSerializer,
-        status=201,
-        refused=[403, 429],
-    )
-    def create(self, request: Request) -> Response:
-        asked = self.read_body(s.TokenCreateSerializer)
-        token, secret = token_create(by=self.user, name=asked["name"])
-        body = {**s.TokenSerializer(token).data, "token": secret}
-        where = reverse("api:token-detail", [token.token_key], request=request)
-        return Response(body, status=201, headers={"Location": where})
-
-    @described("Revoke a token", ok=None, status=204, refused=[403, 404])
-    def destroy(self, request: Request, prefix: str) -> Response:
-        token_revoke(self.get_object())
-        return Response(status=204)
 
 
 class TemplateViewSet(ApiViewSet):
@@ -275,15 +234,24 @@ class WorkspaceViewSet(ApiViewSet):
             workspaces = workspaces.filter(owner__username=query["owner"])
         return self.page_of(workspaces)
 
+    def get_throttles(self) -> Sequence[BaseThrottle]:  # type: ignore[override]
+        throttles = super().get_throttles()
+        return (
+            [*throttles, WorkspaceThrottle()] if self.action == "create" else throttles
+        )
+
     @described(
         "Ask for a workspace",
-        "Answers 202 at once, or with `wait` when the workspace has settled: look at "
-        "`state`, and at `status_message` where it is not `ready`.",
+        "With `wait` the answer is held until the workspace has settled: 201 when it "
+        "is ready, 202 while it is still being made, 409 `workspace_failed` where it "
+        "could not be. A request repeated with its key answers with the same "
+        "workspace as it is then; `Idempotency-Replayed` says so.",
         body=s.WorkspaceCreateSerializer,
         ok=s.WorkspaceSerializer,
         status=202,
+        also={201: s.WorkspaceSerializer},
         refused=[403, 409],
-        parameters=[q.WaitQuery, REQUEST_KEY],
+        parameters=[q.WaitQuery, REQUEST_KEY, REPLAYED],
     )
     def create(self, request: Request) -> Response:
         seconds = self.read_query(q.WaitQuery)["wait"]
@@ -297,9 +265,32 @@ class WorkspaceViewSet(ApiViewSet):
             purpose=asked["purpose"],
             wants_reconcile=asked["reconcile"],
             lease_seconds=asked.get("lease"),
+            heartbeat_seconds=asked.get("heartbeat_seconds"),
             request_key=request_key(request),
         )
-        return self._settled(workspace.pk, seconds=seconds, status=202)
+        return self._made(workspace, seconds=seconds)
+
+    def _made(self, workspace: Workspace, *, seconds: int) -> Response:
+        """Answer with a workspace that can be worked in, or is still being made.
+
+        Raises: WorkspaceFailed, WorkspaceRetired.
+        """
+        is_repeated = workspace.was_asked_for_before
+        answer = self._settled(workspace.pk, seconds=seconds, status=202)
+        state = answer.data["state"]
+        if state == Workspace.State.FAILED:
+            raise WorkspaceFailed(
+                name=workspace.name,
+                reason=answer.data["status_message"],
+                workspace=workspace.pk,
+            )
+        if state in queries.GONE:
+            raise WorkspaceRetired(name=workspace.name, workspace=workspace.pk)
+        if state == Workspace.State.READY:
+            answer.status_code = 201
+        if is_repeated:
+            answer["Idempotency-Replayed"] = "true"
+        return answer
 
     def _template(self, asked: dict[str, Any]) -> Template:
         templates = queries.templates_visible_to(self.user)

@@ -58,6 +58,7 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
     _one_at_a_time(site=template.site, team_id=by.team_id)
     refuse_what_is_reached(
         [
+            *_limits_of_token(by),
             *quota_limits(by),
             *clone_limits(template, snapshot),
             *site_limits(template.site, needed_bytes=template.volume_size_bytes),
@@ -97,6 +98,23 @@ def quota_limits(user: User) -> list[Limit]:
     if user.team is not None and _has_quota(user.team):
         limits += _limits_of_team(user.team, _held(owner__team=user.team))
     return limits
+
+
+def _limits_of_token(user: User) -> list[Limit]:
+    """Return what the token that somebody asks with may have at a time, if bounded."""
+    scope = user.scope
+    if scope is None or scope.max_workspaces is None:
+        return []
+    there = scope.workspaces.exclude(state__in=PUT_AWAY).count()
+    return [
+        Limit(
+            code="token_workspaces",
+            title=f"Workspaces of the token {scope}",
+            subject=str(scope),
+            used=there,
+            allowed=scope.max_workspaces,
+        )
+    ]
 
 
 def all_quota_limits() -> list[Limit]:

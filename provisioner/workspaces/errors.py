@@ -33,6 +33,20 @@ class NotAllowed(ActionRefused):
     code = "not_allowed"
 
 
+class OutOfScope(NotAllowed):
+    """This token is not for that: {what}. Use another one, or make one that is."""
+
+    code = "token_scope"
+
+
+class PurposeNotSupported(ActionRefused):
+    """The Perforce server “{server}” has no clients of type {type}, which workspaces
+    for “{purpose}” need. Its administrator can set client.readonly.dir, which allows
+    them, or bring it up to date; until then choose another purpose, such as build."""
+
+    code = "purpose_not_supported"
+
+
 class NameTaken(ActionRefused):
     """The name “{name}” is taken at this site. Choose another one."""
 
@@ -40,7 +54,8 @@ class NameTaken(ActionRefused):
 
 
 class RequestKeyReused(ActionRefused):
-    """This request key was used before for something else. Use a new key."""
+    """This request key was used before, for a request that said something else. Use a
+    new key for a new request, or send the first one again as it was."""
 
     code = "request_key_reused"
 
@@ -70,6 +85,20 @@ class WorkspaceNotReady(ActionRefused):
     """The workspace “{name}” is {state}. This is possible once that has ended."""
 
     code = "workspace_busy"
+
+
+class WorkspaceFailed(ActionRefused):
+    """The workspace “{name}” could not be made: {reason} It is still there: try again,
+    or retire it."""
+
+    code = "workspace_failed"
+
+
+class NoHeartbeat(ActionRefused):
+    """Nobody waits for a heartbeat of the workspace “{name}”: it was not asked for with
+    heartbeat_seconds, or has been restored or extended since one was missed."""
+
+    code = "no_heartbeat"
 
 
 class WorkspaceRetired(ActionRefused):

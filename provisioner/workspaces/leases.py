@@ -84,6 +84,18 @@ BUILT_IN = {
         trash_seconds=0,
         warn_seconds=(),
     ),
+    Workspace.Purpose.CI: Policy(
+        default_seconds=4 * HOUR,
+        maximum_seconds=1 * DAY,
+        trash_seconds=0,
+        warn_seconds=(),
+    ),
+    Workspace.Purpose.CI_EDIT: Policy(
+        default_seconds=4 * HOUR,
+        maximum_seconds=7 * DAY,
+        trash_seconds=0,
+        warn_seconds=(),
+    ),
 }
 
 
@@ -146,6 +158,8 @@ class Deadline:
     None where an extension has no limit. `usual_extension` is where a click leads, None
     where that is no later. `then` is "trash" or "remove"; `restorable_until` is None
     where there is nothing to restore. `warns_at` are the mails still to come.
+    `heartbeat_due_at` is when it ends if its job goes on saying nothing, None where
+    nobody waits for a heartbeat.
     """
 
     ends_at: dt.datetime | None
@@ -160,6 +174,7 @@ class Deadline:
     then: str
     trash_seconds: int
     restorable_until: dt.datetime | None
+    heartbeat_due_at: dt.datetime | None
     sentence: str
 
 
@@ -189,8 +204,27 @@ def deadline_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> Deadl
         then="trash" if policy.trash_seconds else "remove",
         trash_seconds=policy.trash_seconds,
         restorable_until=_restorable_until(workspace, policy, ends_at=ends_at),
+        heartbeat_due_at=heartbeat_due_at(workspace) if runs else None,
         sentence=_sentence(workspace, policy, now=now),
     )
+
+
+def heartbeat_due_at(workspace: Workspace) -> dt.datetime | None:
+    """Return by when its job has to say that it lives, None where nobody waits for it.
+
+    The clock starts when the workspace is ready, or has failed.
+    """
+    if workspace.heartbeat_seconds is None or workspace.keep_reason:
+        return None
+    heard = (workspace.heartbeat_at, workspace.ready_at, workspace.created_at)
+    last = max(at for at in heard if at is not None)
+    return last + dt.timedelta(seconds=workspace.heartbeat_seconds)
+
+
+def is_silent(workspace: Workspace, now: dt.datetime) -> bool:
+    """Say whether the job of a workspace has missed its heartbeat."""
+    due_at = heartbeat_due_at(workspace)
+    return due_at is not None and due_at <= now
 
 
 def deadlines_of(workspaces: Iterable[Workspace]) -> dict[int, Deadline]:
@@ -269,7 +303,10 @@ def _sentence_of_lease(
         )
     age = times.age_text(workspace.expires_at, now=now)
     said = f"Its lease ends on {exact(workspace.expires_at)} ({age})."
-    if workspace.client_name:
+    due_at = heartbeat_due_at(workspace)
+    if due_at is not None and due_at < workspace.expires_at:
+        said += f" It ends on {exact(due_at)} if its job says nothing until then."
+    if workspace.holds_work:
         said += " What is not submitted is then rescued."
     if not policy.trash_seconds:
         return f"{said} It is then removed for good."

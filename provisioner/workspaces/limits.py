@@ -154,6 +154,13 @@ class TeamQuotaOfBytesReached(LimitReached):
     code = "team_quota_bytes"
 
 
+class TokenQuotaReached(LimitReached):
+    """This token has {used} of the {allowed} workspaces that it may have at a time.
+    Retire one, or wait until the lease of one has ended."""
+
+    code = "token_workspaces"
+
+
 REFUSALS: dict[str, type[LimitReached]] = {
     refusal.code: refusal
     for refusal in (
@@ -167,6 +174,7 @@ REFUSALS: dict[str, type[LimitReached]] = {
         QuotaOfBytesReached,
         TeamQuotaReached,
         TeamQuotaOfBytesReached,
+        TokenQuotaReached,
     )
 }
 

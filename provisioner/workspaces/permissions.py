@@ -6,13 +6,14 @@ some workspaces. Something is allowed if one of the parts allows it.
 
 from __future__ import annotations
 
+import datetime as dt
 from enum import StrEnum
 
 from django.contrib.auth.models import AnonymousUser
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.errors import NotAllowed
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.errors import NotAllowed, OutOfScope
+from provisioner.workspaces.models import Template, Workspace
 
 
 class Role(StrEnum):
@@ -66,6 +67,10 @@ def roles_of(
         roles.add(Role.ADMINISTRATOR)
     if workspace is None:
         return roles
+    if user.scope is not None:
+        # A scoped token plays a part towards what it got itself, and nothing else.
+        its_own = workspace.token_id == user.scope.pk
+        return roles | {Role.OWNER} if its_own else roles
     if workspace.owner_id == user.pk:
         roles.add(Role.OWNER)
     elif user.team_id is not None and workspace.owner.team_id == user.team_id:
@@ -94,6 +99,28 @@ def can_manage_templates(user: User) -> bool:
 
 def can_administer(user: User) -> bool:
     return may(user, Verb.ADMINISTER)
+
+
+def require_in_scope(user: User, *, template: Template, purpose: str) -> None:
+    """Refuse what the token that somebody asks with is not for.
+
+    Raises: OutOfScope.
+    """
+    scope = user.scope
+    if scope is None:
+        return
+    if scope.template_ids is not None and template.pk not in scope.template_ids:
+        raise OutOfScope(what=f"the template “{template.name}”")
+    if scope.purposes is not None and purpose not in scope.purposes:
+        raise OutOfScope(what=f"the purpose “{purpose}”")
+
+
+def latest_lease(user: User, now: dt.datetime) -> dt.datetime | None:
+    """Return how far a lease may reach by the token somebody asks with; None: any."""
+    scope = user.scope
+    if scope is None or scope.max_lease_seconds is None:
+        return None
+    return now + dt.timedelta(seconds=scope.max_lease_seconds)
 
 
 def require(allowed: bool) -> None:

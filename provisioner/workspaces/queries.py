@@ -33,9 +33,21 @@ def _shared(user: User, *, by: str = "") -> Q:
     `by` leads to the workspace ("workspace__").
     """
     own = Q(**{f"{by}owner": user})
+    if user.scope is not None:
+        return own & Q(**{f"{by}token": user.scope})
     if user.team_id is None:
         return own
     return own | Q(**{f"{by}owner__team": user.team_id})
+
+
+def _in_scope(user: User, *, by: str) -> Q:
+    """Return the condition for the templates of the token that a person asks with.
+
+    `by` leads to the template's id.
+    """
+    if user.scope is None or user.scope.template_ids is None:
+        return Q()
+    return Q(**{f"{by}__in": user.scope.template_ids})
 
 
 def workspaces_of_team(user: User) -> QuerySet[Workspace]:
@@ -100,7 +112,8 @@ def templates_visible_to(user: User) -> QuerySet[Template]:
     None: it was not built yet or, with `has_snapshots`, none is as good as it asks for.
     """
     newest = Snapshot.objects.default_first().filter(template=OuterRef("pk"))
-    return Template.objects.select_related("site__perforce_server").annotate(
+    templates = Template.objects.filter(_in_scope(user, by="pk"))
+    return templates.select_related("site__perforce_server").annotate(
         default_snapshot_id=Subquery(newest.values("pk")[:1]),
         default_change=Subquery(newest.values("change")[:1]),
         default_created_at=Subquery(newest.values("created_at")[:1]),
@@ -112,7 +125,8 @@ def templates_visible_to(user: User) -> QuerySet[Template]:
 
 def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:
     """Return all published snapshots with their templates."""
-    return available_snapshots().select_related("template__site")
+    snapshots = available_snapshots().select_related("template__site")
+    return snapshots.filter(_in_scope(user, by="template"))
 
 
 def operations_visible_to(user: User) -> QuerySet[Operation]:
@@ -126,7 +140,8 @@ def operations_visible_to(user: User) -> QuerySet[Operation]:
     if user.is_administrator:
         return operations
     return operations.filter(
-        _shared(user, by="workspace__") | Q(template__isnull=False)
+        _shared(user, by="workspace__")
+        | Q(template__isnull=False) & _in_scope(user, by="template")
     )
 
 

@@ -107,9 +107,14 @@ PROVISION = (
 )
 
 
+def _holds_work(operation: Operation) -> bool:
+    assert operation.workspace is not None
+    return operation.workspace.holds_work
+
+
 def _stops_at_unsaved_work(operation: Operation) -> bool:
     unsaved = operation.parameters.get("unsaved", Unsaved.REFUSE)
-    return _has_client(operation) and unsaved == Unsaved.REFUSE
+    return _holds_work(operation) and unsaved == Unsaved.REFUSE
 
 
 RETIRE = (
@@ -129,7 +134,7 @@ RETIRE = (
         retire.ensure_work_settled,
         HOST,
         ("freeze",),
-        applies=_has_client,
+        applies=_holds_work,
     ),
     StepSpec(
         "client",

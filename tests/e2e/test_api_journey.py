@@ -37,7 +37,7 @@ def test_a_script_gets_a_ready_workspace_and_gives_it_back(
         f"{WORKSPACES}?wait=60", asked, format="json", HTTP_IDEMPOTENCY_KEY="job 1"
     )
 
-    assert got.status_code == 202
+    assert got.status_code == 201
     workspace = got.json()
     assert (workspace["state"], workspace["status_message"]) == ("ready", "")
     assert Path(workspace["path"], ".p4config").exists()

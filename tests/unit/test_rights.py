@@ -102,6 +102,7 @@ API: dict[str, dict[str, Verb]] = {
     "workspace-restore": {"post": CHANGE},
     "workspace-retry": {"post": CHANGE},
     "workspace-lease-extend": {"post": CHANGE},
+    "workspace-lease-heartbeat": {"post": CHANGE},
     "workspace-lease-keep": {"post": CHANGE},
     "workspace-lease-release": {"post": CHANGE},
     "lease-policy-list": {"get": ADMINISTER, "post": ADMINISTER},

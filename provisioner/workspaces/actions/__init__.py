@@ -9,6 +9,7 @@ from __future__ import annotations
 from provisioner.workspaces.actions.abandoned import abandoned_notify, abandoned_retire
 from provisioner.workspaces.actions.auditing import audit_start, finding_resolve
 from provisioner.workspaces.actions.creating import workspace_create
+from provisioner.workspaces.actions.heartbeats import workspace_heartbeat
 from provisioner.workspaces.actions.lease_policies import (
     lease_policy_preview,
     lease_policy_remove,
@@ -36,10 +37,13 @@ from provisioner.workspaces.actions.templates import (
     template_create,
     template_update,
 )
+from provisioner.workspaces.actions.tokens import api_token_create, api_token_revoke
 
 __all__ = [
     "abandoned_notify",
     "abandoned_retire",
+    "api_token_create",
+    "api_token_revoke",
     "audit_start",
     "finding_resolve",
     "lease_policy_preview",
@@ -54,6 +58,7 @@ __all__ = [
     "template_update",
     "workspace_create",
     "workspace_extend",
+    "workspace_heartbeat",
     "workspace_keep",
     "workspace_purge",
     "workspace_release",

@@ -26,7 +26,12 @@ LONGEST_SECONDS = 100 * 365 * leases.DAY
 
 
 def end_of_first_lease(
-    *, template: Template, purpose: str, lease_seconds: int | None, now: dt.datetime
+    *,
+    by: User,
+    template: Template,
+    purpose: str,
+    lease_seconds: int | None,
+    now: dt.datetime,
 ) -> dt.datetime | None:
     """Return when the lease of a new workspace ends, None where it does not.
 
@@ -34,8 +39,16 @@ def end_of_first_lease(
     """
     policy = leases.policy_for(template, purpose)
     if lease_seconds is None:
-        return policy.usual_end(now)
-    return _end_within(policy, now + _span(lease_seconds), now=now)
+        return _usual_end(policy.usual_end(now), by=by, now=now)
+    return _end_within(policy, now + _span(lease_seconds), by=by, now=now)
+
+
+def _usual_end(
+    ends_at: dt.datetime | None, *, by: User, now: dt.datetime
+) -> dt.datetime | None:
+    """Return a usual end, or as far as the token goes that somebody asks with."""
+    ends = [end for end in (ends_at, permissions.latest_lease(by, now)) if end]
+    return min(ends, default=None)
 
 
 def set_lease(
@@ -77,11 +90,12 @@ def workspace_extend(
         if workspace.keep_reason:
             raise WorkspaceKept(name=workspace.name)
         if until is not None:
-            ends_at = _end_within(policy, until, now=now)
+            ends_at = _end_within(policy, until, by=by, now=now)
         elif seconds is not None:
-            ends_at = _end_within(policy, now + _span(seconds), now=now)
+            ends_at = _end_within(policy, now + _span(seconds), by=by, now=now)
         else:
             usual = policy.usual_end(now) or policy.latest(now)
+            usual = _usual_end(usual, by=by, now=now)
             if usual is None:
                 raise LeaseNotLonger(name=workspace.name)
             ends_at = usual
@@ -114,7 +128,8 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
         raise InvalidRequest(f"A reason has up to {LONGEST_REASON} characters.")
     with transaction.atomic():
         workspace, policy, now = _leased(workspace)
-        if policy.maximum_seconds is not None and not by.is_administrator:
+        is_bounded = policy.maximum_seconds is not None and not by.is_administrator
+        if is_bounded or permissions.latest_lease(by, now) is not None:
             raise NotAllowedToKeep
         before = workspace.expires_at
         set_lease(workspace, ends_at=None, keep_reason=reason, policy=policy, now=now)
@@ -151,6 +166,26 @@ def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
             data=_moved(None, ends_at),
         )
     return workspace
+
+
+def end_lease_of_silent(workspace: Workspace, *, by: User, now: dt.datetime) -> None:
+    """Let the lease of a locked workspace end now: its job has missed its heartbeat.
+
+    The heartbeat is not waited for any more, so who extends it, or brings it back,
+    has it for as long as any other.
+    """
+    silent_for, before = workspace.heartbeat_seconds, workspace.expires_at
+    workspace.heartbeat_seconds = None
+    Workspace.objects.filter(pk=workspace.pk).update(heartbeat_seconds=None)
+    policy = leases.policy_for(workspace.template, workspace.purpose)
+    set_lease(workspace, ends_at=now, policy=policy, now=now)
+    states.record_event(
+        workspace,
+        kind="heartbeat_missed",
+        message=f"Its job said nothing for {silent_for} seconds: its lease ends now.",
+        actor=by,
+        data=_moved(before, now),
+    )
 
 
 def renew_lease(workspace: Workspace, *, by: User, why: str) -> Workspace:
@@ -196,11 +231,12 @@ def _span(seconds: int) -> dt.timedelta:
 
 
 def _end_within(
-    policy: leases.Policy, ends_at: dt.datetime, *, now: dt.datetime
+    policy: leases.Policy, ends_at: dt.datetime, *, by: User, now: dt.datetime
 ) -> dt.datetime:
     if not now < ends_at <= now + dt.timedelta(seconds=LONGEST_SECONDS):
         raise InvalidRequest("A lease ends in the future, and within a hundred years.")
-    latest = policy.latest(now)
+    reaches = (policy.latest(now), permissions.latest_lease(by, now))
+    latest = min((reach for reach in reaches if reach), default=None)
     if latest is not None and ends_at > latest:
         raise LeaseTooLong(asked=leases.exact(ends_at), latest=leases.exact(latest))
     return ends_at

@@ -88,6 +88,8 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
         if not can_be_restored(workspace):
             raise NothingToRestore(name=workspace.name)
         _cancel(running, message=f"{by} asked to bring it back.")
+        # The job that it was for has gone its way.
+        Workspace.objects.filter(pk=workspace.pk).update(heartbeat_seconds=None)
         states.set_workspace_state(
             workspace,
             Workspace.State.RESTORING,

@@ -118,6 +118,9 @@ class Workspace(models.Model):
         "refreshes the client's Access date, so it is done once per change.",
     )
 
+    # Set on what an earlier request made, where one is answered with it again.
+    was_asked_for_before = False
+
     class Meta:
         ordering = ("-created_at", "-id")
         constraints = (

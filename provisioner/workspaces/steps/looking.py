@@ -83,7 +83,12 @@ NOTHING = Look()
 
 
 def choice_of(run: StepRun) -> Unsaved:
-    """Return what this retirement is to do with unsaved work."""
+    """Return what this retirement is to do with unsaved work.
+
+    Where nothing can be submitted nobody has work: what is left goes.
+    """
+    if not run.workspace.holds_work:
+        return Unsaved.DISCARD
     return Unsaved(run.operation.parameters.get("unsaved", Unsaved.REFUSE))
 
 

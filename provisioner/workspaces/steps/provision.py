@@ -9,11 +9,13 @@ from typing import Any
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
 from provisioner.gateways.hosts.ownership import OwnershipProgress
 from provisioner.gateways.ontap.types import CloneSpec
+from provisioner.gateways.perforce.errors import ClientTypeMissing
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.types import ClientSpec, HaveList
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Site, Workspace
+from provisioner.workspaces.purposes import not_supported
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
@@ -153,6 +155,7 @@ def client_spec_of(workspace: Workspace) -> ClientSpec:
         description=f"Cloneyard workspace {workspace.name} ({workspace.tag}), a "
         f"clone of {workspace.snapshot.name}.\n",
         options=pinned.options.replace(" locked", " unlocked"),
+        type=workspace.client_type,
         view=rename_view(pinned.view, old=pinned.name, new=workspace.client_name),
         updated_at=None,
         accessed_at=None,
@@ -171,8 +174,16 @@ def ensure_client(run: StepRun) -> dict[str, Any]:
             code="client_name_taken",
         )
     if found is None or not _same_client(found, wanted):
-        run.perforce.save_client(wanted)
+        _save_client(run, wanted)
     return {"client": wanted.name}
+
+
+def _save_client(run: StepRun, wanted: ClientSpec) -> None:
+    try:
+        run.perforce.save_client(wanted)
+    except ClientTypeMissing as error:
+        refusal = not_supported(run.workspace.purpose, server=run.site.perforce_server)
+        raise StepRefused(refusal.sentence, code=refusal.code) from error
 
 
 def _same_client(found: ClientSpec, wanted: ClientSpec) -> bool:

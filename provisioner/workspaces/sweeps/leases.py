@@ -16,7 +16,11 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
 from provisioner.workspaces import actions, leases, notices
-from provisioner.workspaces.actions.leases import renew_lease, set_lease
+from provisioner.workspaces.actions.leases import (
+    end_lease_of_silent,
+    renew_lease,
+    set_lease,
+)
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import Notice, Operation, Unsaved, Workspace
 from provisioner.workspaces.states import record_event
@@ -37,9 +41,28 @@ ENDING = (Workspace.State.READY, Workspace.State.FAILED)
 def sweep_leases(timestamp: int) -> None:
     """Retire what has run out, empty the trash, and tell owners what happened."""
     now = timezone.now()
+    end_leases_of_silent(now=now)
     retire_expired(now=now)
     purge_expired(now=now)
     tell_owners(now=now)
+
+
+def end_leases_of_silent(*, now: dt.datetime) -> int:
+    """End the leases of workspaces whose jobs missed a heartbeat; return how many."""
+    watched = Workspace.objects.filter(
+        state__in=ENDING, heartbeat_seconds__isnull=False, keep_reason=""
+    )
+    silent = [w.pk for w in watched if leases.is_silent(w, now)]
+    ended = 0
+    for pk in silent:
+        with transaction.atomic():
+            workspace = _locked(pk)
+            is_kept = bool(workspace.keep_reason) or workspace.state not in ENDING
+            if is_kept or not leases.is_silent(workspace, now):
+                continue  # it was heard, or somebody decided, since it was looked at
+            end_lease_of_silent(workspace, by=system_user(), now=now)
+            ended += 1
+    return ended
 
 
 def retire_expired(*, now: dt.datetime) -> int:

@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
+from provisioner.workspaces.models import Event
 from tests.factories import PASSWORD, UserFactory
 from tests.unit.api.conftest import JsonClient, api_of
 
@@ -133,7 +134,8 @@ def test_the_list_holds_ones_own_live_tokens_and_no_secret(
     results = response.json()["results"]
     assert [token["name"] for token in results] == ["ci", ""]
     assert all(
-        set(token) == {"prefix", "name", "created_at", "expires_at"}
+        {"prefix", "name", "owner", "expires_at", "last_used_at"} <= set(token)
+        and "token" not in token
         for token in results
     )
 
@@ -148,13 +150,40 @@ def test_a_revoked_token_opens_nothing(as_alice: APIClient, alice: User) -> None
     assert refused.status_code == 401
 
 
-@pytest.mark.parametrize("who", ["carol", "admin"])
-def test_only_the_owner_revokes_a_token(alice: User, who: str) -> None:
+def test_a_stranger_revokes_no_token(alice: User, as_carol: APIClient) -> None:
     token, _ = token_create(by=alice)
-    other = UserFactory(username=who, is_staff=who == "admin")
 
-    assert api_of(other).delete(f"{TOKENS}/{token.token_key}").status_code == 404
+    assert as_carol.delete(f"{TOKENS}/{token.token_key}").status_code == 404
     assert ApiToken.objects.filter(pk=token.pk).exists()
+
+
+def test_an_administrator_sees_and_revokes_all_tokens(
+    as_alice: APIClient, as_admin: APIClient
+) -> None:
+    own = as_admin.get(TOKENS).json()["results"]
+    everybodys = as_admin.get(f"{TOKENS}?everybody=true").json()["results"]
+    [hers] = [token for token in everybodys if token["owner"] == "alice"]
+
+    assert {token["owner"] for token in own} == {"admin"}
+    assert as_admin.delete(f"{TOKENS}/{hers['prefix']}").status_code == 204
+    assert as_alice.get(TOKENS).status_code == 401
+    assert Event.objects.get(kind="token_revoked").actor_name == "admin"
+
+
+def test_others_do_not_list_everybodys_tokens(as_alice: APIClient) -> None:
+    response = as_alice.get(f"{TOKENS}?everybody=true")
+
+    assert (response.status_code, response.json()["code"]) == (403, "not_allowed")
+
+
+def test_when_a_token_was_last_used_is_kept(alice: User) -> None:
+    client = api_of(alice)
+    assert ApiToken.objects.get().last_used_at is None
+
+    [listed] = client.get(TOKENS).json()["results"]
+
+    used_at = dt.datetime.fromisoformat(listed["last_used_at"])
+    assert abs(used_at - timezone.now()) < dt.timedelta(minutes=1)
 
 
 def test_nobody_lists_or_revokes(as_nobody: APIClient, alice: User) -> None:

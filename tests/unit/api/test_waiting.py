@@ -54,7 +54,7 @@ def test_a_request_waits_until_the_workspace_is_ready(
     with settled_meanwhile(after_seconds=0.2, to=Workspace.State.READY):
         response = as_alice.post(f"{WORKSPACES}?wait=10", {"template": "main"})
 
-    assert response.status_code == 202
+    assert response.status_code == 201
     assert response.json()["state"] == "ready"
     assert response.json()["operation"]["state"] == "succeeded"
 

@@ -397,7 +397,7 @@ def test_the_list_is_bounded_in_queries(
         as_alice.post(WORKSPACES, {"template": "main", "name": f"w{number}"})
 
     # The token, its owner's other tokens; the page, its operations, their steps.
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         body = as_alice.get(WORKSPACES).json()
 
     assert len(body["results"]) == 5

@@ -1,0 +1,66 @@
+"""How often a token may be used: counted in the database, so that all web processes
+count together, in windows that begin with their first request."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+
+from django.db import connection
+from django.utils import timezone
+
+from provisioner.accounts.models import ApiToken
+from provisioner.lib.times import duration_text
+
+WINDOW = dt.timedelta(minutes=1)
+NOTED_EVERY = dt.timedelta(minutes=1)
+
+
+class TooManyRequests(Exception):
+    """More requests came with this token than are allowed a minute."""
+
+    def __init__(self, *, allowed: int, what: str, seconds: int) -> None:
+        self.seconds = seconds
+        super().__init__(
+            f"This token may be used for {allowed:,} {what} a minute. Try again in "
+            f"{duration_text(seconds)}."
+        )
+
+
+def count_use(token: ApiToken, *, kind: str, what: str, allowed: int) -> None:
+    """Count one more of a kind; those that are refused count, too.
+
+    One statement, which does not wait for the disk: losing a count in a crash is no
+    harm. Call it outside transactions.
+
+    Raises: TooManyRequests.
+    """
+    now = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO accounts_tokenuse AS known (token_id, kind, count, ends_at) "
+            "SELECT digest, %(kind)s, 1, %(ends_at)s FROM accounts_apitoken, "
+            "(SELECT set_config('synchronous_commit', 'off', true)) AS hurried "
+            "WHERE digest = %(token)s "
+            "ON CONFLICT (token_id, kind) DO UPDATE SET "
+            "count = CASE WHEN known.ends_at <= %(now)s THEN 1 "
+            "ELSE known.count + 1 END, "
+            "ends_at = CASE WHEN known.ends_at <= %(now)s THEN excluded.ends_at "
+            "ELSE known.ends_at END RETURNING count, ends_at",
+            {"token": token.pk, "kind": kind, "now": now, "ends_at": now + WINDOW},
+        )
+        counted = cursor.fetchone()
+    if counted is None:
+        return  # revoked since it was looked at: this request was the last
+    count, ends_at = counted
+    if count > allowed:
+        seconds = max(1, math.ceil((ends_at - now).total_seconds()))
+        raise TooManyRequests(allowed=allowed, what=what, seconds=seconds)
+
+
+def note_last_use(token: ApiToken) -> None:
+    """Keep when a token was last used, to the minute."""
+    now = timezone.now()
+    if token.last_used_at is None or now - token.last_used_at >= NOTED_EVERY:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        token.last_used_at = now

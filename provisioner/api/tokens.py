@@ -1,0 +1,184 @@
+"""/api/v1/tokens: what scripts sign in with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_serializer
+from rest_framework import serializers
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from provisioner.accounts.models import ApiToken
+from provisioner.accounts.tokens import LONGEST_DAYS, tokens_of, tokens_visible_to
+from provisioner.api.authentication import PasswordAuthentication
+from provisioner.api.fields import IdOrName, Number, Text
+from provisioner.api.lease_shapes import Seconds
+from provisioner.api.pagination import TokenPages
+from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.workspaces import actions, permissions, queries
+from provisioner.workspaces.actions.tokens import LONGEST_NAME, MOST_WORKSPACES
+from provisioner.workspaces.models import Workspace
+
+
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    prefix = serializers.CharField(
+        source="token_key", help_text="How the token begins."
+    )
+    owner = serializers.CharField(source="user.username")
+    templates = serializers.ListField(
+        source="template_ids",
+        child=serializers.IntegerField(),
+        allow_null=True,
+        help_text="Ids of the templates it is for; null: all.",
+    )
+    purposes = serializers.ListField(
+        child=serializers.CharField(), allow_null=True, help_text="null: all."
+    )
+    created_at = serializers.DateTimeField(source="created")
+    expires_at = serializers.DateTimeField(source="expiry")
+
+    class Meta:
+        model = ApiToken
+        fields: tuple[str, ...] = (
+            "prefix",
+            "name",
+            "owner",
+            "templates",
+            "purposes",
+            "max_lease_seconds",
+            "max_workspaces",
+            "created_at",
+            "expires_at",
+            "last_used_at",
+        )
+        read_only_fields = fields
+
+
+@extend_schema_serializer(component_name="TokenCreate")
+class TokenCreateSerializer(serializers.Serializer[Any]):
+    """With any of the last four the token gets workspaces within those bounds, sees and
+    changes those that it got, and can do nothing else."""
+
+    name = Text(
+        max_length=LONGEST_NAME,
+        default="",
+        allow_blank=True,
+        help_text="What it is for.",
+    )
+    days = Number(
+        required=False,
+        min_value=1,
+        max_value=LONGEST_DAYS,
+        help_text="How long it lives; the usual if not given.",
+    )
+    templates = serializers.ListField(
+        child=IdOrName(),
+        required=False,
+        max_length=1000,
+        help_text="Ids or names; all if not given or empty.",
+    )
+    purposes = serializers.ListField(
+        child=serializers.ChoiceField(choices=Workspace.Purpose.choices),
+        required=False,
+        max_length=len(Workspace.Purpose),
+        help_text="All if not given or empty.",
+    )
+    max_lease_seconds = Seconds(
+        required=False, help_text="How far from now a lease may reach."
+    )
+    max_workspaces = Number(
+        required=False,
+        min_value=1,
+        max_value=MOST_WORKSPACES,
+        help_text="How many there may be at a time; those in the trash do not count.",
+    )
+
+
+class TokenCreatedSerializer(TokenSerializer):
+    token = serializers.CharField(help_text="Shown this once: keep it.")
+
+    class Meta(TokenSerializer.Meta):
+        fields: tuple[str, ...] = ("token", *TokenSerializer.Meta.fields)
+        read_only_fields = fields
+
+
+class TokenListQuery(serializers.Serializer[Any]):
+    everybody = serializers.BooleanField(
+        default=False, help_text="Those of all people; for administrators."
+    )
+
+
+class TokenViewSet(ApiViewSet):
+    """API tokens: yours, or everybody's for administrators."""
+
+    queryset = ApiToken.objects.none()
+    serializer_class = TokenSerializer
+    pagination_class = TokenPages
+    lookup_field = "token_key"
+    lookup_url_kwarg = "prefix"
+    lookup_value_converter = "slug"
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        return tokens_visible_to(self.user)
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        # A token cannot make another, or revoking one would not end its access.
+        if self.request is not None and self.request.method == "POST":
+            return [PasswordAuthentication(), SessionAuthentication()]
+        return super().get_authenticators()
+
+    @described(
+        "List tokens",
+        "Those that still open the door. A scoped token sees itself alone.",
+        ok=TokenSerializer,
+        refused=[400, 403],
+        parameters=[TokenListQuery],
+    )
+    def list(self, request: Request) -> Response:
+        if not self.read_query(TokenListQuery)["everybody"]:
+            return self.page_of(tokens_of(self.user))
+        permissions.require(permissions.can_administer(self.user))
+        return self.page_of(self.get_queryset())
+
+    @described(
+        "Make a token",
+        "Send your username and password with HTTP basic, or be signed in. The token "
+        "is in this answer alone.",
+        body=TokenCreateSerializer,
+        ok=TokenCreatedSerializer,
+        status=201,
+        refused=[403],
+    )
+    def create(self, request: Request) -> Response:
+        asked = self.read_body(TokenCreateSerializer)
+        templates = [
+            chosen(
+                queries.templates_visible_to(self.user),
+                word="template",
+                id_or_name=id_or_name,
+                hint="Give its id.",
+            )
+            for id_or_name in asked.pop("templates", ())
+        ]
+        token, secret = actions.api_token_create(
+            by=self.user, templates=templates, **asked
+        )
+        body = {**TokenSerializer(token).data, "token": secret}
+        where = reverse("api:token-detail", [token.token_key], request=request)
+        return Response(body, status=201, headers={"Location": where})
+
+    @described(
+        "Revoke a token",
+        "From the next request on it opens nothing. Workspaces that it got stay.",
+        ok=None,
+        status=204,
+        refused=[403, 404],
+    )
+    def destroy(self, request: Request, prefix: str) -> Response:
+        actions.api_token_revoke(by=self.user, token=self.get_object())
+        return Response(status=204)

@@ -1,0 +1,62 @@
+"""What a workspace is for decides what client it has.
+
+Perforce lets no client change its type, so it is chosen when a workspace is asked for.
+
+Source: p4 help client, the Type field; client.readonly.dir in p4 help configurables.
+"""
+
+from __future__ import annotations
+
+from provisioner.workspaces.errors import PurposeNotSupported
+from provisioner.workspaces.models import PerforceServer, ServerAbilities, Workspace
+
+PARTITIONED_JNL = "partitioned-jnl"
+
+CLIENT_TYPES: dict[str, str] = {
+    # Its have list is a file of its own, so a flush locks no table that others use.
+    Workspace.Purpose.CI: "readonly",
+    Workspace.Purpose.CI_EDIT: "partitioned",
+}
+"""What a purpose cannot do without; the others do with a writeable client, or none."""
+
+
+def client_type_for(purpose: str, *, server: PerforceServer) -> str:
+    """Return the type of the client of a new workspace, "" for writeable, or for none.
+
+    What is not known of the server yet refuses nobody: defining the client will tell.
+
+    Raises: PurposeNotSupported.
+    """
+    types = known_client_types(server)
+    if purpose == Workspace.Purpose.DEVELOPMENT:
+        has_it = types is not None and PARTITIONED_JNL in types
+        return PARTITIONED_JNL if server.partitioned_development and has_it else ""
+    wanted = CLIENT_TYPES.get(purpose, "")
+    if wanted and types is not None and wanted not in types:
+        raise not_supported(purpose, server=server)
+    return wanted
+
+
+def not_supported(purpose: str, *, server: PerforceServer) -> PurposeNotSupported:
+    """Return the refusal of a purpose whose clients the server does not have."""
+    return PurposeNotSupported(
+        server=server.name,
+        type=CLIENT_TYPES.get(purpose, PARTITIONED_JNL),
+        purpose=Workspace.Purpose(purpose).label,
+    )
+
+
+def unsupported_purposes(server: PerforceServer) -> dict[str, str]:
+    """Return why, by each purpose that the server is known not to support."""
+    types = known_client_types(server)
+    return {
+        str(purpose): not_supported(purpose, server=server).sentence
+        for purpose, wanted in CLIENT_TYPES.items()
+        if types is not None and wanted not in types
+    }
+
+
+def known_client_types(server: PerforceServer) -> list[str] | None:
+    """Return what the server last said; None where it was never asked."""
+    abilities = ServerAbilities.objects.filter(server=server).first()
+    return None if abilities is None else abilities.client_types

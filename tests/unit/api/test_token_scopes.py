@@ -1,0 +1,263 @@
+"""What a token is for, and that it is for nothing else."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from provisioner.accounts.models import ApiToken, TokenUse, User
+from provisioner.accounts.tokens import token_create
+from provisioner.workspaces import actions
+from provisioner.workspaces.errors import OutOfScope
+from provisioner.workspaces.models import Snapshot, Workspace
+from tests.factories import SnapshotFactory
+from tests.unit.api.conftest import JsonClient
+
+TOKENS = "/api/v1/tokens"
+WORKSPACES = "/api/v1/workspaces"
+ASKED = {"template": "main", "purpose": "build"}
+
+
+def with_token(user: User, **scope: Any) -> APIClient:
+    client = JsonClient()
+    _, secret = token_create(by=user, **scope)
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return client
+
+
+def code_of(response: Any) -> tuple[int, str]:
+    return response.status_code, response.json().get("code", "")
+
+
+# --- made with a scope
+
+
+def test_a_token_says_what_it_is_for(alice: User, snapshot: Snapshot) -> None:
+    client = JsonClient()
+    client.force_login(alice)
+
+    response = client.post(
+        TOKENS,
+        {
+            "name": "nightly",
+            "days": 7,
+            "templates": ["main"],
+            "purposes": ["build", "ci"],
+            "max_lease_seconds": 3600,
+            "max_workspaces": 2,
+        },
+    )
+
+    assert response.status_code == 201
+    body = response.json()
+    assert body["templates"] == [snapshot.template_id]
+    assert body["purposes"] == ["build", "ci"]
+    assert (body["max_lease_seconds"], body["max_workspaces"]) == (3600, 2)
+    lives = dt.datetime.fromisoformat(body["expires_at"]) - timezone.now()
+    assert dt.timedelta(days=6, hours=23) < lives <= dt.timedelta(days=7)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"days": 0}, "days"),
+        ({"days": 367}, "days"),
+        ({"templates": [True]}, "templates.0"),
+        ({"templates": "main"}, "templates"),
+        ({"purposes": ["fun"]}, "purposes.0"),
+        ({"max_lease_seconds": 0}, "max_lease_seconds"),
+        ({"max_workspaces": 0}, "max_workspaces"),
+    ],
+)
+def test_a_malformed_scope_names_its_field(
+    alice: User, snapshot: Snapshot, asked: dict[str, Any], field: str
+) -> None:
+    client = JsonClient()
+    client.force_login(alice)
+
+    response = client.post(TOKENS, asked)
+
+    assert response.status_code == 400
+    assert [name.split(".")[0] for name in response.json()["fields"]] == [
+        field.split(".")[0]
+    ]
+    assert not ApiToken.objects.exists()
+
+
+def test_a_template_that_is_not_there_is_refused(alice: User) -> None:
+    client = JsonClient()
+    client.force_login(alice)
+
+    assert code_of(client.post(TOKENS, {"templates": [7]})) == (400, "invalid")
+
+
+# --- what it may get
+
+
+def test_it_gets_only_what_it_is_for(ci: User, snapshot: Snapshot) -> None:
+    other = SnapshotFactory().template
+    client = with_token(ci, template_ids=[snapshot.template_id], purposes=["build"])
+
+    assert client.post(WORKSPACES, ASKED).status_code == 202
+    refused = client.post(WORKSPACES, {"template": "main", "purpose": "development"})
+    assert code_of(refused) == (403, "token_scope")
+    assert "development" in refused.json()["detail"]
+    # It sees no other template, so there is none.
+    assert code_of(client.post(WORKSPACES, {**ASKED, "template": other.pk})) == (
+        400,
+        "invalid",
+    )
+    assert Workspace.objects.count() == 1
+
+
+def test_the_scope_holds_whoever_calls(ci: User, snapshot: Snapshot) -> None:
+    other = SnapshotFactory().template
+    token, _ = token_create(by=ci, template_ids=[snapshot.template_id])
+    ci.token = token
+
+    with pytest.raises(OutOfScope):
+        actions.workspace_create(by=ci, template=other, purpose="build")
+
+
+def test_a_lease_reaches_as_far_as_the_token_lets_it(
+    ci: User, snapshot: Snapshot
+) -> None:
+    client = with_token(ci, max_lease_seconds=600)
+    began = timezone.now()
+
+    usual = client.post(WORKSPACES, ASKED).json()
+    longer = client.post(WORKSPACES, {**ASKED, "lease": 601})
+
+    ends_at = dt.datetime.fromisoformat(usual["lease"]["ends_at"])
+    assert ends_at - began < dt.timedelta(seconds=660)
+    assert code_of(longer) == (409, "lease_too_long")
+    there = f"{WORKSPACES}/{usual['id']}"
+    extended = client.post(f"{there}/extend", {"seconds": 7200})
+    assert code_of(extended) == (409, "lease_too_long")
+    assert code_of(client.post(f"{there}/keep", {"reason": "Because."})) == (
+        403,
+        "not_allowed_to_keep",
+    )
+
+
+def test_no_more_at_a_time_than_the_token_may_have(
+    ci: User, snapshot: Snapshot
+) -> None:
+    client = with_token(ci, max_workspaces=1)
+    actions.workspace_create(by=ci, template=snapshot.template, purpose="build")
+
+    first = client.post(WORKSPACES, ASKED, HTTP_IDEMPOTENCY_KEY="1")
+    second = client.post(WORKSPACES, ASKED, HTTP_IDEMPOTENCY_KEY="2")
+    again = client.post(WORKSPACES, ASKED, HTTP_IDEMPOTENCY_KEY="1")
+
+    assert first.status_code == 202
+    assert code_of(second) == (409, "token_workspaces")
+    assert second.json()["limits"][0]["allowed"] == 1
+    assert again.json()["id"] == first.json()["id"]
+
+
+# --- and nothing else
+
+
+def test_it_sees_and_changes_only_what_it_got(alice: User, snapshot: Snapshot) -> None:
+    hers = actions.workspace_create(by=alice, template=snapshot.template)
+    client = with_token(alice, max_workspaces=5)
+    its_own = client.post(WORKSPACES, ASKED).json()["id"]
+
+    listed = client.get(WORKSPACES).json()["results"]
+
+    assert [workspace["id"] for workspace in listed] == [its_own]
+    assert client.get(f"{WORKSPACES}/{hers.pk}").status_code == 404
+    assert client.delete(f"{WORKSPACES}/{hers.pk}").status_code == 404
+    assert client.delete(f"{WORKSPACES}/{its_own}").status_code == 202
+    operations = client.get("/api/v1/operations").json()["results"]
+    assert {operation["workspace"] for operation in operations} == {its_own}
+
+
+def test_a_key_does_not_lead_to_what_it_did_not_get(
+    alice: User, snapshot: Snapshot
+) -> None:
+    first = with_token(alice).post(WORKSPACES, ASKED, HTTP_IDEMPOTENCY_KEY="1")
+    assert first.status_code == 202
+
+    response = with_token(alice, max_workspaces=1).post(
+        WORKSPACES, ASKED, HTTP_IDEMPOTENCY_KEY="1"
+    )
+
+    assert code_of(response) == (409, "request_key_reused")
+
+
+def test_it_administers_nothing(admin: User, alice: User, snapshot: Snapshot) -> None:
+    hers = actions.workspace_create(by=alice, template=snapshot.template)
+    client = with_token(admin, purposes=["build"])
+
+    assert code_of(client.get("/api/v1/limits")) == (403, "not_allowed")
+    assert code_of(client.get(f"{TOKENS}?everybody=true")) == (403, "not_allowed")
+    assert client.get(f"{WORKSPACES}/{hers.pk}").status_code == 404
+    assert client.get("/api/v1/events").json()["results"] == []
+
+
+def test_it_revokes_itself_and_no_other(alice: User) -> None:
+    other, _ = token_create(by=alice)
+    client = with_token(alice, max_workspaces=1)
+    [itself] = client.get(TOKENS).json()["results"]
+
+    assert client.delete(f"{TOKENS}/{other.token_key}").status_code == 404
+    assert client.delete(f"{TOKENS}/{itself['prefix']}").status_code == 204
+    assert client.get(TOKENS).status_code == 401
+
+
+def test_what_a_revoked_token_got_stays(ci: User, snapshot: Snapshot) -> None:
+    client = with_token(ci, max_workspaces=1)
+    got = client.post(WORKSPACES, ASKED).json()["id"]
+
+    ApiToken.objects.get().delete()
+
+    assert client.get(WORKSPACES).status_code == 401
+    assert Workspace.objects.get(pk=got).token is None
+
+
+# --- how often
+
+
+def test_a_token_that_asks_too_often_is_told_when_to_come_back(
+    ci: User, snapshot: Snapshot, settings: Any
+) -> None:
+    settings.API_REQUESTS_PER_MINUTE = 2
+    client = with_token(ci)
+
+    answers = [client.get(WORKSPACES).status_code for _ in range(3)]
+    refused = client.get(WORKSPACES)
+
+    assert answers == [200, 200, 429]
+    assert refused.json()["code"] == "throttled"
+    assert 1 <= int(refused["Retry-After"]) <= 60
+    assert with_token(ci).get(WORKSPACES).status_code == 200
+    TokenUse.objects.update(ends_at=timezone.now())
+    assert client.get(WORKSPACES).status_code == 200
+
+
+def test_workspaces_are_counted_besides(
+    ci: User, snapshot: Snapshot, settings: Any
+) -> None:
+    settings.API_WORKSPACES_PER_MINUTE = 1
+    client = with_token(ci)
+
+    answers = [client.post(WORKSPACES, ASKED).status_code for _ in range(2)]
+
+    assert answers == [202, 429]
+    assert client.get(WORKSPACES).status_code == 200
+    assert Workspace.objects.count() == 1
+
+
+def test_people_who_signed_in_are_not_counted(alice: User, settings: Any) -> None:
+    settings.API_REQUESTS_PER_MINUTE = 0
+    client = JsonClient()
+    client.force_login(alice)
+
+    assert client.get(WORKSPACES).status_code == 200
+    assert not TokenUse.objects.exists()

@@ -1,0 +1,125 @@
+"""What a workspace is for decides its client, and what becomes of it at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from provisioner.accounts.models import User
+from provisioner.gateways import registry
+from provisioner.workspaces import actions
+from provisioner.workspaces.errors import PurposeNotSupported
+from provisioner.workspaces.models import ServerAbilities, Step, Template, Workspace
+from provisioner.workspaces.sweeps.abilities import look_at_abilities
+from tests.lab import Lab
+from tests.waiting import settle
+
+ALL_TYPES = ["writeable", "readonly", "partitioned", "partitioned-jnl"]
+
+
+@pytest.fixture
+def p4(lab: Lab) -> Iterator[Any]:
+    session = lab.as_admin()
+    yield session
+    session.disconnect()
+
+
+@pytest.fixture
+def no_partitions(p4: Any) -> Iterator[None]:
+    """The server is as it is installed: nobody has set client.readonly.dir."""
+    p4.run("configure", "set", "client.readonly.dir=")
+    yield
+    p4.run("configure", "unset", "client.readonly.dir")
+
+
+def made_for(purpose: str, *, by: User, template: Template) -> Workspace:
+    return settle(
+        actions.workspace_create(
+            by=by, template=template, purpose=purpose, name=f"{by.username}-{purpose}"
+        )
+    )
+
+
+def test_each_purpose_gets_its_client_and_goes_as_it_should(
+    built_template: Template, ci: User, jobs_emptied: None, p4: Any
+) -> None:
+    server = built_template.site.perforce_server
+    server.partitioned_development = True
+    server.save()
+    look_at_abilities(server.pk)
+    assert ServerAbilities.objects.get(server=server).client_types == ALL_TYPES
+    pin = built_template.snapshots.get()
+    gateway = registry.perforce(server)
+    expected = {
+        "build": "",
+        "ci": "readonly",
+        "ci-edit": "partitioned",
+        "development": "partitioned-jnl",
+    }
+
+    made = {p: made_for(p, by=ci, template=built_template) for p in expected}
+
+    for purpose, workspace in made.items():
+        assert workspace.state == Workspace.State.READY, workspace.status_message
+        assert workspace.client_type == expected[purpose]
+        if purpose == "build":
+            assert workspace.client_name == ""
+            continue
+        client = gateway.find_client(workspace.client_name)
+        assert client is not None
+        assert client.type == expected[purpose]
+        have = gateway.have_list(workspace.client_name)
+        assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
+
+    # What is left in a workspace that nobody can submit from is nobody's work.
+    reading, editing = made["ci"], made["ci-edit"]
+    for workspace in (reading, editing):
+        (workspace.path / "src" / "result.txt").write_text("of a build\n")
+    change = p4.fetch_change()
+    change |= {"Description": "empty", "Client": reading.client_name}
+    change.pop("Files", None)
+    p4.client = reading.client_name
+    p4.save_change(change)
+    for workspace in (reading, editing):
+        actions.workspace_retire(by=ci, workspace=workspace)
+        settle(workspace)
+
+    assert reading.state == Workspace.State.RETIRED, reading.status_message
+    assert gateway.find_client(reading.client_name) is None
+    assert not reading.path.exists()
+    looked = Step.objects.filter(
+        operation__workspace=reading, name__in=("unsaved", "work")
+    )
+    assert not looked.exists()
+    assert editing.state == Workspace.State.READY
+    assert editing.status_code == "unsaved_work"
+
+
+def test_what_the_server_lacks_is_said_before_or_at_the_latest_by_its_step(
+    built_template: Template, ci: User, jobs_emptied: None, no_partitions: None
+) -> None:
+    workspace = made_for("ci", by=ci, template=built_template)
+
+    assert workspace.state == Workspace.State.FAILED
+    assert workspace.status_code == "purpose_not_supported"
+    assert "client.readonly.dir" in workspace.status_message
+    server = built_template.site.perforce_server
+    look_at_abilities(server.pk)
+    assert ServerAbilities.objects.get(server=server).client_types == ["writeable"]
+    with pytest.raises(PurposeNotSupported):
+        actions.workspace_create(
+            by=ci, template=built_template, purpose="ci-edit", name="another"
+        )
+
+
+def test_a_server_that_does_not_answer_leaves_what_was_known(
+    template: Template,
+) -> None:
+    server = template.site.perforce_server
+
+    look_at_abilities(server.pk)
+    look_at_abilities(0)
+
+    assert not ServerAbilities.objects.exists()
