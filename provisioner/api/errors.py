@@ -29,6 +29,8 @@ REFUSAL_STATUS = {
     "workspace_failed": 409,
     "no_heartbeat": 409,
     "no_snapshot": 409,
+    "no_good_snapshot": 409,
+    "nothing_to_refresh": 409,
     "snapshot_gone": 409,
     "workspace_busy": 409,
     "workspace_retired": 409,

@@ -41,6 +41,9 @@ class RefreshSerializer(serializers.Serializer[Any]):
         help_text="on_change: at most once in so long."
     )
     cron = serializers.CharField(help_text="cron: five fields, in UTC.")
+    clean_cron = serializers.CharField(
+        help_text="When it is built clean: five fields, in UTC; “”: never by itself."
+    )
     unused_days = serializers.IntegerField(
         allow_null=True,
         help_text="It rests while nobody used it for so long; null: it never does.",
@@ -58,6 +61,12 @@ class RefreshSaveSerializer(serializers.Serializer[Any]):
         allow_blank=True,
         max_length=LONGEST_CRON,
         help_text="Such as 0 3 * * mon-fri, in UTC; mode cron needs it.",
+    )
+    clean_cron = Text(
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_CRON,
+        help_text="When everything is removed first that Perforce does not know.",
     )
     unused_days = Number(
         default=None, allow_null=True, min_value=1, max_value=LONGEST_DAYS

@@ -16,6 +16,7 @@ from provisioner.api.lease_shapes import LeaseSerializer, Seconds
 from provisioner.api.refresh_shapes import LagSerializer, RefreshSerializer
 from provisioner.workspaces import lags, leases
 from provisioner.workspaces.actions import heartbeats
+from provisioner.workspaces.actions.templates import MOST_PATHS
 from provisioner.workspaces.models import (
     LineEnd,
     Operation,
@@ -79,7 +80,21 @@ class ErrorSerializer(serializers.Serializer[Any]):
 # --- templates and snapshots
 
 
+class PartSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField(help_text="A depot path.")
+    change = serializers.IntegerField()
+
+
 class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
+    parts = PartSerializer(
+        many=True,
+        help_text="What is at another change than the rest; nobody gets such a "
+        "snapshot without choosing it.",
+    )
+    behind = serializers.SerializerMethodField(
+        help_text="How many changes under its template's view came since; null: not "
+        "known."
+    )
     lint = serializers.ListField(
         child=serializers.JSONField(), help_text="What a reader should know."
     )
@@ -91,14 +106,51 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
             "template",
             "name",
             "change",
+            "parts",
+            "quality",
+            "is_clean",
+            "behind",
             "have_count",
             "have_digest",
             "lint",
             "sync_seconds",
             "build_seconds",
+            "test_seconds",
+            "operation",
             "created_at",
         )
         read_only_fields = fields
+
+    def get_behind(self, snapshot: Snapshot) -> int | None:
+        # Read once for a whole list: all its serializers share the context.
+        if "behind" not in self.context:
+            shown: Any = self.root.instance
+            listed = [shown] if isinstance(shown, Snapshot) else list(shown)
+            self.context["behind"] = lags.behind_of(listed)
+        behind: int | None = self.context["behind"].get(snapshot.pk)
+        return behind
+
+
+class PinningWorkspaceSerializer(serializers.ModelSerializer[Workspace]):
+    owner = serializers.CharField(source="owner.username")
+
+    class Meta:
+        model = Workspace
+        fields = ("id", "name", "owner", "state")
+        read_only_fields = fields
+
+
+class PinsSerializer(serializers.Serializer[Any]):
+    """What keeps a snapshot from being deleted."""
+
+    is_needed = serializers.BooleanField(help_text="false: it will be deleted.")
+    reasons = serializers.ListField(
+        child=serializers.CharField(), help_text="What keeps it besides workspaces."
+    )
+    workspaces_count = serializers.IntegerField()
+    workspaces = PinningWorkspaceSerializer(
+        many=True, allow_null=True, help_text="null: for administrators only."
+    )
 
 
 class SnapshotReferenceSerializer(serializers.ModelSerializer[Snapshot]):
@@ -111,6 +163,7 @@ class SnapshotReferenceSerializer(serializers.ModelSerializer[Snapshot]):
 class DefaultSnapshot(TypedDict):
     id: int
     change: int
+    quality: str
 
 
 class TemplateSerializer(serializers.ModelSerializer[Template]):
@@ -118,7 +171,8 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
 
     site = serializers.CharField(source="site.name")
     snapshot = serializers.SerializerMethodField(
-        help_text="What a new workspace is cloned from, null before the first build."
+        help_text="What a new workspace is cloned from; null before the first build, "
+        "and where none has the quality that is wanted."
     )
     path = serializers.CharField()
     lag = serializers.SerializerMethodField(
@@ -147,6 +201,9 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "submit_options",
             "build_command",
             "build_timeout_seconds",
+            "test_command",
+            "test_timeout_seconds",
+            "wanted_quality",
             "ignore_patterns",
             "volume_size_bytes",
             "snapshots_to_keep",
@@ -160,6 +217,7 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         return {
             "id": template.default_snapshot_id,
             "change": template.default_change,
+            "quality": template.default_quality,
         }
 
     @extend_schema_field(LagSerializer(allow_null=True))
@@ -193,6 +251,11 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
     site = Text(max_length=40, help_text="The site's name.")
     name = Name()
     line_end = serializers.ChoiceField(choices=LineEnd.choices, default=LineEnd.LOCAL)
+    wanted_quality = serializers.ChoiceField(
+        choices=Template.WantedQuality.choices,
+        default=Template.WantedQuality.BUILT,
+        help_text="A new workspace gets the newest snapshot with this quality.",
+    )
     build_environment = serializers.DictField(
         child=Text(allow_blank=True, trim_whitespace=False),
         default=dict,
@@ -214,6 +277,9 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
             "build_command",
             "build_environment",
             "build_timeout_seconds",
+            "test_command",
+            "test_timeout_seconds",
+            "wanted_quality",
             "ignore_patterns",
             "volume_size_bytes",
             "snapshots_to_keep",
@@ -233,6 +299,16 @@ class TemplateBuildSerializer(serializers.Serializer[Any]):
         allow_null=True,
         default=None,
         help_text="A submitted change; the newest if not given.",
+    )
+    clean = Flag(
+        default=False,
+        help_text="Remove everything first that Perforce does not know.",
+    )
+    paths = serializers.ListField(
+        child=Text(max_length=1024),
+        default=list,
+        max_length=MOST_PATHS,
+        help_text="Depot paths in the view that alone are brought to the change.",
     )
 
 
@@ -498,6 +574,11 @@ class WorkspaceCreateSerializer(serializers.Serializer[Any]):
     )
     snapshot = IdOrName(
         required=False, help_text="Its id or its name; the newest if not given."
+    )
+    quality = serializers.ChoiceField(
+        choices=Template.WantedQuality.choices,
+        required=False,
+        help_text="The newest snapshot with at least this quality; instead of one.",
     )
     reconcile = Flag(
         default=False, help_text="Compare all files with the depot before it is ready."

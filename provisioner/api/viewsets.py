@@ -32,6 +32,7 @@ from provisioner.workspaces.errors import (
     WorkspaceRetired,
 )
 from provisioner.workspaces.models import Operation, Site, Snapshot, Template, Workspace
+from provisioner.workspaces.retention import pins_of_snapshot
 
 AnyModel = TypeVar("AnyModel", bound=Model)
 
@@ -150,7 +151,11 @@ class TemplateViewSet(ApiViewSet):
         permissions.require(permissions.can_manage_templates(self.user))
         asked = self.read_body(s.TemplateBuildSerializer)
         operation = actions.template_build(
-            by=self.user, template=template, change=asked["change"]
+            by=self.user,
+            template=template,
+            change=asked["change"],
+            is_clean=asked["clean"],
+            paths=asked["paths"],
         )
         operation = queries.operations_visible_to(self.user).get(pk=operation.pk)
         where = reverse("api:operation-detail", [operation.pk], request=request)
@@ -203,6 +208,28 @@ class SnapshotViewSet(ApiViewSet):
     @described("Look at a snapshot", ok=s.SnapshotSerializer, refused=[404])
     def retrieve(self, request: Request, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
+
+    @described(
+        "Say what keeps a snapshot",
+        ok=s.PinsSerializer,
+        refused=[404],
+        operation_id="snapshots_pins",
+    )
+    @action(methods=["get"], detail=True)
+    def pins(self, request: Request, pk: int) -> Response:
+        pins = pins_of_snapshot(self.get_object())
+        if pins is None:
+            raise Http404
+        shown = pins.workspaces if self.user.is_administrator else None
+        return Response(
+            {
+                "is_needed": pins.is_needed,
+                "reasons": pins.reasons,
+                "workspaces_count": len(pins.workspaces),
+                "workspaces": shown
+                and s.PinningWorkspaceSerializer(shown, many=True).data,
+            }
+        )
 
 
 class WorkspaceViewSet(ApiViewSet):
@@ -261,6 +288,7 @@ class WorkspaceViewSet(ApiViewSet):
             by=self.user,
             template=template,
             snapshot=self._snapshot(asked, template=template),
+            quality=asked.get("quality", ""),
             name=asked.get("name", ""),
             purpose=asked["purpose"],
             wants_reconcile=asked["reconcile"],

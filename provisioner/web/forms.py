@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.validators import MinValueValidator
 from django.http import QueryDict
+from django.utils import timezone
 
 from provisioner.lib.sizes import exact_size_text, parse_size
+from provisioner.lib.times import age_text
 from provisioner.workspaces.errors import ActionRefused, NameTaken, RequestKeyReused
+from provisioner.workspaces.lags import behind_of
 from provisioner.workspaces.limits import Limit, LimitReached
 from provisioner.workspaces.models import (
     LineEnd,
@@ -20,7 +26,7 @@ from provisioner.workspaces.models import (
     Workspace,
     name_validator,
 )
-from provisioner.workspaces.queries import available_snapshots
+from provisioner.workspaces.queries import available_snapshots, default_snapshot
 
 
 class AskingForm(forms.Form):
@@ -93,9 +99,20 @@ else:
 
 
 class SnapshotChoiceField(_ChoiceOfSnapshot):
+    """A choice that shows mark, lag and age before the click; `behind` is by id."""
+
+    behind: Mapping[int, int] = MappingProxyType({})
+
     def label_from_instance(self, obj: Snapshot) -> str:
-        made_at = obj.created_at.strftime("%d %b %Y, %H:%M UTC")
-        return f"Change {obj.change}, {obj.have_count:,} files, built {made_at}"
+        said = [f"Change {obj.change}", obj.mark.lower()]
+        if obj.part_change is not None:
+            said[0] += f", parts at change {obj.part_change}"
+        behind = self.behind.get(obj.pk)
+        if behind is not None:
+            said.append(f"{behind:,} {'change' if behind == 1 else 'changes'} behind")
+        made_at = obj.created_at.astimezone(dt.UTC).strftime("%d %b %Y, %H:%M UTC")
+        age = age_text(obj.created_at, now=timezone.now())
+        return ", ".join([*said, f"built {age} ({made_at})"])
 
 
 class WorkspaceCreateForm(AskingForm):
@@ -113,7 +130,15 @@ class WorkspaceCreateForm(AskingForm):
         required=False, choices=Workspace.Purpose.choices, widget=forms.RadioSelect
     )
     snapshot = SnapshotChoiceField(
-        required=False, queryset=Snapshot.objects.none(), empty_label="The newest"
+        required=False, queryset=Snapshot.objects.none(), empty_label="The usual one"
+    )
+    quality = forms.ChoiceField(
+        required=False,
+        label="At least",
+        choices=[
+            ("", "What the template asks for"),
+            *Template.WantedQuality.choices,
+        ],
     )
     wants_reconcile = forms.BooleanField(
         required=False, label="Compare the files with the depot"
@@ -128,6 +153,9 @@ class WorkspaceCreateForm(AskingForm):
         field = self.fields["snapshot"]
         assert isinstance(field, SnapshotChoiceField)
         field.queryset = snapshots
+        field.behind = behind_of(snapshots)
+        if default_snapshot(template) is None:
+            field.empty_label = "Choose one"
         field.error_messages["invalid_choice"] = (
             "That snapshot is not there any more. Choose a newer one."
         )
@@ -216,6 +244,20 @@ class TemplateDefinitionForm(AskingForm):
     build_timeout_seconds = forms.IntegerField(
         min_value=1, label="Time limit of a build, in seconds"
     )
+    test_command = LinesField(
+        rows=3,
+        required=False,
+        help_text="Run after the build, in the same place. What it finds becomes the "
+        "mark of the snapshot; one whose test failed nobody gets without choosing it. "
+        "Empty: no test.",
+    )
+    test_timeout_seconds = forms.IntegerField(
+        min_value=1, label="Time limit of a test, in seconds"
+    )
+    wanted_quality = forms.ChoiceField(
+        choices=Template.WantedQuality.choices,
+        label="New workspaces get the newest that is",
+    )
     ignore_patterns = LinesField(
         rows=3,
         required=False,
@@ -274,6 +316,19 @@ class TemplateBuildForm(AskingForm):
         help_text="A submitted change. Empty: the newest under the view.",
         widget=forms.NumberInput(attrs={"min": 1, "class": "code"}),
     )
+    is_clean = forms.BooleanField(required=False, label="Clean build")
+    paths = LinesField(
+        rows=3,
+        required=False,
+        label="Only these paths",
+        help_text="Depot paths in the view, one a line, such as //depot/main/src/... — "
+        "these alone are brought to the change, the rest stays where new workspaces "
+        "are. Nobody gets such a snapshot without choosing it.",
+    )
+
+    def clean_paths(self) -> list[str]:
+        lines = (line.strip() for line in self.cleaned_data["paths"].splitlines())
+        return [line for line in lines if line]
 
 
 class WorkspaceFilterForm(forms.Form):

@@ -38,6 +38,16 @@ class RefreshPolicyForm(AskingForm):
             attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
         ),
     )
+    clean_cron = forms.CharField(
+        required=False,
+        max_length=100,
+        label="Schedule of clean builds",
+        help_text="As above. Everything that is not in Perforce is removed first, so "
+        "that nothing old hides in the build. Empty: only when somebody asks.",
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
+        ),
+    )
     unused_days = forms.IntegerField(
         required=False,
         min_value=1,
@@ -55,6 +65,7 @@ class RefreshPolicyForm(AskingForm):
             "quiet_seconds": span_text(policy.quiet_seconds),
             "every_seconds": span_text(policy.every_seconds),
             "cron": policy.cron,
+            "clean_cron": policy.clean_cron,
             "unused_days": policy.unused_days,
             "is_paused": policy.is_paused,
         }

@@ -74,6 +74,13 @@ class NoSnapshot(ActionRefused):
     code = "no_snapshot"
 
 
+class NoGoodSnapshot(ActionRefused):
+    """The template “{template}” has no snapshot that is {quality}. Choose one of those
+    that it has, or wait for a build that is."""
+
+    code = "no_good_snapshot"
+
+
 class SnapshotGone(ActionRefused):
     """The snapshot “{snapshot}” of this template is not there any more. Choose a newer
     one."""
@@ -193,6 +200,13 @@ class FindingNotOurs(ActionRefused):
     yourself. The finding goes away once the difference is gone."""
 
     code = "finding_needs_you"
+
+
+class NothingToRefresh(ActionRefused):
+    """The template “{template}” has no snapshot of its whole view of which parts could
+    be brought up to date. Build all of it first."""
+
+    code = "nothing_to_refresh"
 
 
 class StateChanged(ActionRefused):

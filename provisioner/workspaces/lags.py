@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, F, Max, Min, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 
 from provisioner.workspaces import refreshing
 from provisioner.workspaces.models import (
@@ -56,10 +59,17 @@ def lags_of(templates: Collection[Template]) -> dict[int, Lag]:
     Not known is it before the first build, and until the server was asked about all
     changes since the newest snapshot. Two queries.
     """
-    newest = Snapshot.objects.filter(template=OuterRef("template"), deleted_at=None)
+    of_template = {"template": OuterRef("template")}
+    default = Snapshot.objects.default_first().filter(**of_template)
+    newest = Snapshot.objects.available().complete().filter(**of_template)
     watched = (
         TemplateWatch.objects.filter(template__in=[t.pk for t in templates])
-        .annotate(base=Subquery(newest.values("change")[:1]))
+        .annotate(
+            base=Coalesce(
+                Subquery(default.values("change")[:1]),
+                Subquery(newest.values("change")[:1]),
+            )
+        )
         .filter(base__gte=F("since"))
         .values_list("template_id", "server_id", "base")
     )
@@ -95,6 +105,32 @@ def lag_of(template: Template) -> Lag | None:
     return lags_of([template]).get(template.pk)
 
 
+def behind_of(snapshots: Iterable[Snapshot]) -> dict[int, int]:
+    """Return how many changes each snapshot is behind, by its id.
+
+    Those alone where that is known, and that are at one change. Two queries.
+    """
+    complete = [snapshot for snapshot in snapshots if not snapshot.parts]
+    since = dict(
+        TemplateWatch.objects.filter(
+            template__in={snapshot.template_id for snapshot in complete}
+        ).values_list("template_id", "since")
+    )
+    numbers: dict[int, list[int]] = defaultdict(list)
+    for template_id, number in (
+        _Touch.objects.filter(template__in=since)
+        .order_by("submittedchange__number")
+        .values_list("template_id", "submittedchange__number")
+    ):
+        numbers[template_id].append(number)
+    return {
+        snapshot.pk: len(known) - bisect_right(known, snapshot.change)
+        for snapshot in complete
+        if snapshot.change >= since.get(snapshot.template_id, snapshot.change + 1)
+        for known in [numbers[snapshot.template_id]]
+    }
+
+
 def policy_of(template: Template) -> refreshing.Policy:
     """Return when a template is refreshed."""
     return policies_of([template])[template.pk]
@@ -113,6 +149,7 @@ def policy_in(row: RefreshPolicy) -> refreshing.Policy:
         quiet_seconds=row.quiet_seconds,
         every_seconds=row.every_seconds,
         cron=row.cron,
+        clean_cron=row.clean_cron,
         unused_days=row.unused_days,
         is_paused=row.is_paused,
         changed_at=row.changed_at,
@@ -137,9 +174,11 @@ def is_everything_paused() -> bool:
 def refresh_state_of(template: Template, *, lag: Lag | None) -> refreshing.State:
     """Return what decides whether a template is due."""
     lag = lag or Lag()
+    # What was refreshed in part says nothing about the whole.
     builds = Operation.objects.filter(
         template=template, kind=Operation.Kind.TEMPLATE_BUILD
-    )
+    ).exclude(parameters__has_key="paths")
+    clean = builds.filter(parameters__has_key="clean")
     last = builds.select_related("requested_by").order_by("-created_at", "-pk").first()
     server_id = template.site.perforce_server_id
     return refreshing.State(
@@ -149,6 +188,7 @@ def refresh_state_of(template: Template, *, lag: Lag | None) -> refreshing.State
         is_building=template.state == Template.State.BUILDING,
         tried=_tried(last, lag=lag, server_id=server_id) if last else 0,
         tried_at=last.created_at if last else None,
+        clean_tried_at=clean.aggregate(at=Max("created_at"))["at"],
         used_at=_used_at(template),
         is_paused_elsewhere=is_everything_paused()
         or ServerWatch.objects.filter(server_id=server_id, is_paused=True).exists(),

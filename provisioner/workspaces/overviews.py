@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, F, Prefetch, Q, QuerySet
+from django.db.models import F, Prefetch, Q, QuerySet
 from django.db.models.lookups import IsNull
 from django.utils import timezone
 
@@ -26,7 +26,6 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
-    available_snapshots,
     can_be_restored,
     operations_visible_to,
     templates_visible_to,
@@ -34,6 +33,7 @@ from provisioner.workspaces.queries import (
     workspaces_of,
     workspaces_visible_to,
 )
+from provisioner.workspaces.retention import Pins, pins_of
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 
 TEMPLATES_OFFERED = 6
@@ -396,6 +396,29 @@ def workspaces_matching(
 
 
 @dataclass(frozen=True, kw_only=True)
+class Generation:
+    """A published snapshot, what keeps it, and how many changes it is behind.
+
+    `behind` is None where that is not known. Administrators alone see whose workspaces
+    need it; for others there is their number.
+    """
+
+    pins: Pins
+    behind: int | None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.pins.snapshot
+
+
+def generations_of(template: Template) -> list[Generation]:
+    """Return the published snapshots of a template, newest first."""
+    pins = pins_of(template)
+    behind = lags.behind_of([pin.snapshot for pin in pins])
+    return [Generation(pins=pin, behind=behind.get(pin.snapshot.pk)) for pin in pins]
+
+
+@dataclass(frozen=True, kw_only=True)
 class TemplateOverview:
     """`last` is its newest build, `builds` the last twenty of them.
 
@@ -404,13 +427,18 @@ class TemplateOverview:
     """
 
     template: Template
-    snapshots: list[Snapshot]
+    generations: list[Generation]
     last: OperationOverview | None
     builds: list[Operation]
     lag: lags.Lag | None
     policy: refreshing.Policy
     pauses: list[str]
     watch_error: str
+
+    @property
+    def has_marked(self) -> bool:
+        """Whether the last build published a snapshot whose test failed."""
+        return self.template.status_code == "test_failed"
 
     @property
     def announcement(self) -> str:
@@ -425,17 +453,9 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     if template is None:
         return None
     builds = list(operations_visible_to(user).filter(template=template)[:BUILDS_SHOWN])
-    in_use = Count("workspaces", filter=~Q(workspaces__state=Workspace.State.RETIRED))
-    # Counting drops the order of the model.
-    snapshots = (
-        available_snapshots()
-        .filter(template=template)
-        .annotate(workspaces_count=in_use)
-        .order_by("-created_at", "-id")
-    )
     return TemplateOverview(
         template=template,
-        snapshots=list(snapshots),
+        generations=generations_of(template),
         last=operation_overview(builds[0]) if builds else None,
         builds=builds,
         lag=lags.lag_of(template),

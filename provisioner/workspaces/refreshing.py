@@ -31,7 +31,8 @@ class Policy:
 
     On change: once nothing relevant came for `quiet_seconds`, and never within
     `every_seconds` after the last build began. By `cron`: at its times (five fields,
-    UTC) if something came before. Neither while nobody got a workspace for
+    UTC) if something came before. A clean build is due at the times of `clean_cron`,
+    whatever came. None of them while nobody got a workspace for
     `unused_days`. `changed_at`: times before it do not count.
     """
 
@@ -39,6 +40,7 @@ class Policy:
     quiet_seconds: int = 120
     every_seconds: int = 1800
     cron: str = ""
+    clean_cron: str = ""
     unused_days: int | None = None
     is_paused: bool = False
     changed_at: dt.datetime | None = None
@@ -47,8 +49,10 @@ class Policy:
     def sentence(self) -> str:
         """Say for people when it is built."""
         if self.mode == Mode.MANUAL:
-            return "Built when somebody asks for it."
-        if self.mode == Mode.CRON:
+            if not self.clean_cron:
+                return "Built when somebody asks for it."
+            said = "Built when somebody asks for it"
+        elif self.mode == Mode.CRON:
             said = f"Built at {self.cron} (UTC) if something was submitted before"
         else:
             said = (
@@ -59,6 +63,8 @@ class Policy:
         if self.unused_days is not None:
             days = "a day" if self.unused_days == 1 else f"{self.unused_days} days"
             said += f"; not while nobody used it for {days}"
+        if self.clean_cron:
+            said += f"; clean at {self.clean_cron} (UTC)"
         return f"{said}. Paused." if self.is_paused else f"{said}."
 
 
@@ -68,7 +74,8 @@ class State:
 
     `newest` is the newest relevant change after the newest snapshot (None: it is not
     behind), `behind_since` when the first of these was seen, `newest_at` the last.
-    `tried` is the change of the last build, whatever came of it; `tried_at` its time.
+    `tried` is the change of the last build, whatever came of it; `tried_at` its time,
+    `clean_tried_at` that of the last clean one.
     """
 
     newest: int | None = None
@@ -77,6 +84,7 @@ class State:
     is_building: bool = False
     tried: int = 0
     tried_at: dt.datetime | None = None
+    clean_tried_at: dt.datetime | None = None
     used_at: dt.datetime | None = None
     is_paused_elsewhere: bool = False
 
@@ -94,6 +102,19 @@ def due(now: dt.datetime, policy: Policy, state: State) -> str | None:
     if policy.mode == Mode.CRON:
         return _due_by_cron(now, policy, state)
     return None
+
+
+def clean_due(now: dt.datetime, policy: Policy, state: State) -> str | None:
+    """Return why a clean build is due now, None where it is not."""
+    if policy.is_paused or state.is_paused_elsewhere or state.is_building:
+        return None
+    if not policy.clean_cron or is_unused(now, policy, state):
+        return None
+    at = last_time(policy.clean_cron, now=now)
+    since = (policy.changed_at, state.clean_tried_at)
+    if at is None or any(moment is not None and at <= moment for moment in since):
+        return None
+    return f"It was time for a clean build: {policy.clean_cron}."
 
 
 def is_unused(now: dt.datetime, policy: Policy, state: State) -> bool:

@@ -69,6 +69,12 @@ def pins_of(template: Template) -> list[Pins]:
     return list(pins.values())
 
 
+def pins_of_snapshot(snapshot: Snapshot) -> Pins | None:
+    """Return what pins a snapshot, None where it is off the offer."""
+    pins = pins_of(snapshot.template)
+    return next((pin for pin in pins if pin.snapshot == snapshot), None)
+
+
 def _last_tested(template: Template) -> Snapshot | None:
     tested = available_snapshots().complete().filter(quality=Quality.TESTED)
     return tested.filter(template=template).first()

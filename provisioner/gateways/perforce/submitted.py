@@ -31,6 +31,13 @@ class DepotView:
         """Say whether any of these depot paths is mapped."""
         return any(self._map.includes(self._same(path)) for path in paths)
 
+    def overlaps(self, path: str) -> bool:
+        """Say whether a depot path, with wildcards or without, has mapped files."""
+        alone = Map()
+        alone.insert(self._same(f'"{path}" "{path}"'))
+        lines = Map.join(alone, self._map).as_array()
+        return any(not line.lstrip('"').startswith("-") for line in lines)
+
     def _same(self, text: str) -> str:
         """Return what compares equal where the server takes it for equal.
 

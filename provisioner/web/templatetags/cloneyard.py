@@ -44,6 +44,8 @@ STATE_ICONS = {
     "waiting": "waiting",
     "queued": "waiting",
     "new": "waiting",
+    "built": "build",
+    "tested": "done",
 }
 
 

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import leases, notices, permissions, states
-from provisioner.workspaces.actions.heartbeats import check_heartbeat
+from provisioner.workspaces import leases, notices, states
 from provisioner.workspaces.actions.leases import end_of_first_lease
 from provisioner.workspaces.actions.names import check_name
-from provisioner.workspaces.actions.repeating import (
-    find_first_request,
-    find_second_click,
-    fingerprint_of,
-    one_request_at_a_time,
-)
 from provisioner.workspaces.admission import check_admission
 from provisioner.workspaces.errors import (
     AccountIncomplete,
     InvalidRequest,
     NameTaken,
+    NoGoodSnapshot,
     NoSnapshot,
+    RequestKeyReused,
     SnapshotGone,
 )
 from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
-from provisioner.workspaces.purposes import client_type_for
-from provisioner.workspaces.queries import default_snapshot
+from provisioner.workspaces.queries import available_snapshots, snapshot_to_offer
 from provisioner.workspaces.tasks import start_operation
 
 SUGGESTIONS_TRIED = 1000
@@ -41,78 +35,61 @@ def workspace_create(
     name: str = "",
     purpose: str = Workspace.Purpose.DEVELOPMENT,
     snapshot: Snapshot | None = None,
+    quality: str = "",
     wants_reconcile: bool = False,
     lease_seconds: int | None = None,
-    heartbeat_seconds: int | None = None,
     request_key: str = "",
 ) -> Workspace:
-    """Ask for a workspace of a template's snapshot; the newest where none is named.
+    """Ask for a workspace of a template's snapshot; its default where none is named.
 
-    Without a name one is made from the owner's and the template's. Asking again with
-    the same `request_key` answers with the first request's workspace. Its lease is the
-    usual one of its policy, or lasts `lease_seconds`; it ends before that if its job
-    said nothing for `heartbeat_seconds`. A scoped token of `by` bounds all of it.
+    With a `quality` (built, tested) it is the newest of at least that. Without a name
+    one is made from the owner's and the template's. Asking again with the same
+    `request_key` answers with the first request's workspace. Its lease is the usual one
+    of its policy, or lasts `lease_seconds`.
 
-    Raises: InvalidRequest, OutOfScope, LeaseTooLong, AccountIncomplete, NoSnapshot,
-    SnapshotGone, PurposeNotSupported, NameTaken, RequestKeyReused, LimitReached.
+    Raises: InvalidRequest, LeaseTooLong, AccountIncomplete, NoSnapshot, NoGoodSnapshot,
+    SnapshotGone, NameTaken, RequestKeyReused, LimitReached.
     """
-    _check_request(by=by, purpose=purpose, name=name)
-    check_heartbeat(heartbeat_seconds)
-    permissions.require_in_scope(by, template=template, purpose=purpose)
-    fingerprint = fingerprint_of(
-        template=template.pk,
-        name=name,
-        purpose=str(purpose),
-        snapshot=snapshot and snapshot.pk,
-        reconcile=wants_reconcile,
-        lease=lease_seconds,
-        heartbeat=heartbeat_seconds,
-    )
+    _check_quality(quality, snapshot=snapshot)
+    if by.uid is None or by.gid is None:
+        raise AccountIncomplete(username=by.username)
+    if purpose not in Workspace.Purpose.values:
+        raise InvalidRequest(f"There is no purpose “{purpose}”.")
+    if name:
+        check_name(name)
     with transaction.atomic():
-        one_request_at_a_time(by)
-        earlier = None
-        if request_key:
-            earlier = find_first_request(
-                by=by, key=request_key, fingerprint=fingerprint
-            )
-        elif not name and purpose == Workspace.Purpose.DEVELOPMENT:
-            earlier = find_second_click(
-                by=by,
-                template=template,
-                snapshot=snapshot,
-                wants_reconcile=wants_reconcile,
-            )
+        _one_request_at_a_time(by)
+        earlier = _same_request(
+            by=by,
+            template=template,
+            name=name,
+            purpose=purpose,
+            snapshot=snapshot,
+            quality=quality,
+            wants_reconcile=wants_reconcile,
+            key=request_key,
+        )
         if earlier is not None:
-            earlier.was_asked_for_before = True
             return earlier
         now = timezone.now()
         expires_at = end_of_first_lease(
-            by=by,
-            template=template,
-            purpose=purpose,
-            lease_seconds=lease_seconds,
-            now=now,
+            template=template, purpose=purpose, lease_seconds=lease_seconds, now=now
         )
-        snapshot = _snapshot_to_clone(template, snapshot)
-        client_type = client_type_for(purpose, server=template.site.perforce_server)
+        snapshot = _snapshot_to_clone(template, snapshot, quality=quality)
         check_admission(by=by, template=template, snapshot=snapshot)
         workspace = _insert_workspace(
             owner=by,
-            token=by.token,
             site=template.site,
             template=template,
             snapshot=snapshot,
             name=name or _free_name(owner=by, template=template),
             purpose=purpose,
-            client_type=client_type,
             wants_reconcile=wants_reconcile,
             request_key=request_key,
-            request_fingerprint=fingerprint if request_key else "",
             uid=by.uid,
             gid=by.gid,
             p4_user=by.perforce_name,
             expires_at=expires_at,
-            heartbeat_seconds=heartbeat_seconds,
         )
         policy = leases.policy_for(template, purpose)
         notices.plan_warnings(workspace, policy, now=now)
@@ -127,24 +104,25 @@ def workspace_create(
     return workspace
 
 
-def _check_request(*, by: User, purpose: str, name: str) -> None:
-    if by.uid is None or by.gid is None:
-        raise AccountIncomplete(username=by.username)
-    if purpose not in Workspace.Purpose.values:
-        raise InvalidRequest(f"There is no purpose “{purpose}”.")
-    if name:
-        check_name(name)
+def _check_quality(quality: str, *, snapshot: Snapshot | None) -> None:
+    if not quality:
+        return
+    if snapshot is not None:
+        raise InvalidRequest("Choose a snapshot or a quality, one of the two.")
+    if quality not in Template.WantedQuality.values:
+        raise InvalidRequest(f"There is no quality “{quality}” to ask for.")
 
 
-def _snapshot_to_clone(template: Template, snapshot: Snapshot | None) -> Snapshot:
-    """Return a snapshot, locked so that it stays; the newest where none is named.
-
-    Raises: NoSnapshot, InvalidRequest, SnapshotGone.
-    """
+def _snapshot_to_clone(
+    template: Template, snapshot: Snapshot | None, *, quality: str
+) -> Snapshot:
     if snapshot is None:
-        snapshot = default_snapshot(template)
-        if snapshot is None:
+        snapshot = snapshot_to_offer(template, quality=quality)
+    if snapshot is None:
+        if not available_snapshots().filter(template=template).exists():
             raise NoSnapshot(template=template.name)
+        wanted = quality or template.wanted_quality
+        raise NoGoodSnapshot(template=template.name, quality=wanted)
     if snapshot.template_id != template.pk:
         raise InvalidRequest("This snapshot is not one of that template.")
     # Held until our row is there: pruning takes only what no row refers to.
@@ -152,6 +130,58 @@ def _snapshot_to_clone(template: Template, snapshot: Snapshot | None) -> Snapsho
     if snapshot.deleted_at is not None:
         raise SnapshotGone(snapshot=snapshot.name)
     return snapshot
+
+
+def _one_request_at_a_time(owner: User) -> None:
+    """Let requests of one person pass one by one until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('workspace_create'), %s)", [owner.pk]
+        )
+
+
+def _same_request(
+    *,
+    by: User,
+    template: Template,
+    name: str,
+    purpose: str,
+    snapshot: Snapshot | None,
+    quality: str,
+    wants_reconcile: bool,
+    key: str,
+) -> Workspace | None:
+    """Return the workspace that an earlier, identical request made, or None.
+
+    Identical is: the same key; or, where neither a key nor a name tells two requests
+    of a person apart (a second click), the same template, snapshot and comparison
+    while the first is still being made. Machines ask for many alike, so build-only
+    requests need a key.
+    """
+    mine = Workspace.objects.select_related("site", "template").filter(owner=by)
+    if key:
+        earlier = mine.filter(request_key=key).first()
+        if earlier is None:
+            return None
+        is_same = (
+            earlier.template_id == template.pk
+            and earlier.purpose == purpose
+            and (not name or earlier.name == name)
+            and (snapshot is None or earlier.snapshot_id == snapshot.pk)
+        )
+        if not is_same:
+            raise RequestKeyReused
+        return earlier
+    if name or purpose != Workspace.Purpose.DEVELOPMENT:
+        return None
+    return mine.filter(
+        template=template,
+        snapshot=snapshot or snapshot_to_offer(template, quality=quality),
+        purpose=purpose,
+        wants_reconcile=wants_reconcile,
+        state=Workspace.State.PROVISIONING,
+        request_key="",
+    ).first()
 
 
 def _free_name(*, owner: User, template: Template) -> str:
@@ -180,10 +210,6 @@ def _as_name(text: str) -> str:
 
 
 def _insert_workspace(**fields: Any) -> Workspace:
-    """Write a workspace's row.
-
-    Raises: NameTaken.
-    """
     try:
         with transaction.atomic():
             return Workspace.objects.create(**fields)

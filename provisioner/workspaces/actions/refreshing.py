@@ -29,6 +29,7 @@ def refresh_policy_save(
     quiet_seconds: int = 120,
     every_seconds: int = 1800,
     cron: str = "",
+    clean_cron: str = "",
     unused_days: int | None = None,
     is_paused: bool = False,
 ) -> RefreshPolicy:
@@ -37,7 +38,7 @@ def refresh_policy_save(
     Raises: NotAllowed, InvalidRequest.
     """
     permissions.require(permissions.can_manage_templates(by))
-    cron = " ".join(cron.split())
+    cron, clean_cron = " ".join(cron.split()), " ".join(clean_cron.split())
     if mode not in RefreshPolicy.Mode.values:
         raise InvalidRequest(f"There is no way to refresh called “{mode}”.")
     if not all(0 <= s <= LONGEST_SECONDS for s in (quiet_seconds, every_seconds)):
@@ -46,11 +47,12 @@ def refresh_policy_save(
         raise InvalidRequest(f"Days without use are from 1 to {LONGEST_DAYS}.")
     if mode == RefreshPolicy.Mode.CRON and not cron:
         raise InvalidRequest("A schedule is missing, such as 0 3 * * mon-fri.")
-    if cron and (len(cron) > LONGEST_CRON or not refreshing.is_schedule(cron)):
-        raise InvalidRequest(
-            "The schedule needs five fields as in cron (minute, hour, day, month, day "
-            "of the week), such as 0 3 * * mon-fri."
-        )
+    for schedule in filter(None, (cron, clean_cron)):
+        if len(schedule) > LONGEST_CRON or not refreshing.is_schedule(schedule):
+            raise InvalidRequest(
+                "A schedule needs five fields as in cron (minute, hour, day, month, "
+                "day of the week), such as 0 3 * * mon-fri."
+            )
     with transaction.atomic():
         row, _ = RefreshPolicy.objects.update_or_create(
             template=template,
@@ -59,6 +61,7 @@ def refresh_policy_save(
                 "quiet_seconds": quiet_seconds,
                 "every_seconds": every_seconds,
                 "cron": cron,
+                "clean_cron": clean_cron,
                 "unused_days": unused_days,
                 "is_paused": is_paused,
                 "changed_at": timezone.now(),
@@ -75,6 +78,7 @@ def refresh_policy_save(
                 "quiet_seconds": quiet_seconds,
                 "every_seconds": every_seconds,
                 "cron": cron,
+                "clean_cron": clean_cron,
                 "unused_days": unused_days,
                 "is_paused": is_paused,
             },

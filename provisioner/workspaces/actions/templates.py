@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -15,20 +17,26 @@ from provisioner.gateways.perforce.specs import (
     check_stream,
     check_submit_options,
     check_view,
+    parse_client_spec,
 )
+from provisioner.gateways.perforce.submitted import DepotView
 from provisioner.workspaces import permissions, states
 from provisioner.workspaces.actions.names import check_name
 from provisioner.workspaces.admission import check_build
 from provisioner.workspaces.errors import (
     InvalidRequest,
     NameTaken,
+    NothingToRefresh,
     TemplateBusy,
     TemplateInvalid,
 )
 from provisioner.workspaces.models import Operation, Site, Template
+from provisioner.workspaces.queries import reference_snapshot
 from provisioner.workspaces.tasks import start_operation
 
 LARGEST_CHANGE = 2**31 - 1
+MOST_PATHS = 100
+_DEPOT_PATH = re.compile(r"//[^/@#*\x00-\x1f\"]+(?:/[^/@#*\x00-\x1f\"]+)+")
 # What a template is made from. The rest is for good, or is written by its builds.
 DEFINITION = frozenset(
     {
@@ -41,6 +49,9 @@ DEFINITION = frozenset(
         "build_command",
         "build_environment",
         "build_timeout_seconds",
+        "test_command",
+        "test_timeout_seconds",
+        "wanted_quality",
         "ignore_patterns",
         "volume_size_bytes",
         "snapshots_to_keep",
@@ -118,6 +129,11 @@ def _check_template(template: Template) -> None:
     for field in sorted(DEFINITION):
         if "\0" in str(getattr(template, field)):
             raise InvalidRequest(f"{field}: null characters are not allowed.")
+    wants_test = template.wanted_quality == Template.WantedQuality.TESTED
+    if wants_test and not template.test_command.strip():
+        raise TemplateInvalid(
+            "New workspaces cannot get what is tested where there is no test command."
+        )
     _check_environment(template.build_environment)
 
 
@@ -133,15 +149,29 @@ def _check_environment(variables: Any) -> None:
 
 
 def template_build(
-    *, by: User, template: Template, change: int | None = None
+    *,
+    by: User,
+    template: Template,
+    change: int | None = None,
+    is_clean: bool = False,
+    paths: Sequence[str] = (),
 ) -> Operation:
     """Ask to build a template at a submitted change, the newest where none is named.
 
-    Raises: NotAllowed, TemplateBusy, InvalidRequest, LimitReached.
+    The build goes on where the last one ended; `is_clean` has everything removed first
+    that Perforce does not know. With `paths`, depot paths in the view, these alone are
+    brought to the change, and nobody gets the snapshot without choosing it.
+
+    Raises: NotAllowed, TemplateBusy, InvalidRequest, NothingToRefresh, LimitReached.
     """
     permissions.require(permissions.can_manage_templates(by))
     if change is not None and not 1 <= change <= LARGEST_CHANGE:
         raise InvalidRequest(f"A change is a number from 1 to {LARGEST_CHANGE}.")
+    parameters: dict[str, Any] = {"change": change} if change else {}
+    if is_clean:
+        parameters["clean"] = True
+    if paths:
+        parameters["paths"] = _checked_paths(template, paths, is_clean=is_clean)
     with transaction.atomic():
         template = (
             # Not as a key: workspaces that refer to it are being asked for meanwhile.
@@ -155,14 +185,51 @@ def template_build(
         states.set_template_state(
             template,
             Template.State.BUILDING,
-            message=f"Asked to build it at change {change}."
-            if change
-            else "Asked to build it at the newest change.",
+            message=_asked(parameters),
             actor=by,
         )
         return start_operation(
             Operation.Kind.TEMPLATE_BUILD,
             by=by,
             template=template,
-            parameters={"change": change} if change else {},
+            parameters=parameters,
         )
+
+
+def _asked(parameters: dict[str, Any]) -> str:
+    """Say for the trail what was asked for."""
+    what = " clean" if parameters.get("clean") else ""
+    change = parameters.get("change")
+    at = f"change {change}" if change else "the newest change"
+    paths = parameters.get("paths")
+    only = f", of {', '.join(paths)} alone" if paths else ""
+    return f"Asked to build it{what} at {at}{only}."
+
+
+def _checked_paths(
+    template: Template, paths: Sequence[str], *, is_clean: bool
+) -> list[str]:
+    """Return depot paths that a build can be limited to.
+
+    Raises: InvalidRequest, NothingToRefresh.
+    """
+    if is_clean:
+        raise InvalidRequest("A clean build is one of the whole view: leave paths out.")
+    rest = reference_snapshot(template)
+    if rest is None:
+        raise NothingToRefresh(template=template.name)
+    view = DepotView(
+        template.view_lines or parse_client_spec(rest.client_spec).view,
+    )
+    checked = list(dict.fromkeys(path.strip() for path in paths))
+    if len(checked) > MOST_PATHS:
+        raise InvalidRequest(f"At most {MOST_PATHS} paths can be given.")
+    for path in checked:
+        if not _DEPOT_PATH.fullmatch(path) or "%%" in path:
+            raise InvalidRequest(
+                f"“{path}” is not a depot path such as //depot/main/src/... — without "
+                "@ and #, which stand for revisions."
+            )
+        if not view.overlaps(path):
+            raise InvalidRequest(f"“{path}” is not in the view of this template.")
+    return checked

@@ -242,3 +242,14 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def part_change(self) -> int | None:
+        """At which change its parts are; None where all of it is at one."""
+        return int(self.parts[-1]["change"]) if self.parts else None
+
+    @property
+    def mark(self) -> str:
+        """Say in a word or two what is known of it."""
+        mark = str(Quality(self.quality).label)
+        return f"{mark}, refreshed in part" if self.parts else mark

@@ -10,6 +10,5 @@ from provisioner.workspaces.models import Snapshot
 
 def parts_of(pinned: Snapshot | dict[str, Any]) -> list[Part]:
     """Return what lies at other changes, of a snapshot or of a build's `client`."""
-    is_snapshot = isinstance(pinned, Snapshot)
-    parts = pinned.parts if is_snapshot else pinned.get("parts", [])
+    parts = pinned.parts if isinstance(pinned, Snapshot) else pinned.get("parts", [])
     return [Part(path=part["path"], change=part["change"]) for part in parts]

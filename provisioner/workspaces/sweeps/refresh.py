@@ -32,24 +32,26 @@ def refresh_all(*, now: dt.datetime) -> int:
     """Build what is due; return how many templates that were."""
     rows = list(
         RefreshPolicy.objects.filter(is_paused=False)
-        .exclude(mode=RefreshPolicy.Mode.MANUAL)
-        .exclude(template__state=Template.State.BUILDING)
+        .exclude(mode=RefreshPolicy.Mode.MANUAL, clean_cron="")
+        .exclude(template__state__in=(Template.State.NEW, Template.State.BUILDING))
         .select_related("template__site")
         .order_by("pk")
     )
     known = lags.lags_of([row.template for row in rows])
+    lag_of = {row.pk: known.get(row.template_id, lags.Lag()) for row in rows}
     return sum(
-        _refresh(row, lag=lag, now=now)
+        _refresh(row, lag=lag_of[row.pk], now=now)
         for row in rows
-        if (lag := known.get(row.template_id)) is not None and lag.changes
+        if row.clean_cron or lag_of[row.pk].changes
     )
 
 
 def _refresh(row: RefreshPolicy, *, lag: lags.Lag, now: dt.datetime) -> bool:
-    """Ask for one build where it is due; say whether it was."""
-    template = row.template
+    """Ask for one build where it is due, a clean one first; say whether it was."""
+    template, policy = row.template, lags.policy_in(row)
     state = lags.refresh_state_of(template, lag=lag)
-    reason = refreshing.due(now, lags.policy_in(row), state)
+    why_clean = refreshing.clean_due(now, policy, state)
+    reason = why_clean or refreshing.due(now, policy, state)
     if reason is None:
         return False
     try:
@@ -62,7 +64,10 @@ def _refresh(row: RefreshPolicy, *, lag: lags.Lag, now: dt.datetime) -> bool:
                 data={"change": lag.newest, "changes": lag.changes},
             )
             actions.template_build(
-                by=system_user(), template=template, change=lag.newest
+                by=system_user(),
+                template=template,
+                change=lag.newest,
+                is_clean=why_clean is not None,
             )
     except ActionRefused as refusal:
         log.info(

@@ -33,7 +33,7 @@ from provisioner.workspaces.models import (
     Template,
     TemplateWatch,
 )
-from provisioner.workspaces.queries import default_snapshot
+from provisioner.workspaces.queries import reference_snapshot
 from provisioner.workspaces.queueing import defer_once
 from provisioner.workspaces.workflow import PERFORCE
 
@@ -176,7 +176,7 @@ def templates_of(server_id: int) -> list[tuple[Template, str]]:
     """
     found = []
     for template in Template.objects.filter(site__perforce_server=server_id):
-        snapshot = default_snapshot(template)
+        snapshot = reference_snapshot(template)
         if snapshot is None:
             continue
         lines = template.view_lines or parse_client_spec(snapshot.client_spec).view
@@ -286,7 +286,7 @@ def _look_back(watch: ServerWatch, perforce: PerforceGateway) -> bool:
     for known in TemplateWatch.objects.filter(server=watch.server_id).select_related(
         "template"
     ):
-        snapshot = default_snapshot(known.template)
+        snapshot = reference_snapshot(known.template)
         while snapshot is not None and known.since > snapshot.change:
             if rounds == BATCHES_AT_A_TIME:
                 return False
