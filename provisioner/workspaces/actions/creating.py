@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import leases, notices, states
+from provisioner.workspaces import leases, notices, permissions, states
+from provisioner.workspaces.actions.heartbeats import check_heartbeat
 from provisioner.workspaces.actions.leases import end_of_first_lease
 from provisioner.workspaces.actions.names import check_name
+from provisioner.workspaces.actions.repeating import (
+    find_first_request,
+    find_second_click,
+    fingerprint_of,
+    one_request_at_a_time,
+)
 from provisioner.workspaces.admission import check_admission
 from provisioner.workspaces.errors import (
     AccountIncomplete,
@@ -18,10 +25,10 @@ from provisioner.workspaces.errors import (
     NameTaken,
     NoGoodSnapshot,
     NoSnapshot,
-    RequestKeyReused,
     SnapshotGone,
 )
 from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
+from provisioner.workspaces.purposes import client_type_for
 from provisioner.workspaces.queries import available_snapshots, snapshot_to_offer
 from provisioner.workspaces.tasks import start_operation
 
@@ -38,6 +45,7 @@ def workspace_create(
     quality: str = "",
     wants_reconcile: bool = False,
     lease_seconds: int | None = None,
+    heartbeat_seconds: int | None = None,
     request_key: str = "",
 ) -> Workspace:
     """Ask for a workspace of a template's snapshot; its default where none is named.
@@ -45,51 +53,72 @@ def workspace_create(
     With a `quality` (built, tested) it is the newest of at least that. Without a name
     one is made from the owner's and the template's. Asking again with the same
     `request_key` answers with the first request's workspace. Its lease is the usual one
-    of its policy, or lasts `lease_seconds`.
+    of its policy, or lasts `lease_seconds`; it ends before that if its job said nothing
+    for `heartbeat_seconds`. A scoped token of `by` bounds all of it.
 
-    Raises: InvalidRequest, LeaseTooLong, AccountIncomplete, NoSnapshot, NoGoodSnapshot,
-    SnapshotGone, NameTaken, RequestKeyReused, LimitReached.
+    Raises: InvalidRequest, OutOfScope, LeaseTooLong, AccountIncomplete, NoSnapshot,
+    NoGoodSnapshot, SnapshotGone, PurposeNotSupported, NameTaken, RequestKeyReused,
+    LimitReached.
     """
+    _check_request(by=by, purpose=purpose, name=name)
     _check_quality(quality, snapshot=snapshot)
-    if by.uid is None or by.gid is None:
-        raise AccountIncomplete(username=by.username)
-    if purpose not in Workspace.Purpose.values:
-        raise InvalidRequest(f"There is no purpose “{purpose}”.")
-    if name:
-        check_name(name)
+    check_heartbeat(heartbeat_seconds)
+    permissions.require_in_scope(by, template=template, purpose=purpose)
+    fingerprint = fingerprint_of(
+        template=template.pk,
+        name=name,
+        purpose=str(purpose),
+        snapshot=snapshot and snapshot.pk,
+        quality=quality,
+        reconcile=wants_reconcile,
+        lease=lease_seconds,
+        heartbeat=heartbeat_seconds,
+    )
     with transaction.atomic():
-        _one_request_at_a_time(by)
-        earlier = _same_request(
-            by=by,
-            template=template,
-            name=name,
-            purpose=purpose,
-            snapshot=snapshot,
-            quality=quality,
-            wants_reconcile=wants_reconcile,
-            key=request_key,
-        )
+        one_request_at_a_time(by)
+        earlier = None
+        if request_key:
+            earlier = find_first_request(
+                by=by, key=request_key, fingerprint=fingerprint
+            )
+        elif not name and purpose == Workspace.Purpose.DEVELOPMENT:
+            earlier = find_second_click(
+                by=by,
+                template=template,
+                snapshot=snapshot or snapshot_to_offer(template, quality=quality),
+                wants_reconcile=wants_reconcile,
+            )
         if earlier is not None:
+            earlier.was_asked_for_before = True
             return earlier
         now = timezone.now()
         expires_at = end_of_first_lease(
-            template=template, purpose=purpose, lease_seconds=lease_seconds, now=now
+            by=by,
+            template=template,
+            purpose=purpose,
+            lease_seconds=lease_seconds,
+            now=now,
         )
-        snapshot = _snapshot_to_clone(template, snapshot, quality=quality)
+        snapshot = snapshot_to_clone(template, snapshot, quality=quality)
+        client_type = client_type_for(purpose, server=template.site.perforce_server)
         check_admission(by=by, template=template, snapshot=snapshot)
-        workspace = _insert_workspace(
+        workspace = insert_workspace(
             owner=by,
+            token=by.token,
             site=template.site,
             template=template,
             snapshot=snapshot,
-            name=name or _free_name(owner=by, template=template),
+            name=name or free_name(owner=by, template=template),
             purpose=purpose,
+            client_type=client_type,
             wants_reconcile=wants_reconcile,
             request_key=request_key,
+            request_fingerprint=fingerprint if request_key else "",
             uid=by.uid,
             gid=by.gid,
             p4_user=by.perforce_name,
             expires_at=expires_at,
+            heartbeat_seconds=heartbeat_seconds,
         )
         policy = leases.policy_for(template, purpose)
         notices.plan_warnings(workspace, policy, now=now)
@@ -104,6 +133,15 @@ def workspace_create(
     return workspace
 
 
+def _check_request(*, by: User, purpose: str, name: str) -> None:
+    if by.uid is None or by.gid is None:
+        raise AccountIncomplete(username=by.username)
+    if purpose not in Workspace.Purpose.values:
+        raise InvalidRequest(f"There is no purpose “{purpose}”.")
+    if name:
+        check_name(name)
+
+
 def _check_quality(quality: str, *, snapshot: Snapshot | None) -> None:
     if not quality:
         return
@@ -113,9 +151,15 @@ def _check_quality(quality: str, *, snapshot: Snapshot | None) -> None:
         raise InvalidRequest(f"There is no quality “{quality}” to ask for.")
 
 
-def _snapshot_to_clone(
-    template: Template, snapshot: Snapshot | None, *, quality: str
+def snapshot_to_clone(
+    template: Template, snapshot: Snapshot | None, *, quality: str = ""
 ) -> Snapshot:
+    """Return a snapshot, locked so that it stays; the default where none is named.
+
+    With a `quality` it is the newest of at least that.
+
+    Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone.
+    """
     if snapshot is None:
         snapshot = snapshot_to_offer(template, quality=quality)
     if snapshot is None:
@@ -132,59 +176,7 @@ def _snapshot_to_clone(
     return snapshot
 
 
-def _one_request_at_a_time(owner: User) -> None:
-    """Let requests of one person pass one by one until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtext('workspace_create'), %s)", [owner.pk]
-        )
-
-
-def _same_request(
-    *,
-    by: User,
-    template: Template,
-    name: str,
-    purpose: str,
-    snapshot: Snapshot | None,
-    quality: str,
-    wants_reconcile: bool,
-    key: str,
-) -> Workspace | None:
-    """Return the workspace that an earlier, identical request made, or None.
-
-    Identical is: the same key; or, where neither a key nor a name tells two requests
-    of a person apart (a second click), the same template, snapshot and comparison
-    while the first is still being made. Machines ask for many alike, so build-only
-    requests need a key.
-    """
-    mine = Workspace.objects.select_related("site", "template").filter(owner=by)
-    if key:
-        earlier = mine.filter(request_key=key).first()
-        if earlier is None:
-            return None
-        is_same = (
-            earlier.template_id == template.pk
-            and earlier.purpose == purpose
-            and (not name or earlier.name == name)
-            and (snapshot is None or earlier.snapshot_id == snapshot.pk)
-        )
-        if not is_same:
-            raise RequestKeyReused
-        return earlier
-    if name or purpose != Workspace.Purpose.DEVELOPMENT:
-        return None
-    return mine.filter(
-        template=template,
-        snapshot=snapshot or snapshot_to_offer(template, quality=quality),
-        purpose=purpose,
-        wants_reconcile=wants_reconcile,
-        state=Workspace.State.PROVISIONING,
-        request_key="",
-    ).first()
-
-
-def _free_name(*, owner: User, template: Template) -> str:
+def free_name(*, owner: User, template: Template) -> str:
     """Return owner-template, with the first number that makes it free."""
     base = _as_name(f"{owner.username}-{template.name}")
     taken = set(
@@ -209,7 +201,11 @@ def _as_name(text: str) -> str:
     return name[:34].rstrip("-")
 
 
-def _insert_workspace(**fields: Any) -> Workspace:
+def insert_workspace(**fields: Any) -> Workspace:
+    """Write a workspace's row.
+
+    Raises: NameTaken.
+    """
     try:
         with transaction.atomic():
             return Workspace.objects.create(**fields)
