@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Operation, Step, Template
+from provisioner.workspaces.overviews import operation_overview
 from provisioner.workspaces.queries import operations_visible_to
 
 BUILDS_PLOTTED = 40
@@ -19,10 +20,7 @@ class Took:
     operation: Operation
     step: Step
     seconds: float
-
-    @property
-    def is_failed(self) -> bool:
-        return self.step.state == Step.State.FAILED
+    is_failed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,13 +69,16 @@ def durations_of(user: User, template: Template) -> Durations:
     )[:BUILDS_PLOTTED]
     builds = tuple(reversed(newest))
     by_name = {
-        (step.operation_id, step.name): Took(
-            operation=build, step=step, seconds=step.seconds
+        (build.pk, line.step.name): Took(
+            operation=build,
+            step=line.step,
+            seconds=line.step.seconds,
+            is_failed=line.has_failed,
         )
         for build in builds
-        for step in build.steps.all()
-        if step.state in (Step.State.DONE, Step.State.FAILED)
-        and step.seconds is not None
+        for line in operation_overview(build).lines
+        if line.step.state in (Step.State.DONE, Step.State.FAILED)
+        and line.step.seconds is not None
     }
     phases = [
         Phase(name=name, took=tuple(by_name.get((b.pk, name)) for b in builds))

@@ -17,6 +17,7 @@ from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.models import (
     Event,
     Operation,
+    Quality,
     Rescue,
     ServerWatch,
     Snapshot,
@@ -71,6 +72,12 @@ class StepLine:
         if self.step.state == Step.State.SKIPPED and is_cut_short:
             return "Not begun"
         return self.step.get_state_display()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it failed; a test that did its work may have failed its snapshot."""
+        is_rejected = self.step.result.get("quality") == Quality.FAILED
+        return self.step.state == Step.State.FAILED or is_rejected
 
     @property
     def has_log(self) -> bool:

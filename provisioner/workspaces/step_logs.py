@@ -66,10 +66,11 @@ def find_operation(user: User, *, pk: int) -> overviews.OperationOverview | None
 
 def step_to_read(overview: overviews.OperationOverview) -> Step | None:
     """Return whose log people want first: what runs, what failed, what came last."""
-    printed = [line.step for line in overview.lines if line.has_log]
-    for state in (Step.State.RUNNING, Step.State.RETRYING, Step.State.FAILED):
-        for step in printed:
-            if step.state == state:
-                return step
+    printed = [line for line in overview.lines if line.has_log]
+    wanted = [line for line in printed if line.is_current] or [
+        line for line in printed if line.has_failed
+    ]
+    if wanted or printed:
+        return (wanted or printed[-1:])[0].step
     names = {line.step.name: line.step for line in overview.lines}
-    return printed[-1] if printed else names.get(_USUAL_STEP)
+    return names.get(_USUAL_STEP)

@@ -42,16 +42,19 @@ def operation_step_log(request: WebRequest, pk: int, step: str) -> HttpResponse:
         is_other = asked.get("attempt") not in (None, log.step.attempt)
         piece = logs.read_on(path, offset=0 if is_other else offset)
         is_anew = piece is not None and piece.start < offset
-        context = {"log": log, "piece": piece, "is_anew": is_anew}
-        context["is_followed"] = _is_followed(log, piece)
+        context = {
+            "log": log,
+            "piece": piece,
+            "is_anew": is_anew,
+            "is_followed": _is_followed(log, piece),
+        }
         return render(request, "operations/_log.html", context)
-    context = {"log": log, "form": form}
+    page = {"log": log, "form": form}
     if asked.get("q"):
-        context["found"] = log_search.search_log(
-            path, text=asked["q"], start=asked.get("start") or 0
-        )
-        return render(request, "operations/log_search.html", context)
-    return render(request, "operations/log.html", context | _shown(log, asked))
+        start = asked.get("start") or 0
+        found = log_search.search_log(path, text=asked["q"], start=start)
+        return render(request, "operations/log_search.html", {**page, "found": found})
+    return render(request, "operations/log.html", {**page, **_shown(log, asked)})
 
 
 def _shown(log: StepLog, asked: dict[str, int | None]) -> dict[str, object]:

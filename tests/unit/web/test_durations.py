@@ -72,6 +72,16 @@ def test_phases_are_those_that_a_build_got_to_in_order(
     assert [phase.failed_count for phase in durations.phases] == [0, 1, 0, 0]
 
 
+def test_a_test_that_rejects_its_snapshot_counts_as_failed(
+    template: Template, alice: User, builds: list[Operation]
+) -> None:
+    builds[2].steps.filter(name="test").update(result={"quality": "failed"})
+
+    phases = durations_of(alice, template).phases
+
+    assert [phase.failed_count for phase in phases] == [0, 1, 1, 0]
+
+
 def test_builds_under_way_and_long_ago_are_left_out(
     template: Template, admin: User, build: Operation
 ) -> None:

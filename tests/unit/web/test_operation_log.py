@@ -217,6 +217,8 @@ def test_the_log_of_an_operation_is_that_of_the_step_in_question(
     assert sent_to() == address_of(build, "verify")
     states.fail_step(verify, code="x", message="x")
     assert sent_to() == address_of(build, "verify")
+    build.steps.filter(name="build").update(result={"quality": "failed"})
+    assert sent_to() == address_of(build)
     log.unlink()
     verify.log_path.unlink()
     assert sent_to() == address_of(build)
@@ -254,8 +256,8 @@ def test_a_log_is_for_those_who_may_see_the_operation(
     at_work(operation, "owner").log_path.write_text("hers\n")
     address = f"/operations/{operation.pk}/owner/{page}"
     answer = as_alice.get(address)
-    answer.close()
     assert answer.status_code == 200
+    assert b"hers" in b"".join(answer)
     assert as_carol.get(address).status_code == 404
     assert as_carol.get(f"/operations/{operation.pk}/log/").status_code == 404
     assert as_carol.get(f"/operations/{operation.pk}/").status_code == 404
