@@ -11,6 +11,7 @@ import tempfile
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,21 @@ class Lab:
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
     """Both servers, with a small depot in them."""
+    with running_lab() as lab:
+        _fill(lab)
+        yield lab
+
+
+@contextmanager
+def running_lab(
+    prepare: Callable[[Path], None] = lambda root: None,
+) -> Iterator[Lab]:
+    """Run both servers on a root of their own, which may be prepared for them."""
     # Below /var/tmp: other uids have to reach the namespace, and pytest's own
     # temporary directories are closed to them.
     root = Path(tempfile.mkdtemp(prefix="cloneyard-lab-", dir="/var/tmp"))
     root.chmod(0o755)
+    prepare(root)
     child = Child(
         "lab",
         manage(*("lab", "--root", str(root)), "--ontap-port=0", "--perforce-port=0"),
@@ -86,9 +98,7 @@ def lab() -> Iterator[Lab]:
     )
     try:
         said = child.read_json_line(timeout_seconds=READY_WITHIN_SECONDS)
-        lab = Lab(root=root, ontap=said["ontap"], perforce=said["perforce"])
-        _fill(lab)
-        yield lab
+        yield Lab(root=root, ontap=said["ontap"], perforce=said["perforce"])
     finally:
         child.stop()
         assert not _mounted_below(root), "the lab left mounts behind"

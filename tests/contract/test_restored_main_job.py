@@ -1,0 +1,199 @@
+"""The whole main job on a server that was restored from a checkpoint.
+
+Ours is small and made here. A real one is tried, too, where it is named:
+
+    LAB_CHECKPOINT=…/checkpoint.gz LAB_CHECKPOINT_DEPOTS=…/depot.tar.gz \\
+    LAB_CHECKPOINT_VIEW=//depot/jam/... LAB_CHECKPOINT_BUILD=make \\
+    pytest tests/contract/test_restored_main_job.py
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from P4 import P4
+
+from provisioner.demo import depot
+from provisioner.workspaces.actions import (
+    template_build,
+    template_create,
+    workspace_create,
+    workspace_retire,
+)
+from provisioner.workspaces.models import Site, Template, Workspace
+from provisioner.workspaces.models.operations import Unsaved
+from tests.contract.test_lab_perforce_restore import rev
+from tests.factories import UserFactory
+from tests.lab import Lab, running_lab
+from tests.unit.lab.perforce.test_rcs import archive
+from tests.waiting import settle
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(300, method="thread"),
+]
+
+PROGRAM = [b"int main(void) { return 1; }\n", b"int main(void) { return 0; }\n"]
+MAKEFILE = b"program: main.c\n\tcc -o program main.c\n"
+
+
+@dataclass(frozen=True)
+class Real:
+    """A checkpoint, the depots that belong to it, what to map of it and to build."""
+
+    checkpoint: Path
+    depots: Path
+    view: str
+    build: str
+
+
+def ours(folder: Path) -> Real:
+    """Make a checkpoint of a C program, and its archives."""
+    rows = [
+        "@nx@ 0 1499683054 @43@ 2 0 0 0 0 @/root@ @journal@ @@ @@ @@ ",
+        "@pv@ 1 @db.counters@ @change@ @2@ ",
+        "@pv@ 7 @db.domain@ @depot@ 100 @@ @@ @@ @@ @@ 10 10 0 @Depot@ @@ @@ 0 ",
+        "@pv@ 1 @db.depot@ @depot@ 0 @@ @depot/...@ ",
+        "@pv@ 5 @db.protect@ 0 0 @*@ @*@ 63 0 @//...@ @@ 10 ",
+        *(rev("//depot/src/main.c", n, PROGRAM[n - 1], action=n - 1) for n in (1, 2)),
+        rev("//depot/src/Makefile", 1, MAKEFILE),
+        *(
+            f"@pv@ 4 @db.change@ {n} {n} @old@ @anna@ 1000 1 @short@ @//...@ @@ @@ 0 "
+            for n in (1, 2)
+        ),
+        *(f"@pv@ 0 @db.desc@ {n} @Change {n}@ " for n in (1, 2)),
+        "@ex@ 15727 1499683054",
+    ]
+    (folder / "checkpoint").write_text("\n".join([*rows, ""]))
+    source = folder / "tree" / "depot" / "src"
+    source.mkdir(parents=True)
+    (source / "main.c,v").write_bytes(archive(PROGRAM))
+    (source / "Makefile,v").write_bytes(archive([MAKEFILE]))
+    with tarfile.open(folder / "depots.tar", "w") as tar:
+        tar.add(folder / "tree" / "depot", arcname="depot")
+    return Real(
+        checkpoint=folder / "checkpoint",
+        depots=folder / "depots.tar",
+        view="//depot/src/...",
+        build="make && ./program",
+    )
+
+
+def given(folder: Path) -> Real:
+    """Return the checkpoint that the environment names."""
+    return Real(
+        checkpoint=Path(os.environ["LAB_CHECKPOINT"]),
+        depots=Path(os.environ["LAB_CHECKPOINT_DEPOTS"]),
+        view=os.environ["LAB_CHECKPOINT_VIEW"],
+        build=os.environ["LAB_CHECKPOINT_BUILD"],
+    )
+
+
+CHECKPOINTS = [ours, *([given] if "LAB_CHECKPOINT" in os.environ else [])]
+
+
+@pytest.fixture(scope="module", params=CHECKPOINTS, ids=lambda make: make.__name__)
+def real(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Real:
+    made: Real = request.param(tmp_path_factory.mktemp("checkpoint"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def lab(real: Real) -> Iterator[Lab]:
+    """Both servers, Perforce as the checkpoint has it."""
+
+    def restore(root: Path) -> None:
+        home = root / "perforce"
+        with tarfile.open(real.depots) as tar:
+            tar.extractall(home, filter="data")
+        command = [sys.executable, "-m", "provisioner.lab.perforce", "-r", str(home)]
+        subprocess.run(
+            [*command, "-jr", str(real.checkpoint)],
+            check=True,
+            capture_output=True,
+            timeout=120,
+            cwd=Path(__file__).parents[2],
+        )
+
+    with running_lab(restore) as lab:
+        p4 = lab.as_admin()
+        for user in ("alice", "ci"):
+            depot.create_p4_user(p4, user=user, password="lab-password")
+        p4.disconnect()
+        yield lab
+
+
+@pytest.fixture
+def workspace(lab_site: Site, real: Real, jobs_emptied: None) -> Workspace:
+    """A workspace of alice, cloned from a template that was synced and built."""
+    template = template_create(
+        by=UserFactory(username="template-admin", is_staff=True),
+        site=lab_site,
+        name=f"t{uuid.uuid4().hex[:8]}",
+        view=f"{real.view} //any/...",
+        build_command=real.build,
+        build_timeout_seconds=120,
+        ignore_patterns="",
+        volume_size_bytes=200 * 2**20,
+    )
+    template_build(by=template.created_by, template=template)
+    settle(template)
+    assert template.state == Template.State.READY, template.status_message
+    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    workspace = settle(workspace_create(by=alice, template=template))
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    return workspace
+
+
+@pytest.fixture
+def p4(workspace: Workspace, lab: Lab) -> Iterator[P4]:
+    """Alice's connection, with her new client."""
+    account = depot.DepotAccount(
+        port=lab.perforce["port"], user="alice", password="lab-password"
+    )
+    p4 = depot.connect(account, client=workspace.client_name, scratch=lab.root)
+    p4.exception_level = 1
+    yield p4
+    p4.disconnect()
+
+
+def test_a_workspace_of_restored_files_is_built_worked_in_and_given_back(
+    workspace: Workspace, real: Real, p4: P4
+) -> None:
+    files = {
+        file["depotFile"]
+        for file in p4.run("files", "-e", f"{real.view}@{workspace.snapshot.change}")
+    }
+    haves = p4.run("have")
+    assert {have["depotFile"] for have in haves} == files
+    assert all(Path(have["path"]).is_file() for have in haves)
+    assert p4.run("sync", "-n") == []
+    assert p4.run("diff", "-se") == []
+
+    source = next(have for have in haves if have["path"].endswith(".c"))
+    path = Path(source["path"])
+    before = path.read_bytes()
+    p4.run("edit", str(path))
+    path.write_bytes(b"/* alice was here */\n" + before)
+    submitted = p4.run("submit", "-d", "say so", str(path))[-1]["submittedChange"]
+    printed = "".join(p4.run("print", f"{source['depotFile']}@{submitted}")[1:])
+    assert printed.encode() == path.read_bytes()
+
+    # What was built is in no ignore pattern, so it is work that would be lost.
+    workspace_retire(
+        by=workspace.owner, workspace=workspace, unsaved=Unsaved.DISCARD, purge=True
+    )
+    settle(workspace)
+    assert workspace.state == Workspace.State.RETIRED, workspace.status_message
+    assert not path.exists()
+    assert p4.run("clients", "-e", workspace.client_name) == []
