@@ -21,11 +21,17 @@ DEFAULTS = {
     "dm.protects.allow.admin": "0",
     # 1: `p4 monitor` shows the commands that run.
     "monitor": "0",
+    # How many connections a sync may have files sent through. The lab has one.
+    "net.parallel.max": "0",
+    "net.parallel.threads": "0",
     # 1: a sync or flush holds a shared lock on its client.
     "server.locks.sync": "0",
     # 1: the log says of each command which tables it used.
     "track": "0",
 }
+
+# What the lab tells, and cannot do otherwise.
+FIXED = frozenset({"net.parallel.max", "net.parallel.threads"})
 
 
 class Configurables:
