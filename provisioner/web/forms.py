@@ -26,6 +26,7 @@ from provisioner.workspaces.models import (
     Workspace,
     name_validator,
 )
+from provisioner.workspaces.purposes import unsupported_purposes
 from provisioner.workspaces.queries import available_snapshots, default_snapshot
 
 
@@ -115,6 +116,28 @@ class SnapshotChoiceField(_ChoiceOfSnapshot):
         return ", ".join([*said, f"built {age} ({made_at})"])
 
 
+PURPOSES = {
+    Workspace.Purpose.DEVELOPMENT: (
+        "Development",
+        "With a Perforce client of your own: edit, submit, sync.",
+    ),
+    Workspace.Purpose.BUILD: (
+        "Build only",
+        "The files alone, without a Perforce client. Nothing on the Perforce server "
+        "changes.",
+    ),
+    Workspace.Purpose.CI: (
+        "CI",
+        "With a read-only client: sync and look things up. What is in it at its end is "
+        "work of nobody and goes.",
+    ),
+    Workspace.Purpose.CI_EDIT: (
+        "CI that submits",
+        "With a client whose have list disturbs nobody, for a short time.",
+    ),
+}
+
+
 class WorkspaceCreateForm(AskingForm):
     """All of it has a default, so a button that sends nothing else is enough."""
 
@@ -149,6 +172,7 @@ class WorkspaceCreateForm(AskingForm):
 
     def __init__(self, data: Any = None, *, template: Template) -> None:
         super().__init__(data, initial={"purpose": Workspace.Purpose.DEVELOPMENT})
+        self._why_not = unsupported_purposes(template.site.perforce_server)
         snapshots = available_snapshots().filter(template=template)
         field = self.fields["snapshot"]
         assert isinstance(field, SnapshotChoiceField)
@@ -159,6 +183,21 @@ class WorkspaceCreateForm(AskingForm):
         field.error_messages["invalid_choice"] = (
             "That snapshot is not there any more. Choose a newer one."
         )
+
+    @property
+    def purposes(self) -> list[dict[str, Any]]:
+        """What a workspace can be for, each with why it cannot be, if it cannot."""
+        chosen = self["purpose"].value() or Workspace.Purpose.DEVELOPMENT
+        return [
+            {
+                "value": purpose.value,
+                "label": label,
+                "help": text,
+                "why_not": self._why_not.get(purpose, ""),
+                "is_chosen": purpose == chosen,
+            }
+            for purpose, (label, text) in PURPOSES.items()
+        ]
 
     def clean_purpose(self) -> str:
         return self.cleaned_data["purpose"] or Workspace.Purpose.DEVELOPMENT

@@ -16,6 +16,7 @@ from provisioner.web.views import (
     operations,
     refreshing,
     templates,
+    tokens,
     trail,
     workspaces,
 )
@@ -95,6 +96,9 @@ urlpatterns = [
         logs.operation_step_log_download,
         name="operation-step-log-download",
     ),
+    path("tokens/", tokens.token_list, name="token-list"),
+    path("tokens/everybody/", tokens.token_everybody_list, name="token-everybody-list"),
+    path("tokens/<prefix>/revoke/", tokens.token_revoke, name="token-revoke"),
     path("trail/", trail.trail, name="trail"),
     path("trail.csv", trail.trail_download, name="trail-download"),
     path("audit/", audit.audit, name="audit"),

@@ -81,6 +81,9 @@ PAGES: dict[str, dict[str, Verb]] = {
     "operation-step-log-download": {"get": VISIT},
     "admin-workspace-list": {"get": ADMINISTER},
     "limit-list": {"get": ADMINISTER},
+    "token-list": {"get": VISIT, "post": GET},
+    "token-everybody-list": {"get": ADMINISTER},
+    "token-revoke": {"post": GET},
     "trail": {"get": ADMINISTER},
     "trail-download": {"get": ADMINISTER},
     "audit": {"get": ADMINISTER},
@@ -132,7 +135,7 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 # A token makes no token; and of a build without output there is nothing to download.
 WITH_SESSION = {("token-list", "post")}
-MAY_BE_EMPTY = {"operation-step-log-download", "token-detail"}
+MAY_BE_EMPTY = {"operation-step-log-download", "token-detail", "token-revoke"}
 
 ROLES = {
     "alice": Role.OWNER,
