@@ -228,6 +228,8 @@ SPECTACULAR_SETTINGS = {
         "FindingKind": "provisioner.workspaces.models.Finding.Kind",
         "FindingAction": "provisioner.workspaces.models.Finding.Action",
         "LineEnd": "provisioner.workspaces.models.LineEnd",
+        "SnapshotQuality": "provisioner.workspaces.models.Quality",
+        "WantedQuality": "provisioner.workspaces.models.Template.WantedQuality",
         "ErrorCode": "provisioner.api.errors.CODES",
     },
 }

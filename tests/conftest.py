@@ -16,6 +16,7 @@ from provisioner.workspaces.models import Snapshot, Template
 from tests.at_work import at_work, lab_workspace
 from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.lab import built_template, lab, lab_site, lab_template
+from tests.projects import make_template, project
 from tests.waiting import run_jobs_once
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "lab_site",
     "lab_template",
     "lab_workspace",
+    "make_template",
+    "project",
 ]
 
 # Playwright keeps an event loop in the test's thread; the ORM there is still sync.

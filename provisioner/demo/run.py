@@ -178,6 +178,11 @@ class Demo:
             "steps": _step_times(last_build) if last_build else [],
         }
 
+    def refresh_template(self, template: Template) -> None:
+        """Build a template again, at the newest change."""
+        admin = User.objects.get(username="admin")
+        self._follow(actions.template_build(by=admin, template=template))
+
     def provision(self, template: Template) -> tuple[Workspace, dict[str, Any]]:
         """Make a workspace for alice; return it with what it took."""
         alice = User.objects.get(username="alice")

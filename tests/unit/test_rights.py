@@ -119,6 +119,7 @@ API: dict[str, dict[str, Verb]] = {
     "event-list": {"get": VISIT},
     "event-detail": {"get": SEE},
     "finding-list": {"get": ADMINISTER},
+    "snapshot-pins": {"get": VISIT},
     "finding-detail": {"get": ADMINISTER},
     "finding-resolve": {"post": ADMINISTER},
     "finding-audit": {"post": ADMINISTER},

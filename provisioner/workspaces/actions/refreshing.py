@@ -50,7 +50,7 @@ def refresh_policy_save(
     for schedule in filter(None, (cron, clean_cron)):
         if len(schedule) > LONGEST_CRON or not refreshing.is_schedule(schedule):
             raise InvalidRequest(
-                "A schedule needs five fields as in cron (minute, hour, day, month, "
+                "The schedule needs five fields as in cron (minute, hour, day, month, "
                 "day of the week), such as 0 3 * * mon-fri."
             )
     with transaction.atomic():
