@@ -7,7 +7,16 @@ from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
-from provisioner.api import abandoned, audit, leases, limits, tokens, trail, viewsets
+from provisioner.api import (
+    abandoned,
+    audit,
+    leases,
+    limits,
+    tokens,
+    trail,
+    viewsets,
+    webhooks,
+)
 
 app_name = "api"
 
@@ -25,6 +34,13 @@ router.register("v1/operations", viewsets.OperationViewSet, basename="operation"
 router.register("v1/limits", limits.LimitViewSet, basename="limit")
 router.register("v1/events", trail.EventViewSet, basename="event")
 router.register("v1/findings", audit.FindingViewSet, basename="finding")
+router.register("v1/templates", webhooks.SubscriptionViewSet, basename="template-mails")
+router.register("v1/webhooks", webhooks.WebhookViewSet, basename="webhook")
+router.register(
+    "v1/webhooks/<int:webhook_pk>/deliveries",
+    webhooks.DeliveryViewSet,
+    basename="webhook-delivery",
+)
 
 urlpatterns = [
     *router.urls,

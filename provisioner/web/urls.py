@@ -18,6 +18,7 @@ from provisioner.web.views import (
     templates,
     tokens,
     trail,
+    webhooks,
     workspaces,
 )
 
@@ -81,6 +82,24 @@ urlpatterns = [
         "templates/<int:pk>/refresh/",
         refreshing.template_refresh,
         name="template-refresh",
+    ),
+    path(
+        "templates/<int:pk>/mails/",
+        webhooks.template_subscribe,
+        name="template-subscribe",
+    ),
+    path("webhooks/", webhooks.webhook_list, name="webhook-list"),
+    path("webhooks/new/", webhooks.webhook_create, name="webhook-create"),
+    path("webhooks/<int:pk>/", webhooks.webhook_detail, name="webhook-detail"),
+    path("webhooks/<int:pk>/edit/", webhooks.webhook_edit, name="webhook-edit"),
+    path("webhooks/<int:pk>/switch/", webhooks.webhook_switch, name="webhook-switch"),
+    path("webhooks/<int:pk>/test/", webhooks.webhook_test, name="webhook-test"),
+    path("webhooks/<int:pk>/secret/", webhooks.webhook_secret, name="webhook-secret"),
+    path("webhooks/<int:pk>/delete/", webhooks.webhook_delete, name="webhook-delete"),
+    path(
+        "webhooks/<int:pk>/deliveries/<int:delivery_pk>/again/",
+        webhooks.webhook_again,
+        name="webhook-again",
     ),
     path("refreshes/", refreshing.refresh_list, name="refresh-list"),
     path("refreshes/pause/", refreshing.refresh_pause, name="refresh-pause"),

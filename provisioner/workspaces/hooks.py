@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 from django.urls import reverse
 from procrastinate.contrib.django import app
 
+from provisioner.accounts.models import User
 from provisioner.workspaces import lags, news
 from provisioner.workspaces.mails import absolute, last_lines_of
 from provisioner.workspaces.models import (
@@ -87,6 +88,14 @@ def tell_of_build(event: Event, build: Operation) -> None:
             said = {"message": event.message, "template": _template(template)}
             said |= {"build": _build(build, outcome)}
             _write(hooks, kind, at=event.at.isoformat(), said=said)
+
+
+def webhooks_visible_to(user: User) -> QuerySet[Webhook]:
+    """Return a person's own webhooks; everybody's to administrators."""
+    webhooks = Webhook.objects.select_related("owner", "template")
+    if user.scope is not None:
+        return webhooks.none()
+    return webhooks if user.is_administrator else webhooks.filter(owner=user)
 
 
 def listening(event: WebhookEvent) -> QuerySet[Webhook]:

@@ -13,7 +13,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.errors import NotAllowed, OutOfScope
-from provisioner.workspaces.models import Template, Workspace
+from provisioner.workspaces.models import Template, Webhook, Workspace
 
 
 class Role(StrEnum):
@@ -39,6 +39,7 @@ class Verb(StrEnum):
     GET_WORKSPACE = "get a workspace, and tokens to do so"
     SEE_WORKSPACE = "see a workspace: where it is, what it equals, what happened"
     CHANGE_WORKSPACE = "extend, retire, restore, purge a workspace, or try again"
+    CHANGE_WEBHOOK = "see and change a webhook, and what was sent to it"
     ADMINISTER = "define templates, see everybody's workspaces, limits and policies"
 
 
@@ -52,6 +53,7 @@ PERMISSIONS: dict[Verb, frozenset[Role]] = {
     Verb.GET_WORKSPACE: _SIGNED_IN,
     Verb.SEE_WORKSPACE: frozenset({Role.OWNER, Role.TEAM_MATE, Role.ADMINISTRATOR}),
     Verb.CHANGE_WORKSPACE: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
+    Verb.CHANGE_WEBHOOK: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
     Verb.ADMINISTER: frozenset({Role.ADMINISTRATOR}),
 }
 
@@ -91,6 +93,18 @@ def can_see_workspace(user: User, workspace: Workspace) -> bool:
 
 def can_change_workspace(user: User, workspace: Workspace) -> bool:
     return may(user, Verb.CHANGE_WORKSPACE, workspace)
+
+
+def can_make_webhooks(user: User) -> bool:
+    """Say so for who visits; a token with a scope is for something else."""
+    return may(user, Verb.VISIT) and user.scope is None
+
+
+def can_change_webhook(user: User, webhook: Webhook) -> bool:
+    roles = roles_of(user)
+    if webhook.owner_id == user.pk and can_make_webhooks(user):
+        roles = roles | {Role.OWNER}
+    return bool(PERMISSIONS[Verb.CHANGE_WEBHOOK] & roles)
 
 
 def can_manage_templates(user: User) -> bool:

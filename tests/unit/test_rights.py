@@ -19,11 +19,13 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import token_create
 from provisioner.workspaces import actions, states
+from provisioner.workspaces.hooks import write_test
 from provisioner.workspaces.models import (
     LeasePolicy,
     Operation,
     Snapshot,
     Template,
+    Webhook,
     Workspace,
 )
 from provisioner.workspaces.permissions import (
@@ -41,7 +43,7 @@ from tests.unit.web.test_audit_page import finding_about
 
 SEE, CHANGE = Verb.SEE_WORKSPACE, Verb.CHANGE_WORKSPACE
 VISIT, GET, KNOCK = Verb.VISIT, Verb.GET_WORKSPACE, Verb.KNOCK
-ADMINISTER = Verb.ADMINISTER
+ADMINISTER, HOOK = Verb.ADMINISTER, Verb.CHANGE_WEBHOOK
 
 # Pages that change something only when posted to are asked for in both ways.
 PAGES: dict[str, dict[str, Verb]] = {
@@ -59,6 +61,9 @@ PAGES: dict[str, dict[str, Verb]] = {
     "workspace-restore": {"post": CHANGE},
     "workspace-purge": {"get": CHANGE, "post": CHANGE},
     "workspace-retry": {"post": CHANGE},
+    "workspace-forward": {"get": CHANGE, "post": CHANGE},
+    "workspace-forward-look": {"post": CHANGE},
+    "workspace-forward-abort": {"post": CHANGE},
     "workspace-extend": {"post": CHANGE},
     "workspace-keep": {"get": CHANGE, "post": CHANGE},
     "workspace-release": {"post": CHANGE},
@@ -73,6 +78,16 @@ PAGES: dict[str, dict[str, Verb]] = {
     "template-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "template-build": {"get": ADMINISTER, "post": ADMINISTER},
     "template-refresh": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-subscribe": {"post": VISIT},
+    "webhook-list": {"get": VISIT},
+    "webhook-create": {"get": VISIT, "post": VISIT},
+    "webhook-detail": {"get": HOOK},
+    "webhook-edit": {"get": HOOK, "post": HOOK},
+    "webhook-switch": {"post": HOOK},
+    "webhook-test": {"post": HOOK},
+    "webhook-secret": {"post": HOOK},
+    "webhook-delete": {"get": HOOK, "post": HOOK},
+    "webhook-again": {"post": HOOK},
     "refresh-list": {"get": ADMINISTER},
     "refresh-pause": {"post": ADMINISTER},
     "operation-detail": {"get": SEE},
@@ -81,9 +96,6 @@ PAGES: dict[str, dict[str, Verb]] = {
     "operation-step-log-download": {"get": VISIT},
     "admin-workspace-list": {"get": ADMINISTER},
     "limit-list": {"get": ADMINISTER},
-    "token-list": {"get": VISIT, "post": GET},
-    "token-everybody-list": {"get": ADMINISTER},
-    "token-revoke": {"post": GET},
     "trail": {"get": ADMINISTER},
     "trail-download": {"get": ADMINISTER},
     "audit": {"get": ADMINISTER},
@@ -97,13 +109,26 @@ API: dict[str, dict[str, Verb]] = {
     "template-detail": {"get": VISIT},
     "template-build": {"post": ADMINISTER},
     "template-refresh": {"post": ADMINISTER},
+    "template-mails-subscription": {"get": VISIT, "put": VISIT, "delete": VISIT},
+    "webhook-list": {"get": VISIT, "post": VISIT},
+    "webhook-detail": {"get": HOOK, "patch": HOOK, "delete": HOOK},
+    "webhook-test": {"post": HOOK},
+    "webhook-secret": {"post": HOOK},
+    "webhook-delivery-list": {"get": HOOK},
+    "webhook-delivery-detail": {"get": HOOK},
+    "webhook-delivery-again": {"post": HOOK},
     "snapshot-list": {"get": VISIT},
     "snapshot-detail": {"get": VISIT},
+    "snapshot-pins": {"get": VISIT},
     "workspace-list": {"get": VISIT, "post": GET},
     "workspace-detail": {"get": SEE, "delete": CHANGE},
     "workspace-purge": {"post": CHANGE},
     "workspace-restore": {"post": CHANGE},
     "workspace-retry": {"post": CHANGE},
+    "workspace-carry-forward": {"post": CHANGE},
+    "workspace-carry-look": {"post": CHANGE},
+    "workspace-carry-abort": {"post": CHANGE},
+    "workspace-carry-carry": {"get": SEE},
     "workspace-lease-extend": {"post": CHANGE},
     "workspace-lease-heartbeat": {"post": CHANGE},
     "workspace-lease-keep": {"post": CHANGE},
@@ -119,7 +144,6 @@ API: dict[str, dict[str, Verb]] = {
     "event-list": {"get": VISIT},
     "event-detail": {"get": SEE},
     "finding-list": {"get": ADMINISTER},
-    "snapshot-pins": {"get": VISIT},
     "finding-detail": {"get": ADMINISTER},
     "finding-resolve": {"post": ADMINISTER},
     "finding-audit": {"post": ADMINISTER},
@@ -136,7 +160,7 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 # A token makes no token; and of a build without output there is nothing to download.
 WITH_SESSION = {("token-list", "post")}
-MAY_BE_EMPTY = {"operation-step-log-download", "token-detail", "token-revoke"}
+MAY_BE_EMPTY = {"operation-step-log-download", "token-detail", "workspace-carry-carry"}
 
 ROLES = {
     "alice": Role.OWNER,
@@ -178,6 +202,10 @@ def numbers(
     """What stands in the addresses: by the name, or how it begins."""
     build = actions.template_build(by=admin, template=template)
     policy = LeasePolicy.objects.create(purpose="development", warn_seconds=[])
+    webhook = Webhook.objects.create(
+        owner=workspace.owner, url="https://hooks.example/", events=["template.built"]
+    )
+    delivery = write_test(webhook, at="")
     return {
         "workspace-create": {"template_pk": template.pk},
         "template": {"pk": template.pk},
@@ -190,6 +218,8 @@ def numbers(
         "event": {"pk": workspace.events.latest("pk").pk},
         "finding": {"pk": finding_about(workspace).pk},
         "token": {"prefix": "0123456789"},
+        "webhook": {"pk": webhook.pk, "delivery_pk": delivery.pk},
+        "webhook-delivery": {"webhook_pk": webhook.pk, "pk": delivery.pk},
     }
 
 

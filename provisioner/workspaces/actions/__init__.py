@@ -32,12 +32,24 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retry,
 )
 from provisioner.workspaces.actions.sites import site_save
+from provisioner.workspaces.actions.subscribing import (
+    template_subscribe,
+    template_unsubscribe,
+)
 from provisioner.workspaces.actions.templates import (
     template_build,
     template_create,
     template_update,
 )
 from provisioner.workspaces.actions.tokens import api_token_create, api_token_revoke
+from provisioner.workspaces.actions.webhooks import (
+    delivery_repeat,
+    webhook_create,
+    webhook_delete,
+    webhook_renew_secret,
+    webhook_test,
+    webhook_update,
+)
 
 __all__ = [
     "abandoned_notify",
@@ -45,6 +57,7 @@ __all__ = [
     "api_token_create",
     "api_token_revoke",
     "audit_start",
+    "delivery_repeat",
     "finding_resolve",
     "lease_policy_preview",
     "lease_policy_remove",
@@ -55,7 +68,14 @@ __all__ = [
     "site_save",
     "template_build",
     "template_create",
+    "template_subscribe",
+    "template_unsubscribe",
     "template_update",
+    "webhook_create",
+    "webhook_delete",
+    "webhook_renew_secret",
+    "webhook_test",
+    "webhook_update",
     "workspace_create",
     "workspace_extend",
     "workspace_heartbeat",

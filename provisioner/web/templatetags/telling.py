@@ -1,0 +1,25 @@
+"""What pages about templates say besides the template: who is told, what was found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template as library
+from django.template import Context
+
+from provisioner.workspaces.models import Subscription, Template, TemplateCheck
+
+register = library.Library()
+
+
+@register.simple_tag(takes_context=True)
+def subscribed(context: Context, template: Template) -> bool:
+    """Say whether who looks gets mails about a template."""
+    user: Any = context["user"]
+    return Subscription.objects.filter(template=template, user=user).exists()
+
+
+@register.simple_tag
+def check_of(template: Template) -> TemplateCheck | None:
+    """Return what was last found about a template's definition."""
+    return TemplateCheck.objects.filter(template=template).first()

@@ -1,0 +1,154 @@
+"""Being told: webhooks with what was sent to them, and mails about a template."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from provisioner.web.http import WebRequest, posted
+from provisioner.web.webhook_forms import WebhookChangeForm, WebhookCreateForm
+from provisioner.workspaces import actions
+from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.hooks import webhooks_visible_to
+from provisioner.workspaces.models import Webhook
+from provisioner.workspaces.queries import templates_visible_to
+
+DELIVERIES_SHOWN = 50
+
+
+@require_POST
+def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
+    """Turn mails about a template on or off."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    if request.POST.get("do") == "unsubscribe":
+        actions.template_unsubscribe(by=request.user, template=template)
+        messages.success(request, f"You get no more mails about {template.name}.")
+    else:
+        actions.template_subscribe(by=request.user, template=template)
+        messages.success(request, f"You get a mail when {template.name} fails.")
+    return redirect("template-detail", pk)
+
+
+@require_safe
+def webhook_list(request: WebRequest) -> HttpResponse:
+    """Show one's webhooks; everybody's to administrators."""
+    return render(
+        request, "webhooks/list.html", {"webhooks": webhooks_visible_to(request.user)}
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_create(request: WebRequest) -> HttpResponse:
+    """Make a webhook; the answer shows its secret, this once."""
+    form = WebhookCreateForm(posted(request), user=request.user)
+    if form.is_valid():
+        try:
+            webhook = actions.webhook_create(by=request.user, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return _with_secret(request, webhook)
+    return render(
+        request, "webhooks/create.html", {"form": form}, status=form.http_code
+    )
+
+
+def _webhook(request: WebRequest, pk: int) -> Webhook:
+    return get_object_or_404(webhooks_visible_to(request.user), pk=pk)
+
+
+def _with_secret(request: WebRequest, webhook: Webhook) -> HttpResponse:
+    answer = render(request, "webhooks/secret.html", {"webhook": webhook})
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+@require_safe
+def webhook_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show a webhook with what was sent to it lately."""
+    webhook = _webhook(request, pk)
+    context = {
+        "webhook": webhook,
+        "deliveries": webhook.deliveries.order_by("-pk")[:DELIVERIES_SHOWN],
+    }
+    return render(request, "webhooks/detail.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change where a webhook leads and of what it is told."""
+    webhook = _webhook(request, pk)
+    form = WebhookChangeForm(
+        posted(request), initial=WebhookChangeForm.initial_of(webhook)
+    )
+    if form.is_valid():
+        try:
+            actions.webhook_update(
+                by=request.user, webhook=webhook, **form.cleaned_data
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Saved.")
+            return redirect("webhook-detail", pk)
+    return render(
+        request,
+        "webhooks/edit.html",
+        {"form": form, "webhook": webhook},
+        status=form.http_code,
+    )
+
+
+@require_POST
+def webhook_switch(request: WebRequest, pk: int) -> HttpResponse:
+    """Turn a webhook on or off."""
+    is_on = request.POST.get("do") != "off"
+    actions.webhook_update(
+        by=request.user, webhook=_webhook(request, pk), is_enabled=is_on
+    )
+    messages.success(request, "Turned on." if is_on else "Turned off.")
+    return redirect("webhook-detail", pk)
+
+
+@require_POST
+def webhook_test(request: WebRequest, pk: int) -> HttpResponse:
+    """Send a test."""
+    actions.webhook_test(by=request.user, webhook=_webhook(request, pk))
+    messages.success(request, "A test is on its way. Look below for what came of it.")
+    return redirect("webhook-detail", pk)
+
+
+@require_POST
+def webhook_secret(request: WebRequest, pk: int) -> HttpResponse:
+    """Give a webhook another secret; the answer shows it, this once."""
+    webhook = actions.webhook_renew_secret(
+        by=request.user, webhook=_webhook(request, pk)
+    )
+    return _with_secret(request, webhook)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_delete(request: WebRequest, pk: int) -> HttpResponse:
+    """Ask once, then forget a webhook."""
+    webhook = _webhook(request, pk)
+    if request.method == "POST":
+        actions.webhook_delete(by=request.user, webhook=webhook)
+        messages.success(request, "Deleted.")
+        return redirect("webhook-list")
+    return render(request, "webhooks/delete.html", {"webhook": webhook})
+
+
+@require_POST
+def webhook_again(request: WebRequest, pk: int, delivery_pk: int) -> HttpResponse:
+    """Send a message once more."""
+    deliveries = _webhook(request, pk).deliveries.select_related("webhook__owner")
+    delivery = get_object_or_404(deliveries, pk=delivery_pk)
+    actions.delivery_repeat(by=request.user, delivery=delivery)
+    messages.success(request, "It is sent again.")
+    return redirect("webhook-detail", pk)
