@@ -13,8 +13,6 @@ from provisioner.demo.chaos.judge import IN_FLIGHT, Fault
 from provisioner.demo.chaos.patience import from_database
 from provisioner.demo.chaos.people import Person
 from provisioner.demo.chaos.trial import (
-    LOOK_EVERY_SECONDS,
-    LOOK_FOR_MOMENT_EVERY_SECONDS,
     MOMENT_WITHIN_SECONDS,
     PROCESSES,
     SETTLED_WITHIN_SECONDS,
@@ -26,6 +24,8 @@ from provisioner.workspaces import workflow
 from provisioner.workspaces.models import Operation, Step, Template
 
 BUILDS_TRIED = 6
+LOOK_FOR_MOMENT_EVERY_SECONDS = 0.05
+LOOK_EVERY_SECONDS = 0.3
 WHAT_CHANGES = ("state", "status_code", "status_message")
 
 

@@ -21,6 +21,7 @@ from provisioner.demo.chaos.builds import Builder
 from provisioner.demo.chaos.edits import Desk
 from provisioner.demo.chaos.faultboard import FaultBoard
 from provisioner.demo.chaos.judge import Fault, Judge
+from provisioner.demo.chaos.lookout import Lookout
 from provisioner.demo.chaos.patience import from_database
 from provisioner.demo.chaos.people import Person
 from provisioner.demo.chaos.servers import Servers
@@ -202,6 +203,7 @@ class _Run:
                 ontap=witness, perforce_root=self.scratch / "lab" / "perforce"
             ),
             judge=Judge(site=site, ontap=witness, p4=self._p4_of("cloneyard")),
+            lookout=Lookout(),
             templates=(STEADY, GENERATIONS),
             outcomes=self.outcomes,
         )

@@ -141,7 +141,7 @@ class Servers:
         port = free_port(int(self.perforce["port"].rpartition(":")[2]) + 1)
         self.url = f"http://127.0.0.1:{port}"
         for name in ("worker-1", "worker-2"):
-            self._start(name, manage("worker"))
+            self._start(name, manage("worker", "--skip-checks"))
         self._start(
             "web",
             [

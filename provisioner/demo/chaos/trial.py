@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 from provisioner.demo.chaos import faultboard
 from provisioner.demo.chaos.edits import Desk
 from provisioner.demo.chaos.faultboard import FaultBoard
-from provisioner.demo.chaos.judge import IN_FLIGHT, Fault, Judge
+from provisioner.demo.chaos.judge import Fault, Judge
+from provisioner.demo.chaos.lookout import Lookout, Moment
 from provisioner.demo.chaos.patience import from_database
 from provisioner.demo.chaos.people import Person
 from provisioner.demo.chaos.servers import Servers
@@ -23,8 +23,6 @@ W = Workspace.State
 WHAT_CHANGES = ("state", "status_code", "status_message", "ready_at", "client_spec")
 SETTLED_WITHIN_SECONDS = 150.0
 MOMENT_WITHIN_SECONDS = 12.0
-LOOK_FOR_MOMENT_EVERY_SECONDS = 0.02
-LOOK_EVERY_SECONDS = 0.3
 # A fault may meet the requests of other trials as well; none stays for long.
 REMOVALS_TRIED = 12
 PROCESSES = ("worker-1", "worker-2", "web", "ontap", "perforce", "backend", "database")
@@ -39,6 +37,7 @@ class World:
     servers: Servers
     board: FaultBoard
     judge: Judge
+    lookout: Lookout
     templates: tuple[str, ...]
     outcomes: Counter[str]
 
@@ -266,34 +265,20 @@ class Trial:
 
     def _wait_for(self, name: str, *, is_done: bool, later_than: int) -> None:
         """Wait until a step begins or has ended, or the workspace stands still."""
-        steps = Step.objects.filter(
-            operation__workspace_id=self._id, operation_id__gt=later_than, name=name
+        moment = Moment(
+            workspace_id=self._id, step=name, is_done=is_done, later_than=later_than
         )
-        steps = steps.exclude(ended_at=None) if is_done else steps.filter(attempt__gt=0)
-        ends = time.monotonic() + MOMENT_WITHIN_SECONDS
-        while time.monotonic() < ends:
-            if from_database(steps.all().exists) or not self._is_moving():
-                return
-            time.sleep(LOOK_FOR_MOMENT_EVERY_SECONDS)
-
-    def _is_moving(self) -> bool:
-        return self._reloaded().is_moving
+        self.world.lookout.wait_for_moment(moment, seconds=MOMENT_WITHIN_SECONDS)
 
     def _settle(self) -> None:
         """Wait until nothing moves.
 
         Raises: Stuck where that takes too long.
         """
-        ends = time.monotonic() + SETTLED_WITHIN_SECONDS
-        while self._is_moving() or from_database(self._in_flight().exists):
-            if time.monotonic() > ends:
-                raise Stuck(self._why_stuck())
-            time.sleep(LOOK_EVERY_SECONDS)
-
-    def _in_flight(self) -> Any:
-        return Step.objects.filter(
-            operation__workspace_id=self._id, state__in=IN_FLIGHT
-        )
+        if not self.world.lookout.wait_until_settled(
+            self._id, seconds=SETTLED_WITHIN_SECONDS
+        ):
+            raise Stuck(self._why_stuck())
 
     def _why_stuck(self) -> str:
         steps = from_database(

@@ -1,0 +1,120 @@
+"""Waiting for moments of workspaces: one look serves all who wait.
+
+Many wait at a time, each for the very moment in which a step begins. Were each to ask
+for itself as often as that takes, the machine would be busy with little else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import or_
+
+from django.db import Error as DatabaseError
+from django.db.models import Exists, OuterRef, Q
+
+from provisioner.demo.chaos.judge import IN_FLIGHT
+from provisioner.demo.chaos.patience import from_database
+from provisioner.workspaces.models import Step, Workspace
+
+LOOK_EVERY_SECONDS = 0.03
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """A step of an operation after `later_than` has begun, or with `is_done` ended."""
+
+    workspace_id: int
+    step: str
+    is_done: bool
+    later_than: int
+
+    @property
+    def query(self) -> Q:
+        came = Q(ended_at__isnull=False) if self.is_done else Q(attempt__gt=0)
+        return came & Q(
+            operation__workspace_id=self.workspace_id,
+            operation_id__gt=self.later_than,
+            name=self.step,
+        )
+
+
+class _Wait:
+    """One who waits. `has_come` is set by the lookout."""
+
+    def __init__(self, workspace_id: int, moment: Moment | None) -> None:
+        self.workspace_id = workspace_id
+        self.moment = moment
+        self.has_come = threading.Event()
+
+
+class Lookout:
+    """A thread that looks for all; it ends with the process."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waits: list[_Wait] = []
+        threading.Thread(target=self._look_on, daemon=True).start()
+
+    def wait_for_moment(self, moment: Moment, *, seconds: float) -> bool:
+        """Wait until the moment comes or the workspace stands still; say if in time."""
+        return self._wait(_Wait(moment.workspace_id, moment), seconds=seconds)
+
+    def wait_until_settled(self, workspace_id: int, *, seconds: float) -> bool:
+        """Wait until nothing of a workspace moves; say whether that was in time."""
+        return self._wait(_Wait(workspace_id, None), seconds=seconds)
+
+    def _wait(self, wait: _Wait, *, seconds: float) -> bool:
+        with self._changed:
+            self._waits.append(wait)
+            self._changed.notify()
+        came = wait.has_come.wait(seconds)
+        with self._changed:
+            self._waits.remove(wait)
+        return came
+
+    def _look_on(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._waits))
+                waits = list(self._waits)
+            # They have an end to their patience; who looks for them has none.
+            with contextlib.suppress(DatabaseError):
+                for wait in from_database(partial(_who_may_go_on, waits)):
+                    wait.has_come.set()
+            time.sleep(LOOK_EVERY_SECONDS)
+
+
+def _who_may_go_on(waits: list[_Wait]) -> list[_Wait]:
+    """Return those whose moment has come, or whose workspace stands still."""
+    in_flight = Step.objects.filter(
+        operation__workspace_id=OuterRef("pk"), state__in=IN_FLIGHT
+    )
+    workspaces = {
+        workspace.pk: workspace
+        for workspace in Workspace.objects.filter(
+            pk__in={wait.workspace_id for wait in waits}
+        )
+        .only("state")
+        .annotate(is_at_work=Exists(in_flight))
+    }
+    moments = [wait.moment for wait in waits if wait.moment is not None]
+    come: set[tuple[int, str]] = set()
+    if moments:
+        come = set(
+            Step.objects.filter(reduce(or_, (m.query for m in moments))).values_list(
+                "operation__workspace_id", "name"
+            )
+        )
+
+    def may_go_on(wait: _Wait) -> bool:
+        workspace = workspaces[wait.workspace_id]
+        if wait.moment is None:
+            return not workspace.is_moving and not workspace.is_at_work
+        has_come = (wait.workspace_id, wait.moment.step) in come
+        return has_come or not workspace.is_moving
+
+    return [wait for wait in waits if may_go_on(wait)]
