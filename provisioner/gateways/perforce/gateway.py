@@ -177,6 +177,21 @@ class PerforceGateway(Protocol):
         Source: p4 files -e.
         """
 
+    def find_file(
+        self,
+        paths: tuple[str, ...],
+        *,
+        change: int,
+        is_wanted: Callable[[str], bool],
+    ) -> str | None:
+        """Return a file (not deleted) under the paths at the change that is wanted.
+
+        None where there is none; each file is shown to `is_wanted` once or more often,
+        as its depot path.
+
+        Source: p4 files -e.
+        """
+
     def flush(self, client: str, *, change: int, parts: Sequence[Part] = ()) -> None:
         """Make the server believe the client has everything at the change.
 

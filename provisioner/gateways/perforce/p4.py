@@ -209,6 +209,32 @@ class P4PerforceGateway:
             )
         return len(seen)
 
+    def find_file(
+        self,
+        paths: tuple[str, ...],
+        *,
+        change: int,
+        is_wanted: Callable[[str], bool],
+    ) -> str | None:
+        found: list[str] = []
+
+        def look_at(record: Record) -> None:
+            if not found and is_wanted(record["depotFile"]):
+                found.append(record["depotFile"])
+
+        with self._connected() as connection:
+            for some in batches(list(paths)):
+                connection.run(
+                    "files",
+                    "-e",
+                    *(f"{path}@{change}" for path in some),
+                    each=look_at,
+                    is_bulk=True,
+                )
+                if found:
+                    return found[0]
+        return None
+
     def flush(self, client: str, *, change: int, parts: Sequence[Part] = ()) -> None:
         with self._connected(client) as connection:
             _require_submitted(connection, change)

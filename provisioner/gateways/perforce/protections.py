@@ -86,7 +86,7 @@ def find_unreadable(view: Iterable[str], protections: Protections) -> Unreadable
     deciding = [
         line
         for line in protections.lines
-        if _counts(line, any_host=protections.is_for_one_host)
+        if counts(line, any_host=protections.is_for_one_host)
     ]
     search = _Search(
         view=[_Pattern(fold(m.depot), says=m.flag != "-") for m in mapped],
@@ -100,7 +100,8 @@ def find_unreadable(view: Iterable[str], protections: Protections) -> Unreadable
     return Unreadable(path=named, example=example.replace(_OTHER, "x"))
 
 
-def _counts(line: Protection, *, any_host: bool) -> bool:
+def counts(line: Protection, *, any_host: bool) -> bool:
+    """Say whether a line decides about reading: a grant for some hosts does not."""
     if line.is_exclusion:
         return line.level not in _LEAVES_READ
     return line.level in READING and (any_host or line.host == "*")

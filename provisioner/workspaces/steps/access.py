@@ -14,8 +14,10 @@ from provisioner.gateways.perforce.protections import (
     TooIntricate,
     find_unreadable,
 )
+from provisioner.gateways.perforce.readable import Reading
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
 
 
@@ -23,7 +25,8 @@ def ensure_access(run: StepRun) -> dict[str, Any]:
     """See that the owner is known to Perforce and may read all of the pinned view.
 
     The view is the one of the snapshot's client, as the server had it for a stream.
-    Without an answer there is no clone. A build-only workspace is asked about too;
+    Without an answer there is no clone. Exclusions that no file of the snapshot is
+    under keep nobody away. A build-only workspace is asked about too;
     where a server's row says that read access is not checked, it needs no user there.
 
     Raises: StepRefused.
@@ -42,7 +45,7 @@ def ensure_access(run: StepRun) -> dict[str, Any]:
     protections = _protections_of(run, user)
     view = parse_client_spec(workspace.snapshot.client_spec).view
     try:
-        found = find_unreadable(view, protections)
+        found = _unreadable(run, view, protections)
     except TooIntricate as error:
         raise StepRefused(
             f"Whether {user} may read all of this template cannot be told: the "
@@ -52,12 +55,40 @@ def ensure_access(run: StepRun) -> dict[str, Any]:
         ) from error
     if found is not None:
         raise StepRefused(
-            f"{user} may not read {found.path} in Perforce, which is part of this "
+            f"{user} may not read {found} in Perforce, which is part of this "
             "template. Ask an administrator of Perforce for read access, then try "
             "again; or choose a template without it.",
             code="not_readable",
         )
     return {"checked": True, "lines": len(protections.lines)}
+
+
+def _unreadable(
+    run: StepRun, view: tuple[str, ...], protections: Protections
+) -> str | None:
+    """Return what keeps the owner from a file of the snapshot, None if nothing does.
+
+    Where patterns alone leave a doubt, the server says whether there are such files.
+
+    Raises: TooIntricate.
+    """
+    if find_unreadable(view, protections) is None:
+        return None
+    reading = Reading(view, protections)
+    never = reading.never_granted()
+    if never is not None:
+        return never.path
+    pin = run.workspace.snapshot
+    crossings = reading.crossings()
+    for change in sorted({pin.change, *(part.change for part in parts_of(pin))}):
+        file = run.perforce.find_file(
+            crossings,
+            change=change,
+            is_wanted=lambda path: reading.forbidding(path) is not None,
+        )
+        if file is not None:
+            return reading.forbidding(file)
+    return None
 
 
 def _protections_of(run: StepRun, user: str) -> Protections:

@@ -119,6 +119,35 @@ def test_what_is_hidden_from_others_does_not_matter(
     assert get().state == Workspace.State.READY
 
 
+@pytest.mark.parametrize("files", ["key", "txt"])
+def test_an_exclusion_counts_where_a_file_of_the_snapshot_is_under_it(
+    get: Callable[..., Workspace], protect: Protect, files: str
+) -> None:
+    """Such as -//.../*.key, which many sites have."""
+    protect(f"list user alice * -//.../*.{files}")
+
+    workspace = get()
+
+    if files == "key":
+        assert workspace.state == Workspace.State.READY, workspace.status_message
+    else:
+        assert workspace.status_code == "not_readable"
+        assert "may not read //.../*.txt in" in workspace.status_message
+        assert_nothing_was_made(workspace)
+
+
+def test_what_nothing_grants_is_refused_whether_or_not_there_are_files(
+    get: Callable[..., Workspace], protect: Protect
+) -> None:
+    protect(
+        f"read user alice * //depot/{DEPOT}/src/...",
+        f"list user alice * -//depot/{DEPOT}/....key",
+        after=False,
+    )
+
+    assert get().status_code == "not_readable"
+
+
 def test_what_the_pinned_view_leaves_out_does_not_matter(
     get: Callable[..., Workspace], protect: Protect, built_template: Template
 ) -> None:

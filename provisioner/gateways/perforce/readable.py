@@ -1,0 +1,105 @@
+"""Where files that somebody may not read can lie, and which those are.
+
+Patterns alone say that a view and an exclusion such as -//.../*.key cross each other;
+whether the view has such a file is a question to the server. It is asked about the
+crossings alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable
+
+from P4 import Map
+
+from provisioner.gateways.perforce.protections import (
+    Protection,
+    Protections,
+    Unreadable,
+    counts,
+    find_unreadable,
+)
+from provisioner.gateways.perforce.specs import ViewLine, split_view_line
+
+_WILDCARD = re.compile(r"\.\.\.|\*|%%[0-9]")
+_POSITIONAL = re.compile(r"%%[0-9]")
+
+
+class Reading:
+    """What one user may read of one view, file by file."""
+
+    def __init__(self, view: Iterable[str], protections: Protections) -> None:
+        self._view_lines = tuple(view)
+        self._protections = protections
+        self._fold = str if protections.is_case_sensitive else str.lower
+        self._view: list[ViewLine] = [
+            split_view_line(line) for line in self._view_lines if line.strip()
+        ]
+        self._rights: list[Protection] = [
+            line
+            for line in protections.lines
+            if counts(line, any_host=protections.is_for_one_host)
+        ]
+        self._mapped = [self._regex(line.depot) for line in self._view]
+        self._decided = [self._regex(right.path) for right in self._rights]
+
+    def never_granted(self) -> Unreadable | None:
+        """Return a path of the view that no line grants at all, None if there is none.
+
+        Raises: TooIntricate, ViewRefused.
+        """
+        grants = tuple(line for line in self._rights if not line.is_exclusion)
+        without_exclusions = dataclasses.replace(self._protections, lines=grants)
+        return find_unreadable(self._view_lines, without_exclusions)
+
+    def crossings(self) -> tuple[str, ...]:
+        """Return depot patterns that all files match which are granted and excluded.
+
+        They may match others, too.
+        """
+        view = Map()
+        for line in self._view:
+            if line.flag != "-":
+                depot = self._fold(line.depot)
+                view.insert(f'"{depot}"', f'"{depot}"')
+        found: list[str] = []
+        for right in self._rights:
+            if right.is_exclusion:
+                alone, path = Map(), self._fold(right.path)
+                alone.insert(f'"{path}"', f'"{path}"')
+                found += Map.join(alone, view).lhs()
+        named = (_POSITIONAL.sub("*", path.strip('"')) for path in found)
+        return tuple(dict.fromkeys(path for path in named if not path.startswith("-")))
+
+    def forbidding(self, depot_file: str) -> str | None:
+        """Return the pattern that keeps the user from a file of the view.
+
+        None where the file may be read, or is not in the view.
+        """
+        path = self._fold(depot_file)
+        mapped_by = _last_match(self._mapped, path)
+        if mapped_by is None or self._view[mapped_by].flag == "-":
+            return None
+        decided_by = _last_match(self._decided, path)
+        if decided_by is None:
+            return depot_file
+        right = self._rights[decided_by]
+        return right.path if right.is_exclusion else None
+
+    def _regex(self, pattern: str) -> re.Pattern[str]:
+        pieces, at = [], 0
+        folded = self._fold(pattern)
+        for wildcard in _WILDCARD.finditer(folded):
+            pieces.append(re.escape(folded[at : wildcard.start()]))
+            pieces.append(".*" if wildcard[0] == "..." else "[^/]*")
+            at = wildcard.end()
+        return re.compile("".join([*pieces, re.escape(folded[at:])]), re.DOTALL)
+
+
+def _last_match(patterns: list[re.Pattern[str]], path: str) -> int | None:
+    """Return the number of the last pattern that matches: it decides."""
+    for number in reversed(range(len(patterns))):
+        if patterns[number].fullmatch(path):
+            return number
+    return None
