@@ -50,6 +50,13 @@ CREATE TABLE IF NOT EXISTS opened (
   PRIMARY KEY (client, path)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS opened_by_path ON opened (path);
+-- Opened files that only their client may submit, until they are closed.
+CREATE TABLE IF NOT EXISTS file_locks (
+  path TEXT PRIMARY KEY, client TEXT NOT NULL, user TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS closed_is_unlocked AFTER DELETE ON opened BEGIN
+  DELETE FROM file_locks WHERE path=OLD.path AND client=OLD.client;
+END;
 CREATE TABLE IF NOT EXISTS shelved (
   change INTEGER NOT NULL, path TEXT NOT NULL, revision INTEGER NOT NULL,
   action TEXT NOT NULL, type TEXT NOT NULL, modified INTEGER NOT NULL,

@@ -12,6 +12,7 @@ from provisioner.lab.perforce.commands import (
     integrate,
     jobs,
     labels,
+    locking,
     monitor,
     moving,
     opened,
@@ -22,6 +23,7 @@ from provisioner.lab.perforce.commands import (
     reverting,
     server,
     shelving,
+    sizes,
     specdefs,
     streams,
     submit,
@@ -45,6 +47,7 @@ COMMANDS: dict[str, Command] = {
         opening,
         reverting,
         opened,
+        locking,
         submit,
         shelving,
         unshelving,
@@ -60,6 +63,7 @@ COMMANDS: dict[str, Command] = {
         monitor,
         unloading,
         diffing,
+        sizes,
         specdefs,
     )
     for command in module.COMMANDS
@@ -71,12 +75,12 @@ admin annotate archive attribute bgtask cachepurge check-permission
 checkpoint clone cluster copy cstat dbschema dbstat dbverify diff2 export
 extension failback failover fetch fix grep heartbeat help ignores init
 integrated interchanges istat job jobspec journalcopy journaldbchecksums
-journals key keys ldap ldaps ldapsync license list lock lockstat login2 logappend
+journals key keys ldap ldaps ldapsync license list lockstat login2 logappend
 logparse logrotate logschema logstat logtail obliterate ping populate
 property proxy prune pull purge push remote remotes renameclient
 renameuser replicate repo repos reshelve restore resubmit retype review
-reviews serverid servers sizes storage streamlog streamspec switch topology trait
-triggers trust typemap undo unlock unsubmit unzip upgrades verify zip
+reviews serverid servers storage streamlog streamspec switch topology trait
+triggers trust typemap undo unsubmit unzip upgrades verify zip
 """
 # Commands of Perforce that the lab refuses by name.
 KNOWN_ELSEWHERE = frozenset(_ELSEWHERE.split())

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from provisioner.lab.perforce import filetypes, hotmessages, paths
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.forms import day
+from provisioner.lab.perforce.commands.locking import lock_holders
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.holdings import Have, Opened, have_in, opened_by
@@ -151,6 +152,7 @@ def fstat(request: Request) -> None:
     client = request.find_client()
     opened = opened_by(database, client=client.name) if client else {}
     elsewhere = _opened_elsewhere(request)
+    holders = lock_holders(database)
     fields = request.options.get("T", "").replace(",", " ").split()
     limit, shown = request.number("m", default=0), 0
     for wanted in file_sets(request):
@@ -170,6 +172,8 @@ def fstat(request: Request) -> None:
             shown += 1
             record = _fstat_record(request, path, revision, client, haves, item)
             record |= _others(elsewhere.get(path, []))
+            if path in holders:
+                record |= _lock(holders[path], ours=request.client_name)
             if fields:
                 record = {k: v for k, v in record.items() if k in fields}
             if request.is_tagged:
@@ -269,6 +273,13 @@ def _others(rows: list[tuple[object, ...]]) -> dict[str, Value]:
     if rows:
         record["otherOpen"] = len(rows)
     return record
+
+
+def _lock(holder: tuple[str, str], *, ours: str) -> dict[str, Value]:
+    user, client = holder
+    if client == ours:
+        return {"ourLock": ""}
+    return {"otherLock0": f"{user}@{client}", "otherLock": ""}
 
 
 def print_files(request: Request) -> None:

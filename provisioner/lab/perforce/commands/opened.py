@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce.commands.locking import lock_holders
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import file_sets
 from provisioner.lab.perforce.holdings import OPENED_COLUMNS, Opened, find_have
@@ -111,10 +112,17 @@ def _list_opened(request: Request, item: Opened) -> None:
     record |= {"user": item.user, "client": item.client}
     if not is_short and item.action.startswith("move/"):
         record["movedFile"] = _other_half(request, item)
+    holder = lock_holders(request.state.database).get(item.path)
+    is_locked = not is_short and holder is not None and holder[1] == item.client
+    if is_locked:
+        record["ourLock"] = ""
     is_foreign = any(request.has(option) for option in "aCuc")
+    line = _LINES[is_short, is_foreign, _is_exclusive(item)]
+    if is_locked and not _is_exclusive(item):
+        line = 6449 if is_foreign else 6448
     request.report(
         record,
-        _LINES[is_short, is_foreign, _is_exclusive(item)],
+        line,
         depotFile=item.path,
         workRev=f"#{number}",
         action=item.action,

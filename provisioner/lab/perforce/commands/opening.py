@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from provisioner.lab.perforce import filetypes, paths, replies
 from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.locking import lock_holders
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.sending import remove_file
 from provisioner.lab.perforce.database import Database
@@ -105,6 +106,9 @@ def report_opened(request: Request, client: Client, item: Opened) -> None:
             request.info(f"{item.path} - also opened by {user}@{other}")
         else:
             request.say(6443, depotFile=item.path, user=str(user), client=str(other))
+    user, other = lock_holders(request.state.database).get(item.path, ("", client.name))
+    if other != client.name:
+        request.say(6442, depotFile=item.path, user=user, client=other)
 
 
 def wanted_type(request: Request, old: str) -> str:

@@ -15,6 +15,7 @@ from provisioner.lab.perforce.commands.changes import (
 )
 from provisioner.lab.perforce.commands.forms import read_form
 from provisioner.lab.perforce.commands.intake import Sent, take_content
+from provisioner.lab.perforce.commands.locking import lock_holders
 from provisioner.lab.perforce.commands.opening import check_writeable
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import file_sets
@@ -153,9 +154,15 @@ def _numbered(
 
 
 def _outdated(request: Request, files: list[Opened]) -> list[dict[str, Value]]:
-    """Return a message for each file that somebody changed in the meantime."""
-    problems = []
+    """Return a message for each file that somebody changed meanwhile, or locked."""
+    problems: list[dict[str, Value]] = []
+    holders = lock_holders(request.state.database)
     for item in files:
+        user, client = holders.get(item.path, ("", item.client))
+        if client != item.client:
+            held = {"user": user, "client": client}
+            problems.append({"id": 6422, "depotFile": item.path, **held})
+            continue
         head = find_head(request.state.database, path=item.path)
         problem = _conflict(item, head)
         if problem:
@@ -207,6 +214,8 @@ def _refuse_outdated(
     for problem in problems:
         variables = {name: value for name, value in problem.items() if name != "id"}
         request.say(int(problem["id"]), **variables)
+    if any(problem["id"] == 6422 for problem in problems):
+        request.say(7211)
     if problems:
         raise CommandError(7210, change=number)
 
