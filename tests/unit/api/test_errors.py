@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import RequestFactory
 from rest_framework.test import APIClient
 
-from provisioner.api.errors import OTHER_CODES, REFUSAL_STATUS
+from provisioner.api.errors import CODES, OTHER_CODES, REFUSAL_STATUS
 from provisioner.urls import handler500
 from provisioner.workspaces.errors import ActionRefused
 
@@ -146,3 +148,11 @@ def test_a_bug_of_ours_is_a_page_for_people(rf: RequestFactory) -> None:
 
     assert response.status_code == 500
     assert response["Content-Type"].startswith("text/html")
+
+
+def test_the_page_about_ci_names_codes_that_there_are() -> None:
+    page = (settings.BASE_DIR / "docs" / "api.md").read_text()
+    named = re.findall(r"\b4\d\d `(\w+)`", page)
+
+    assert len(named) > 3
+    assert set(named) <= {code for code, _ in CODES}
