@@ -51,8 +51,13 @@ def test_from_a_template_to_a_workspace_and_back(
     page = sign_in(admin)
     build(page, lab_template)
     expect(page.get_by_text("What you get")).to_be_visible()
-    page.get_by_role("link", name="Log", exact=True).click()
-    expect(page.get_by_label("Output of the build")).to_contain_text("built")
+    builds = page.get_by_role("region", name="Builds", exact=True)
+    builds.get_by_role("link", name="Log", exact=True).click()
+    expect(page.get_by_label("What the step printed")).to_contain_text("built")
+    page.get_by_label("Search the log").fill("BUILT")
+    page.get_by_role("button", name="Search the log").click()
+    page.get_by_role("link", name="built").click()
+    expect(page.get_by_label("What the step printed")).to_contain_text("built")
 
     # Alice gets a workspace, and sees it become ready without reloading anything.
     page = sign_in(alice)
