@@ -8,7 +8,6 @@ it is in reach.
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import socket
 import struct
@@ -55,16 +54,25 @@ FORMS = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    place = tmp_path_factory.mktemp("perforce")
-    os.environ["LAB_P4PASSWD"] = ""
-    try:
+    """A server that all lie to, so nobody knows what is in it."""
+    yield from open_server(tmp_path_factory.mktemp("perforce"))
+
+
+@pytest.fixture
+def untouched(tmp_path: Path) -> Iterator[LabServer]:
+    """A server that nobody has lied to."""
+    yield from open_server(tmp_path)
+
+
+def open_server(place: Path) -> Iterator[LabServer]:
+    """Run a server that asks for no password, with two files and one opened."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAB_P4PASSWD", "")
         with lab_server(place, "--security", "0") as running:
             ws = workspace(running, place, name="ws", depot="//depot/main")
             ws.add({"f": "1\n", "d/g": "2\n"})
             ws.p4.run("edit", "f")
             yield running
-    finally:
-        del os.environ["LAB_P4PASSWD"]
 
 
 def connect(server: LabServer) -> Connection:
@@ -251,8 +259,10 @@ def test_forms_come_without_definitions_to_who_does_not_ask(server: LabServer) -
         link.close()
 
 
-def test_a_removal_is_asked_about_in_a_message_of_its_own(server: LabServer) -> None:
-    link = connect(server)
+def test_a_removal_is_asked_about_in_a_message_of_its_own(
+    untouched: LabServer,
+) -> None:
+    link = connect(untouched)
     link.send_raw(command("sync", ["-f", "//ws/d/g#0"]))
     functions = []
     while (message := link.receive()).func != "release":
@@ -268,8 +278,10 @@ def test_a_removal_is_asked_about_in_a_message_of_its_own(server: LabServer) -> 
     assert functions.index("client-Ack") == functions.index("client-DeleteFile") + 1
 
 
-def test_every_file_comes_with_its_permissions(server: LabServer) -> None:
-    link = connect(server)
+def test_every_file_comes_with_its_permissions(
+    untouched: LabServer,
+) -> None:
+    link = connect(untouched)
     link.send_raw(command("sync", ["-f", "//ws/d/g"]))
     opened = []
     while (message := link.receive()).func != "release":
