@@ -14,7 +14,12 @@ from django.utils import timezone
 
 from provisioner.lib.sizes import exact_size_text, parse_size
 from provisioner.lib.times import age_text
-from provisioner.workspaces.errors import ActionRefused, NameTaken, RequestKeyReused
+from provisioner.workspaces.errors import (
+    ActionRefused,
+    LeaseTooLong,
+    NameTaken,
+    RequestKeyReused,
+)
 from provisioner.workspaces.lags import behind_of
 from provisioner.workspaces.limits import Limit, LimitReached
 from provisioner.workspaces.models import (
@@ -28,6 +33,10 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.purposes import unsupported_purposes
 from provisioner.workspaces.queries import available_snapshots, default_snapshot
+
+SECONDS_A_DAY = 24 * 3600
+# What no policy allows; it keeps dates that nobody could write out of the domain.
+LONGEST_LEASE_DAYS = 3650
 
 
 class AskingForm(forms.Form):
@@ -166,6 +175,9 @@ class WorkspaceCreateForm(AskingForm):
     wants_reconcile = forms.BooleanField(
         required=False, label="Compare the files with the depot"
     )
+    lease_days = forms.IntegerField(
+        required=False, min_value=1, max_value=LONGEST_LEASE_DAYS
+    )
     request_key = forms.CharField(
         required=False, max_length=200, widget=forms.HiddenInput
     )
@@ -199,6 +211,12 @@ class WorkspaceCreateForm(AskingForm):
             for purpose, (label, text) in PURPOSES.items()
         ]
 
+    def clean(self) -> dict[str, Any]:
+        """Hand on the lease in seconds, as the domain has it; None: the usual one."""
+        cleaned = super().clean() or self.cleaned_data
+        days = cleaned.pop("lease_days", None)
+        return {**cleaned, "lease_seconds": days and days * SECONDS_A_DAY}
+
     def clean_purpose(self) -> str:
         return self.cleaned_data["purpose"] or Workspace.Purpose.DEVELOPMENT
 
@@ -207,6 +225,9 @@ class WorkspaceCreateForm(AskingForm):
         if isinstance(refusal, NameTaken) and self.data.get("name"):
             self.errors.clear()
             self.add_error("name", refusal.sentence)
+        if isinstance(refusal, LeaseTooLong):
+            self.errors.clear()
+            self.add_error("lease_days", refusal.sentence)
         if isinstance(refusal, RequestKeyReused):
             # Somebody went back to a form that had worked; the page has a new key now.
             self.errors.clear()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 import pytest
@@ -46,6 +47,26 @@ def test_every_choice_is_heard(
     assert workspace.purpose == Workspace.Purpose.BUILD
     assert workspace.snapshot == snapshot
     assert workspace.wants_reconcile
+
+
+def test_a_lease_is_asked_for_in_days(as_alice: Client, address: str) -> None:
+    as_alice.post(address, {"lease_days": "3"})
+
+    workspace = Workspace.objects.get()
+    assert workspace.expires_at is not None
+    left = workspace.expires_at - timezone.now()
+    assert dt.timedelta(days=2, hours=23) < left <= dt.timedelta(days=3)
+
+
+@pytest.mark.parametrize(("days", "status"), [("3000", 409), ("0", 422), ("x", 422)])
+def test_a_lease_that_cannot_be_had_is_said_at_the_lease(
+    as_alice: Client, address: str, days: str, status: int
+) -> None:
+    answer = as_alice.post(address, {"lease_days": days})
+
+    assert answer.status_code == status
+    assert answer.context["form"].errors["lease_days"]
+    assert not Workspace.objects.exists()
 
 
 def test_the_form_shows_what_one_gets(
