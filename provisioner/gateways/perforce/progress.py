@@ -15,9 +15,10 @@ class SyncCounter:
     """Adds up files and bytes and reports them at most five times a second.
 
     The first record of each command has its totals, so nobody has to ask for them
-    beforehand; commands one after the other add up. The server says a file just before it sends it: a file has arrived when the next one
-    is said, and the last when the command has ended. `P4.Progress` would need `-q`,
-    and then tell files without their bytes.
+    beforehand; commands one after the other add up. The server says a file just before
+    it sends it: a file has arrived when the next one is said, and the last when the
+    command has ended. `P4.Progress` would need `-q`, and then tell files without their
+    bytes.
     """
 
     def __init__(self, on_progress: Callable[[SyncProgress], None]) -> None:
