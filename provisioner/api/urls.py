@@ -12,6 +12,7 @@ from provisioner.api import (
     audit,
     leases,
     limits,
+    sanity,
     tokens,
     trail,
     viewsets,
@@ -34,6 +35,7 @@ router.register("v1/operations", viewsets.OperationViewSet, basename="operation"
 router.register("v1/limits", limits.LimitViewSet, basename="limit")
 router.register("v1/events", trail.EventViewSet, basename="event")
 router.register("v1/findings", audit.FindingViewSet, basename="finding")
+router.register("v1/templates", sanity.TemplateCheckViewSet, basename="template-sanity")
 router.register("v1/templates", webhooks.SubscriptionViewSet, basename="template-mails")
 router.register("v1/webhooks", webhooks.WebhookViewSet, basename="webhook")
 router.register(

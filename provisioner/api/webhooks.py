@@ -147,7 +147,7 @@ class SubscriptionViewSet(ApiViewSet):
         refused=[404],
         operation_id="templates_subscribe",
     )
-    @subscription.mapping.put
+    @subscription.mapping.put  # type: ignore[untyped-decorator]  # of REST framework
     def subscribe(self, request: Request, pk: int) -> Response:
         actions.template_subscribe(by=self.user, template=self.get_object())
         return self._as_it_is()
@@ -158,7 +158,7 @@ class SubscriptionViewSet(ApiViewSet):
         refused=[404],
         operation_id="templates_unsubscribe",
     )
-    @subscription.mapping.delete
+    @subscription.mapping.delete  # type: ignore[untyped-decorator]  # of REST framework
     def unsubscribe(self, request: Request, pk: int) -> Response:
         actions.template_unsubscribe(by=self.user, template=self.get_object())
         return self._as_it_is()

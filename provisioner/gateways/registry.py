@@ -5,6 +5,7 @@ Gateways are made once per process and account, so connections stay open.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -75,6 +76,14 @@ def perforce(server: PerforceAddress) -> PerforceGateway:
 def perforce_as(account: PerforceAccount) -> PerforceGateway:
     """Return a gateway as somebody else; their ticket is not kept."""
     return P4PerforceGateway(account)
+
+
+def hasty_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGateway:
+    """Return a gateway for somebody who waits: no command may be silent for longer."""
+    account = perforce_account(server)
+    return _perforce_gateway(
+        replace(account, timeout_seconds=seconds, bulk_timeout_seconds=seconds)
+    )
 
 
 @lru_cache(maxsize=64)

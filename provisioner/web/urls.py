@@ -83,6 +83,7 @@ urlpatterns = [
         refreshing.template_refresh,
         name="template-refresh",
     ),
+    path("templates/<int:pk>/check/", templates.template_check, name="template-check"),
     path(
         "templates/<int:pk>/mails/",
         webhooks.template_subscribe,

@@ -12,7 +12,7 @@ MOST_FINDINGS_OF_A_KIND = 20
 
 @dataclass(frozen=True, kw_only=True)
 class LintFinding:
-    """`kind` is "p4config", "absolute_symlink" or "case_clash"."""
+    """`kind` is "p4config", "absolute_symlink", "case_clash" or "absolute_root"."""
 
     kind: str
     path: str
@@ -49,7 +49,7 @@ def _findings(root: Path) -> Iterator[LintFinding]:
         by_folded_name: dict[str, str] = {}
         with os.scandir(directory) as entries:
             for entry in entries:
-                path = _as_text(os.path.relpath(entry.path, root))
+                path = as_text(os.path.relpath(entry.path, root))
                 yield from _entry_findings(entry, path=path)
                 folded = entry.name.casefold()
                 if folded in by_folded_name:
@@ -64,7 +64,7 @@ def _findings(root: Path) -> Iterator[LintFinding]:
                     waiting.append(Path(entry.path))
 
 
-def _as_text(path: str) -> str:
+def as_text(path: str) -> str:
     r"""Return a path with what is not UTF-8 in it shown as \xff."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
@@ -78,7 +78,7 @@ def _entry_findings(entry: os.DirEntry[str], *, path: str) -> Iterator[LintFindi
             "point its owner at the wrong one.",
         )
     if entry.is_symlink():
-        target = _as_text(os.readlink(entry.path))
+        target = as_text(os.readlink(entry.path))
         if target.startswith("/"):
             yield LintFinding(
                 kind="absolute_symlink",

@@ -37,6 +37,7 @@ from provisioner.gateways.perforce.types import (
     SubmittedBatch,
     SyncProgress,
     SyncReport,
+    ViewSurvey,
 )
 
 
@@ -161,6 +162,18 @@ class PerforceGateway(Protocol):
         """Return the newest submitted changes of the paths in a range, newest first.
 
         Source: p4 changes -m N -s submitted path@A,@B, p4 describe -s.
+        """
+
+    def survey_view(
+        self, view: Sequence[str], *, stream: str = "", most_names: int
+    ) -> ViewSurvey:
+        """Count what a view holds, and find names in it that differ in case alone.
+
+        Of a stream the view that its clients get. Names are compared where none of the
+        lines holds more than `most_names` files; nothing is saved.
+
+        Raises: NotFound (stream, depot), Refused (limits of the server).
+        Source: p4 sizes -s, p4 files -e, p4 client -S -o.
         """
 
     def is_submitted(self, change: int) -> bool:

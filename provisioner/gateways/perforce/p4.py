@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from provisioner.gateways.errors import NotFound, Refused
-from provisioner.gateways.perforce import carrying, pending, people
+from provisioner.gateways.perforce import carrying, pending, people, surveying
 from provisioner.gateways.perforce.abilities import client_types
 from provisioner.gateways.perforce.connection import (
     NEUTRAL_CLIENT,
@@ -194,6 +194,17 @@ class P4PerforceGateway:
             )
 
     def is_submitted(self, change: int) -> bool:
+    def survey_view(
+        self, view: Sequence[str], *, stream: str = "", most_names: int
+    ) -> ViewSurvey:
+        with self._connected() as connection:
+            lines = view
+            if stream:
+                lines = surveying.generated_view(
+                    connection, stream, client=NEUTRAL_CLIENT
+                )
+            return surveying.survey_view(connection, lines, most_names=most_names)
+
         with self._connected() as connection:
             return _is_submitted(connection, change)
 

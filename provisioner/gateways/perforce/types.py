@@ -244,3 +244,19 @@ class NewestWork:
     submitted_at: dt.datetime | None
     shelved_at: dt.datetime | None
     pending_at: dt.datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewSurvey:
+    """What a view holds now. `size_bytes` counts what its lines share more than once.
+
+    `depot_files` is how many files all of its depots hold. `clashes` are pairs of
+    names on disk that differ in case alone, the first twenty; with too many files,
+    names are not compared, and `files` counts what lines share more than once.
+    """
+
+    files: int
+    size_bytes: int
+    depot_files: int
+    clashes: tuple[tuple[str, str], ...]
+    names_were_compared: bool

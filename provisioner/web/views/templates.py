@@ -5,7 +5,11 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import retarget
 
@@ -55,6 +59,11 @@ def template_create(request: WebRequest) -> HttpResponse:
     form = TemplateCreateForm(posted(request))
     if form.is_valid():
         try:
+            if request.POST.get("do") == "check":
+                check = actions.template_preview(by=request.user, **form.cleaned_data)
+                return render(
+                    request, "templates/create.html", {"form": form, "check": check}
+                )
             template = actions.template_create(by=request.user, **form.cleaned_data)
         except ActionRefused as refusal:
             form.refuse(refusal)
@@ -78,6 +87,12 @@ def template_edit(request: WebRequest, pk: int) -> HttpResponse:
     )
     if form.is_valid():
         try:
+            if request.POST.get("do") == "check":
+                check = actions.template_preview(
+                    by=request.user, site=template.site, **form.cleaned_data
+                )
+                context = {"form": form, "template": template, "check": check}
+                return render(request, "templates/edit.html", context)
             actions.template_update(
                 by=request.user, template=template, **form.cleaned_data
             )
@@ -92,6 +107,15 @@ def template_edit(request: WebRequest, pk: int) -> HttpResponse:
         {"form": form, "template": template},
         status=form.http_code,
     )
+
+
+@require_POST
+@administrators_only
+def template_check(request: WebRequest, pk: int) -> HttpResponse:
+    """Look at a template's definition now."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    actions.template_check(by=request.user, template=template)
+    return redirect("template-detail", pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

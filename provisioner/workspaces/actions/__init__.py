@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from provisioner.workspaces.actions.abandoned import abandoned_notify, abandoned_retire
 from provisioner.workspaces.actions.auditing import audit_start, finding_resolve
+from provisioner.workspaces.actions.checking import template_check, template_preview
 from provisioner.workspaces.actions.creating import workspace_create
 from provisioner.workspaces.actions.heartbeats import workspace_heartbeat
 from provisioner.workspaces.actions.lease_policies import (
@@ -67,7 +68,9 @@ __all__ = [
     "refresh_policy_save",
     "site_save",
     "template_build",
+    "template_check",
     "template_create",
+    "template_preview",
     "template_subscribe",
     "template_unsubscribe",
     "template_update",

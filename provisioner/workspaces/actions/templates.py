@@ -20,7 +20,7 @@ from provisioner.gateways.perforce.specs import (
     parse_client_spec,
 )
 from provisioner.gateways.perforce.submitted import DepotView
-from provisioner.workspaces import permissions, states
+from provisioner.workspaces import permissions, sanity, states
 from provisioner.workspaces.actions.names import check_name
 from provisioner.workspaces.admission import check_build
 from provisioner.workspaces.errors import (
@@ -68,13 +68,14 @@ def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Templa
     permissions.require(permissions.can_manage_templates(by))
     check_name(name)
     template = Template(site=site, name=name, created_by=by, **fields)
-    _check_template(template)
+    check_definition(template)
     try:
         with transaction.atomic():
             template.save()
             states.record_event(
                 template, kind="template_defined", message="Defined.", actor=by
             )
+            sanity.look_later(template)
     except IntegrityError as error:
         if "template_name_unique_in_site" in str(error):
             raise NameTaken(name=name) from error
@@ -92,7 +93,7 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
         raise InvalidRequest(f"{for_good[0]}: this cannot be changed later.")
     for field, value in fields.items():
         setattr(template, field, value)
-    _check_template(template)
+    check_definition(template)
     with transaction.atomic():
         saved = Template.objects.filter(pk=template.pk).exclude(
             state=Template.State.BUILDING
@@ -105,10 +106,15 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
             message=f"Changed {', '.join(sorted(fields))}.",
             actor=by,
         )
+        sanity.look_later(template)
     return template
 
 
-def _check_template(template: Template) -> None:
+def check_definition(template: Template) -> None:
+    """Refuse what could not be built.
+
+    Raises: TemplateInvalid, InvalidRequest.
+    """
     if bool(template.view_lines) == bool(template.stream):
         raise TemplateInvalid("Give view lines or a stream, one of the two.")
     try:

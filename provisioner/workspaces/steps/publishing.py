@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from provisioner.gateways.hosts import client_files, lint
+from provisioner.gateways.hosts import client_files, lint, root_paths
 from provisioner.gateways.perforce.specs import parse_client_spec
+from provisioner.workspaces import sanity
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Operation, Quality, Snapshot
 from provisioner.workspaces.steps.pins import parts_of
@@ -53,8 +55,16 @@ def ensure_verified(run: StepRun) -> dict[str, Any]:
     return {
         "have_count": have.count,
         "have_digest": have.digest,
-        "lint": [str(finding) for finding in lint.lint_tree(root)],
+        "lint": remarks_on(run, root, files=have.count),
     }
+
+
+def remarks_on(run: StepRun, root: Path, *, files: int) -> list[str]:
+    """Return what whoever gets a clone of this build should know."""
+    info = run.perforce.get_info()
+    said = sanity.remarks_on_build(run.template, files=files, info=info)
+    findings = [*lint.lint_tree(root), *root_paths.sample_root_paths(root)]
+    return [*(remark.sentence for remark in said), *map(str, findings)]
 
 
 def ensure_snapshot(run: StepRun) -> dict[str, Any]:

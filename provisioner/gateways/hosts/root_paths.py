@@ -1,0 +1,105 @@
+"""Files of a build that name the template's own directory: in a clone they mislead.
+
+A sample, bounded in time, files and bytes. What a build made is told by its mode:
+versioned files are read-only unless they are opened or the client says allwrite.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from provisioner.gateways.hosts.lint import LintFinding, as_text
+
+SECONDS = 10.0
+FILES = 2000
+FILES_OF_A_DIRECTORY = 20
+BYTES = 128 * 2**20
+BYTES_OF_A_FILE = 512 * 1024
+NAMED = 20
+
+
+def sample_root_paths(root: Path, *, seconds: float = SECONDS) -> list[LintFinding]:
+    """Return which of the sampled files hold the path of the tree's root.
+
+    Directories are taken in an order that is the same each time; links are not
+    followed, and what cannot be read is passed over.
+    """
+    needle = re.compile(re.escape(os.fsencode(root)) + rb"(?![\w.-])")
+    ends = time.monotonic() + seconds
+    found: list[str] = []
+    looked = left = 0
+    budget = BYTES
+    for path in _writable_files(root):
+        if looked == FILES or budget <= 0 or time.monotonic() > ends:
+            left = 1
+            break
+        data = _beginning(path)
+        looked += 1
+        budget -= len(data)
+        if needle.search(data):
+            found.append(as_text(os.path.relpath(path, root)))
+    if not found:
+        return []
+    findings = [
+        LintFinding(
+            kind="absolute_root",
+            path=path,
+            sentence=f"{path} contains the path {root}: in a clone it still leads into "
+            "the template. Let the build write relative paths.",
+        )
+        for path in found[:NAMED]
+    ]
+    more = f", of which {NAMED} are named" if len(found) > NAMED else ""
+    part = "a sample of " if left else ""
+    findings.append(
+        LintFinding(
+            kind="absolute_root",
+            path="",
+            sentence=f"absolute_root: {len(found):,} of {part}{looked:,} writable "
+            f"files{more}.",
+        )
+    )
+    return findings
+
+
+def _writable_files(root: Path) -> Iterator[str]:
+    """Yield some files of each directory, directories in a shuffled order."""
+    shuffled = random.Random(0)  # noqa: S311 - no secret
+    waiting = [str(root)]
+    while waiting:
+        place = shuffled.randrange(len(waiting))
+        waiting[place], waiting[-1] = waiting[-1], waiting[place]
+        taken = 0
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif taken < FILES_OF_A_DIRECTORY and _is_writable_file(entry):
+                    taken += 1
+                    yield entry.path
+
+
+def _is_writable_file(entry: os.DirEntry[str]) -> bool:
+    with contextlib.suppress(OSError):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        return stat.S_ISREG(mode) and bool(mode & 0o222)
+    return False
+
+
+def _beginning(path: str) -> bytes:
+    """Read the first part of a regular file; "" where it is none any more."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return b""
+        return file.read(BYTES_OF_A_FILE)
