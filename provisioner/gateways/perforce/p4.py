@@ -73,6 +73,7 @@ from provisioner.gateways.perforce.types import (
     SubmittedBatch,
     SyncProgress,
     SyncReport,
+    ViewSurvey,
 )
 
 _FILES_PER_COMMAND = 500
