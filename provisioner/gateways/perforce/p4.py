@@ -194,7 +194,6 @@ class P4PerforceGateway:
                 connection, paths=paths, above=above, upto=upto, at_most=at_most
             )
 
-    def is_submitted(self, change: int) -> bool:
     def survey_view(
         self, view: Sequence[str], *, stream: str = "", most_names: int
     ) -> ViewSurvey:
@@ -206,6 +205,7 @@ class P4PerforceGateway:
                 )
             return surveying.survey_view(connection, lines, most_names=most_names)
 
+    def is_submitted(self, change: int) -> bool:
         with self._connected() as connection:
             return _is_submitted(connection, change)
 
