@@ -29,6 +29,7 @@ class AtWork:
     """Alice in her workspace: root may write there, p4 speaks as her."""
 
     def __init__(self, workspace: Workspace, lab: Lab) -> None:
+        self.workspace = workspace
         self.root: Path = workspace.path
         account = depot.DepotAccount(
             port=lab.perforce["port"], user="alice", password="lab-password"

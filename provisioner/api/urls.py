@@ -10,6 +10,7 @@ from rest_framework.routers import SimpleRouter
 from provisioner.api import (
     abandoned,
     audit,
+    forwarding,
     leases,
     limits,
     sanity,
@@ -26,6 +27,9 @@ router.register("v1/tokens", tokens.TokenViewSet, basename="token")
 router.register("v1/templates", viewsets.TemplateViewSet, basename="template")
 router.register("v1/snapshots", viewsets.SnapshotViewSet, basename="snapshot")
 router.register("v1/workspaces", viewsets.WorkspaceViewSet, basename="workspace")
+router.register(
+    "v1/workspaces", forwarding.WorkspaceCarryViewSet, basename="workspace-carry"
+)
 router.register(
     "v1/workspaces", leases.WorkspaceLeaseViewSet, basename="workspace-lease"
 )

@@ -144,7 +144,10 @@ def left_behind(workspace: Workspace) -> list[str]:
     ontap = registry.ontap(workspace.site)
     perforce = registry.perforce(workspace.site.perforce_server)
     left = []
-    for client in (workspace.client_name, look_name(workspace.client_name)):
+    names = [workspace.client_name, look_name(workspace.client_name)]
+    if hasattr(workspace, "carry"):
+        names.append(workspace.carry.stand_in_name)
+    for client in names:
         if workspace.client_name and perforce.find_client(client):
             left.append(f"client {client}")
     for volume in ontap.list_volumes(comment_prefix=workspace.volume_comment):

@@ -10,6 +10,7 @@ from provisioner.web.views import (
     accounts,
     administration,
     audit,
+    forwarding,
     health,
     leases,
     logs,
@@ -52,6 +53,21 @@ urlpatterns = [
     ),
     path(
         "workspaces/<int:pk>/retry/", workspaces.workspace_retry, name="workspace-retry"
+    ),
+    path(
+        "workspaces/<int:pk>/forward/",
+        forwarding.workspace_forward,
+        name="workspace-forward",
+    ),
+    path(
+        "workspaces/<int:pk>/forward/look/",
+        forwarding.workspace_forward_look,
+        name="workspace-forward-look",
+    ),
+    path(
+        "workspaces/<int:pk>/forward/abort/",
+        forwarding.workspace_forward_abort,
+        name="workspace-forward-abort",
     ),
     path(
         "workspaces/<int:pk>/extend/", leases.workspace_extend, name="workspace-extend"

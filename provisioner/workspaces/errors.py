@@ -126,6 +126,25 @@ class NotInTrash(ActionRefused):
     code = "not_in_trash"
 
 
+class NothingNewer(ActionRefused):
+    """There is no newer snapshot than that of “{name}” to bring its work forward to."""
+
+    code = "nothing_newer"
+
+
+class NothingToAbort(ActionRefused):
+    """No work is being brought into “{name}”, so there is nothing to abort."""
+
+    code = "nothing_to_abort"
+
+
+class BeingCarried(ActionRefused):
+    """The work of “{name}” is being brought forward into “{into}”. Wait for that to
+    end, or abort it there."""
+
+    code = "being_carried"
+
+
 class LeaseTooLong(ActionRefused):
     """A lease until {asked} is too long: {latest} is the latest possible now. It can
     be extended again later."""

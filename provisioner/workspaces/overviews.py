@@ -13,6 +13,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.workspaces import lags, leases, refreshing, workflow
 from provisioner.workspaces.admission import quota_limits
+from provisioner.workspaces.carries import CarryOverview, carry_of
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.models import (
     Event,
@@ -29,6 +30,7 @@ from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
     can_be_restored,
     operations_visible_to,
+    snapshots_to_move_to,
     templates_visible_to,
     trashed_workspaces_of,
     workspaces_of,
@@ -273,6 +275,15 @@ class WorkspaceOverview:
     events: list[Event]
     commands: list[str] = field(default_factory=list)
     rescue: Rescue | None = None
+    carried: CarryOverview | None = None
+    has_newer: bool = False
+
+    @property
+    def can_go_forward(self) -> bool:
+        """Whether there is a newer generation that its work could be brought to."""
+        is_ready = self.workspace.state == Workspace.State.READY
+        is_for_work = self.workspace.purpose == Workspace.Purpose.DEVELOPMENT
+        return is_ready and is_for_work and self.has_newer
 
     @property
     def not_restored(self) -> list[str]:
@@ -287,6 +298,8 @@ class WorkspaceOverview:
         if self.last is None:
             return None
         operation = self.last.operation
+        if operation.kind == Operation.Kind.FORWARD_LOOK:
+            return None
         is_ready = self.workspace.state == Workspace.State.READY
         has_stopped = operation.state == Operation.State.REFUSED or (
             is_ready and operation.state == Operation.State.FAILED
@@ -352,6 +365,8 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
         ),
         commands=start_commands(workspace),
         rescue=workspace.rescues.filter(is_complete=True).first(),
+        carried=carry_of(workspace),
+        has_newer=snapshots_to_move_to(workspace).exists(),
     )
 
 
@@ -359,7 +374,11 @@ def _have_of(operations: list[Operation]) -> dict[str, Any] | None:
     """Return what the newest flush found the have list to be, None before it."""
     for operation in operations:
         for step in operation.steps.all():
-            makes = operation.kind in (Operation.Kind.PROVISION, Operation.Kind.RESTORE)
+            makes = operation.kind in (
+                Operation.Kind.PROVISION,
+                Operation.Kind.FORWARD,
+                Operation.Kind.RESTORE,
+            )
             if makes and step.name == "flush" and step.state == Step.State.DONE:
                 return dict(step.result) or None
     return None

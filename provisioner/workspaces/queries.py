@@ -6,6 +6,7 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import (
+    Carry,
     Operation,
     Quality,
     Snapshot,
@@ -164,6 +165,26 @@ def latest_operation(subject: Workspace | Template) -> Operation | None:
         .prefetch_related(Prefetch("steps", queryset=Step.objects.order_by("position")))
         .order_by("-created_at", "-id")
         .first()
+    )
+
+
+def carry_under_way(source: Workspace) -> Carry | None:
+    """Return how a workspace's work is being brought forward now, None if it is not."""
+    return (
+        Carry.objects.select_related("workspace__site", "workspace__template")
+        .filter(
+            source=source,
+            workspace__operations__kind=Operation.Kind.FORWARD,
+            workspace__operations__state=Operation.State.RUNNING,
+        )
+        .first()
+    )
+
+
+def snapshots_to_move_to(workspace: Workspace) -> QuerySet[Snapshot]:
+    """Return what is newer than what a workspace is a clone of, newest first."""
+    return available_snapshots().filter(
+        template=workspace.template_id, created_at__gt=workspace.snapshot.created_at
     )
 
 

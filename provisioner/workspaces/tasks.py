@@ -25,7 +25,14 @@ from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.workspaces import states, workflow
 from provisioner.workspaces.errors import StateChanged, StepRefused, UnsavedWork
 from provisioner.workspaces.leases import policy_for
-from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from provisioner.workspaces.models import (
+    Carry,
+    Operation,
+    Step,
+    Template,
+    Unsaved,
+    Workspace,
+)
 from provisioner.workspaces.queries import was_destroyed
 
 log = structlog.get_logger(__name__)
@@ -204,7 +211,8 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
         ):
             return
         states.skip_waiting_steps(operation)
-        if operation.workspace is not None:
+        only_looked = operation.kind == Operation.Kind.FORWARD_LOOK
+        if operation.workspace is not None and not only_looked:
             states.set_workspace_state(
                 operation.workspace,
                 _state_after_failure(operation, is_refused=is_refused),
@@ -279,8 +287,54 @@ def _reach_goal(operation: Operation) -> None:
         _put_into_trash(operation, operation.workspace)
     elif operation.kind == Operation.Kind.PURGE:
         states.set_workspace_state(operation.workspace, Workspace.State.RETIRED)
-    else:
+    elif operation.kind == Operation.Kind.FORWARD:
         states.set_workspace_state(operation.workspace, Workspace.State.READY)
+        _put_source_away(operation)
+    elif operation.kind != Operation.Kind.FORWARD_LOOK:
+        states.set_workspace_state(operation.workspace, Workspace.State.READY)
+
+
+def _put_source_away(operation: Operation) -> None:
+    """Retire what a workspace took over from, where nothing about it is in doubt.
+
+    With rescue: what was not taken along, or came later, is not lost either.
+    """
+    carry = Carry.objects.select_related("workspace").get(workspace=operation.workspace)
+    source = (
+        Workspace.objects.select_for_update(of=("self",))
+        .select_related("site__perforce_server", "template")
+        .get(pk=carry.source_id)
+    )
+    left = len(carry.all_conflicts)
+    is_busy = source.operations.filter(state=Operation.State.RUNNING).exists()
+    if not carry.retires_source:
+        carry.outcome = f"{source.name} stays, as you chose."
+    elif left:
+        carry.outcome = (
+            f"{source.name} stays until you retire it: {left:,} of its files are left "
+            "to be decided."
+        )
+    elif source.state != Workspace.State.READY or is_busy:
+        carry.outcome = f"{source.name} stays: something else is under way with it."
+    else:
+        states.set_workspace_state(
+            source,
+            Workspace.State.RETIRING,
+            message=f"Its work was brought forward into {carry.workspace.name}.",
+            actor=operation.requested_by,
+        )
+        start_operation(
+            Operation.Kind.RETIRE,
+            by=operation.requested_by,
+            workspace=source,
+            parameters={
+                "unsaved": Unsaved.RESCUE,
+                "purge": False,
+                "was": Workspace.State.READY,
+            },
+        )
+        carry.outcome = f"{source.name} goes to the trash, from where it can come back."
+    carry.save(update_fields=["outcome"])
 
 
 def _put_into_trash(operation: Operation, workspace: Workspace) -> None:

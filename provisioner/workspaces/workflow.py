@@ -15,6 +15,9 @@ from provisioner.workspaces.states import settled_names
 from provisioner.workspaces.steps import (
     commands,
     contents,
+    forward,
+    forward_plan,
+    forward_proof,
     provision,
     pruning,
     publishing,
@@ -104,6 +107,57 @@ PROVISION = (
         ("p4config", "flush"),
         applies=_wants_reconcile,
     ),
+)
+
+
+# Read access is checked, and the clone made, while the source is looked at.
+FORWARD = (
+    *(spec for spec in PROVISION if spec.name != "reconcile"),
+    StepSpec(
+        "look", "Look at what is to be taken along", forward_plan.ensure_planned, HOST
+    ),
+    StepSpec(
+        "shelve",
+        "Shelve copies of what is opened",
+        forward.ensure_shelved,
+        HOST,
+        ("access", "look"),
+    ),
+    StepSpec(
+        "unshelve",
+        "Open them here",
+        forward.ensure_opened,
+        HOST,
+        ("shelve", "flush", "p4config"),
+    ),
+    StepSpec(
+        "merge", "Merge what others did", forward.ensure_merged, HOST, ("unshelve",)
+    ),
+    StepSpec(
+        "files",
+        "Copy what Perforce does not know",
+        forward.ensure_files_copied,
+        HOST,
+        ("merge",),
+    ),
+    StepSpec(
+        "proof",
+        "Compare what arrived",
+        forward_proof.ensure_proven,
+        HOST,
+        ("files",),
+    ),
+    StepSpec(
+        "shelves",
+        "Remove the shelved copies",
+        forward.ensure_shelves_gone,
+        PERFORCE,
+        ("proof",),
+    ),
+)
+
+FORWARD_LOOK = (
+    StepSpec("look", "Look at the work in it", forward_plan.ensure_previewed, HOST),
 )
 
 
@@ -289,6 +343,8 @@ TEMPLATE_BUILD = (
 
 WORKFLOWS: dict[str, tuple[StepSpec, ...]] = {
     Operation.Kind.PROVISION: PROVISION,
+    Operation.Kind.FORWARD_LOOK: FORWARD_LOOK,
+    Operation.Kind.FORWARD: FORWARD,
     Operation.Kind.RETIRE: RETIRE,
     Operation.Kind.RESTORE: RESTORE,
     Operation.Kind.PURGE: PURGE,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from provisioner.gateways.errors import PermanentGatewayError
-from provisioner.gateways.perforce.connection import Connection
+from provisioner.gateways.perforce.connection import Connection, Reply
 from provisioner.gateways.perforce.paths import client_path_to_local, escape_path
 from provisioner.gateways.perforce.pending import (
     DEFAULT_CHANGE,
@@ -250,7 +250,8 @@ def open_copies(
         command = ("unshelve", "-s", str(shelf.change), "-f", "-c", changes[shelf.was])
         for some in batches(missing):
             try:
-                remarks |= remarks_of(connection.run(*command, *some, is_bulk=True))
+                reply = connection.run(*command, *some, is_bulk=True)
+                remarks |= _named_in(reply, some) | remarks_of(reply)
             except PermanentGatewayError as error:
                 remarks |= dict.fromkeys(some, error.sentence)
     opened = {file.depot_file for file in list_opened(connection, client=client)}
@@ -267,6 +268,16 @@ def open_copies(
             if path not in opened
         ),
     )
+
+
+def _named_in(reply: Reply, paths: Sequence[str]) -> dict[str, str]:
+    """Return what was said in sentences that have a path in their middle."""
+    return {
+        path: message.text
+        for message in reply.messages
+        for path in paths
+        if f" {path} " in message.text
+    }
 
 
 def _changes(
@@ -308,6 +319,11 @@ def _make_room(
         for file in list_shelved_files(connection, change=change)
     }
     new = [path for path in paths if actions.get(path) in ARRIVES_NEW]
+    for some in batches(new):
+        # The server refuses to add what others added; theirs has to stay then.
+        have = connection.run("have", *some, is_bulk=True).records
+        had = {record["depotFile"] for record in have}
+        new = [path for path in new if path not in had]
     moved = []
     for place in places_of(connection, new).values():
         aside = f"{place}.{label}"

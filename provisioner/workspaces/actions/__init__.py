@@ -10,6 +10,11 @@ from provisioner.workspaces.actions.abandoned import abandoned_notify, abandoned
 from provisioner.workspaces.actions.auditing import audit_start, finding_resolve
 from provisioner.workspaces.actions.checking import template_check, template_preview
 from provisioner.workspaces.actions.creating import workspace_create
+from provisioner.workspaces.actions.forwarding import (
+    workspace_forward,
+    workspace_forward_abort,
+    workspace_forward_look,
+)
 from provisioner.workspaces.actions.heartbeats import workspace_heartbeat
 from provisioner.workspaces.actions.lease_policies import (
     lease_policy_preview,
@@ -81,6 +86,9 @@ __all__ = [
     "webhook_update",
     "workspace_create",
     "workspace_extend",
+    "workspace_forward",
+    "workspace_forward_abort",
+    "workspace_forward_look",
     "workspace_heartbeat",
     "workspace_keep",
     "workspace_purge",

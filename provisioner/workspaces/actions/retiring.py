@@ -7,6 +7,7 @@ from django.db import transaction
 from provisioner.accounts.models import User
 from provisioner.workspaces import permissions, states
 from provisioner.workspaces.errors import (
+    BeingCarried,
     InvalidRequest,
     NothingToRestore,
     NothingToRetry,
@@ -14,8 +15,8 @@ from provisioner.workspaces.errors import (
     WorkspaceNotReady,
     WorkspaceRetired,
 )
-from provisioner.workspaces.models import Operation, Unsaved, Workspace
-from provisioner.workspaces.queries import can_be_restored
+from provisioner.workspaces.models import Carry, Operation, Unsaved, Workspace
+from provisioner.workspaces.queries import can_be_restored, carry_under_way
 from provisioner.workspaces.tasks import start_operation
 
 ASKED = {
@@ -38,7 +39,8 @@ def workspace_retire(
     `unsaved` says what becomes of work that is not submitted. Asking again while it is
     being retired answers with the operation under way.
 
-    Raises: NotAllowed, InvalidRequest, WorkspaceRetired, WorkspaceNotReady.
+    Raises: NotAllowed, InvalidRequest, WorkspaceRetired, WorkspaceNotReady,
+    BeingCarried.
     """
     permissions.require(permissions.can_change_workspace(by, workspace))
     if unsaved not in Unsaved.values:
@@ -51,6 +53,9 @@ def workspace_retire(
             Workspace.State.PURGING,
         ):
             raise WorkspaceRetired(name=workspace.name)
+        carry = carry_under_way(workspace)
+        if carry is not None:
+            raise BeingCarried(name=workspace.name, into=carry.workspace.name)
         running = _running(workspace)
         if running is not None and running.kind == Operation.Kind.RETIRE:
             return running
@@ -161,7 +166,16 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
             message="Asked to try again.",
             actor=by,
         )
+        if workspace.ready_at is None and _looks_anew(workspace):
+            return start_operation(Operation.Kind.FORWARD, by=by, workspace=workspace)
         return start_operation(Operation.Kind.PROVISION, by=by, workspace=workspace)
+
+
+def _looks_anew(workspace: Workspace) -> bool:
+    """Say whether work is to be brought into it; look again unless copies are made."""
+    carries = Carry.objects.filter(workspace=workspace)
+    carries.filter(shelves=None).update(plan=None)
+    return carries.exists()
 
 
 def _locked(workspace: Workspace) -> Workspace:

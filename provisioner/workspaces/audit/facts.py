@@ -34,8 +34,9 @@ class KnownTree:
     """A workspace or a template, as its row says it should be.
 
     `junction_path` is "" where it should not be mounted, None where either is right.
-    `client_view` is () where nothing can be said about it. `is_settled`: it was retired
-    and no work of anybody can be left in it.
+    `client_view` is () where nothing can be said about it. `stand_in_name` is the
+    client that holds copies of work while it is brought here, "" for most.
+    `is_settled`: it was retired and no work of anybody can be left in it.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class KnownTree:
     client_owner: str = ""
     client_root: str = ""
     client_view: tuple[str, ...] = ()
+    stand_in_name: str = ""
 
     @property
     def comment(self) -> str:

@@ -63,6 +63,8 @@ def _client_of_row(
     tree: KnownTree, client: ClientSpec, seen: SeenPerforce
 ) -> Iterator[Difference]:
     work = seen.work.get(client.name)
+    if client.name == tree.stand_in_name and tree.client is Wanted.MAYBE:
+        return  # trying again goes on with it, and retiring removes it
     if client.name != tree.client_name:
         yield about(
             tree,

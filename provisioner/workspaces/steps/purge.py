@@ -9,7 +9,7 @@ from provisioner.gateways.errors import Busy
 from provisioner.gateways.hosts import mounts, removal
 from provisioner.gateways.hosts.rescue_archive import remove_leftovers
 from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Carry, Workspace
 from provisioner.workspaces.steps.looking import our_volume
 from provisioner.workspaces.steps.retire import GONE_WITHIN_SECONDS
 from provisioner.workspaces.steps.run import StepRun
@@ -63,6 +63,9 @@ def ensure_nothing_left(run: StepRun) -> dict[str, Any]:
     if workspace.client_name:
         left = run.perforce.find_client(workspace.client_name)
         _must_be_gone(left is None, f"the client {workspace.client_name}")
+        for carry in Carry.objects.filter(workspace=workspace):
+            left = run.perforce.find_client(carry.stand_in_name)
+            _must_be_gone(left is None, f"the client {carry.stand_in_name}")
     _must_be_gone(
         run.ontap.find_volume(workspace.volume_name) is None,
         f"the volume {workspace.volume_name}",

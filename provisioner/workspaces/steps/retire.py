@@ -14,6 +14,7 @@ from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from provisioner.workspaces.steps import locks
+from provisioner.workspaces.steps.forward import drop_copies
 from provisioner.workspaces.steps.looking import (
     Look,
     choice_of,
@@ -106,6 +107,7 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
     workspace = run.workspace
     # A look that was killed may have left its client.
     run.perforce.delete_client(look_name(workspace.client_name))
+    drop_copies(run)
     client = run.perforce.find_client(workspace.client_name)
     if client is not None:
         if str(workspace.tag) not in client.description:

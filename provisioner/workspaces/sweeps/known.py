@@ -105,7 +105,7 @@ def _known(
     )
     workspaces = Workspace.objects.filter(
         ~Q(state=W.RETIRED) | Q(tag__in=seen), site=site
-    ).select_related("site__perforce_server", "template", "snapshot")
+    ).select_related("site__perforce_server", "template", "snapshot", "carry")
     settled = set(_settled(site, seen))
     in_motion = _in_motion(site, asof=asof)
     return Known(
@@ -181,7 +181,12 @@ def _of_workspace(
         client_owner=workspace.p4_user,
         client_root=str(workspace.path),
         client_view=spec.view if spec is not None else (),
+        stand_in_name=workspace.carry.stand_in_name if _is_carried(workspace) else "",
     )
+
+
+def _is_carried(workspace: Workspace) -> bool:
+    return hasattr(workspace, "carry")
 
 
 def _of_template(template: Template, in_motion: set[tuple[str, int]]) -> KnownTree:

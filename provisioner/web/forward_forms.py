@@ -1,0 +1,39 @@
+"""What people choose before work is brought forward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from provisioner.web.forms import AskingForm, SnapshotChoiceField
+from provisioner.workspaces.models import Snapshot, Workspace, name_validator
+from provisioner.workspaces.queries import snapshots_to_move_to
+
+
+class ForwardForm(AskingForm):
+    """Which generation, and what comes along."""
+
+    snapshot = SnapshotChoiceField(
+        required=False, queryset=Snapshot.objects.none(), empty_label="The newest"
+    )
+    name = forms.CharField(
+        required=False,
+        max_length=40,
+        validators=[name_validator],
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
+        ),
+    )
+    takes_changed = forms.BooleanField(required=False, initial=True)
+    takes_untracked = forms.BooleanField(required=False)
+    retires_source = forms.BooleanField(required=False, initial=True)
+
+    def __init__(self, data: Any = None, *, workspace: Workspace) -> None:
+        super().__init__(data)
+        field = self.fields["snapshot"]
+        assert isinstance(field, SnapshotChoiceField)
+        field.queryset = snapshots_to_move_to(workspace)
+        field.error_messages["invalid_choice"] = (
+            "That snapshot is not there any more, or is not newer. Choose another one."
+        )

@@ -1,0 +1,188 @@
+"""What a person has to decide after work was brought forward, with the commands.
+
+Each is {"kind", "path", "sentence", "commands": [{"run", "does"}]}; commands are to be
+run in the new workspace, from its root. `path` is a depot path, or one from the root.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from provisioner.gateways.perforce.carrying import AS_OPENED, ToResolve
+from provisioner.gateways.perforce.types import OpenedFile
+
+Conflict = dict[str, Any]
+
+# Not a decision between two contents: the work has arrived all the same.
+EXCLUSIVE = "exclusive"
+NOT_OPENED = "not_opened"
+
+
+def _conflict(
+    kind: str, path: str, sentence: str, *commands: tuple[str, str]
+) -> Conflict:
+    return {
+        "kind": kind,
+        "path": path,
+        "sentence": sentence,
+        "commands": [{"run": run, "does": does} for run, does in commands],
+    }
+
+
+def needs_resolve(item: ToResolve) -> Conflict:
+    """Both sides changed the same lines, or a file that cannot be merged."""
+    path = shlex.quote(item.depot_file)
+    return _conflict(
+        "resolve",
+        item.depot_file,
+        f"You and others changed it, up to #{item.from_revision.lstrip('#')}, in ways "
+        "that do not go together by themselves. It is opened with your content.",
+        (f"p4 resolve {path}", "merges it by hand"),
+        (f"p4 resolve -ay {path}", "keeps your content"),
+        (f"p4 resolve -at {path}", "takes the content of others"),
+    )
+
+
+def deleted_there(path: str, *, change: int) -> Conflict:
+    """Opened here, deleted by others."""
+    quoted = shlex.quote(path)
+    return _conflict(
+        "deleted_there",
+        path,
+        "Others deleted it. It is opened with your content.",
+        (f"p4 revert -k {quoted}", "to keep it, first: forgets that it was opened"),
+        (f"p4 sync -k {quoted}#none", "then: forgets that you had it"),
+        (f"p4 add {quoted}", "then: adds it again with your content"),
+        (f"p4 revert {quoted}", "to let it go, first: drops your content"),
+        (f"p4 sync {quoted}@{change}", "then: deletes it"),
+    )
+
+
+def changed_there(file: OpenedFile, *, change: int) -> Conflict:
+    """Deleted or moved here, changed by others."""
+    path, other = shlex.quote(file.depot_file), shlex.quote(file.moved_file)
+    if file.moved_file:
+        return _conflict(
+            "changed_there",
+            file.depot_file,
+            f"You moved it to {file.moved_file}, and others changed it: what they did "
+            "is not in your file.",
+            (
+                f"p4 diff2 -u {path}#{file.revision} {path}@{change}",
+                "shows what others did",
+            ),
+            (f"p4 sync {path} {other}", "before submitting, first"),
+            (f"p4 resolve {other}", "then: merges it into your file"),
+        )
+    return _conflict(
+        "changed_there",
+        file.depot_file,
+        "You opened it for delete, and others changed it.",
+        (
+            f"p4 diff2 -u {path}#{file.revision} {path}@{change}",
+            "shows what others did",
+        ),
+        (f"p4 revert -k {path}", "to delete it all the same, first"),
+        (f"p4 sync -k {path}@{change}", "then"),
+        (f"p4 delete {path}", "then: deletes it as it is now"),
+        (f"p4 revert {path}", "to keep it, first"),
+        (f"p4 sync -f {path}@{change}", "then: brings what others made of it"),
+    )
+
+
+def not_taken(file: OpenedFile, *, reason: str) -> Conflict:
+    """Not opened in the new workspace; a copy of it is named later."""
+    is_exclusive = "l" in file.type.partition("+")[2]
+    sentence = f"It could not be opened for {file.action}: {reason.rstrip('.')}."
+    if is_exclusive:
+        sentence = (
+            "Only one client may open it (+l), and the old workspace has it opened. "
+            f"The server said: {reason.rstrip('.')}."
+        )
+    return _conflict(
+        EXCLUSIVE if is_exclusive else NOT_OPENED, file.depot_file, sentence
+    )
+
+
+def with_copy(conflict: Conflict, file: OpenedFile, *, place: str, copy: str) -> None:
+    """Say where the copy of a file that could not be opened lies, and what to do."""
+    path, name, kept = (shlex.quote(p) for p in (file.depot_file, place, copy))
+    conflict["sentence"] += f" Your content is in {copy}."
+    opening = {"edit": "edit", "integrate": "edit"}.get(file.action, "add")
+    if conflict["kind"] == EXCLUSIVE:
+        conflict["commands"] = [
+            {
+                "run": f"p4 {opening} {path}",
+                "does": "once the old workspace is retired: opens it",
+            },
+            {"run": f"mv -f {kept} {name}", "does": "then: has your content in it"},
+        ]
+        return
+    conflict["commands"] = [
+        {"run": f"p4 files {path}", "does": "shows what became of it"},
+        {"run": f"mv -f {kept} {name}", "does": "to keep yours, first"},
+        {"run": f"p4 reconcile {name}", "does": "then: opens it as what it is now"},
+        {"run": f"rm {kept}", "does": "to let yours go"},
+    ]
+
+
+def history_lost(file: OpenedFile) -> Conflict:
+    """It has arrived as something simpler than it was."""
+    became = AS_OPENED[file.action]
+    return _conflict(
+        "history",
+        file.depot_file,
+        f"It was opened for {file.action} and is opened for {became} now: its content "
+        "arrived, where it came from did not.",
+        (
+            f"p4 integrate -f SOURCE {shlex.quote(file.depot_file)}",
+            "names the source once more, if that has to be on record",
+        ),
+    )
+
+
+def built_there(place: str, aside: str) -> Conflict:
+    """A new file of the owner has the name of something that the build makes."""
+    name, kept = shlex.quote(place), shlex.quote(aside)
+    return _conflict(
+        "built_there",
+        place,
+        f"You added it, and the new generation has something else there, which is in "
+        f"{aside} now.",
+        (f"diff {kept} {name}", "shows how they differ"),
+        (f"rm -r {kept}", "lets that of the new generation go"),
+    )
+
+
+def kept_aside(place: str, copy: str) -> Conflict:
+    """An untracked file, where the new workspace has another one of that name."""
+    name, kept = shlex.quote(place), shlex.quote(copy)
+    return _conflict(
+        "kept_aside",
+        place,
+        f"It is untracked, and the new generation has another one of that name. Yours "
+        f"is in {copy}.",
+        (f"diff {name} {kept}", "shows how they differ"),
+        (f"mv -f {kept} {name}", "takes yours"),
+        (f"rm {kept}", "lets yours go"),
+    )
+
+
+def not_copied(place: str, *, reason: str) -> Conflict:
+    """A file that could not be read there or written here."""
+    return _conflict(
+        "not_copied",
+        place,
+        f"It could not be copied: {reason} It is in the old workspace.",
+    )
+
+
+def differs(path: str, *, reason: str) -> Conflict:
+    """The proof found something else than what was planned."""
+    return _conflict(
+        "differs",
+        path,
+        reason,
+        (f"p4 opened {shlex.quote(path)}", "shows how it is opened"),
+    )

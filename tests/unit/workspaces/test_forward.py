@@ -1,0 +1,304 @@
+"""Bringing work forward: what arrives, what is left to decide, what stays as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from provisioner.demo.checks import left_behind
+from provisioner.workspaces import actions, workflow
+from provisioner.workspaces.errors import (
+    BeingCarried,
+    NothingNewer,
+    NothingToAbort,
+    StepRefused,
+    WorkspaceNotReady,
+)
+from provisioner.workspaces.models import Operation, Step, Workspace
+from tests.at_work import AtWork
+from tests.bringing import (
+    Others,
+    add,
+    alice_at_work,
+    bring,
+    carry_into,
+    copies_left,
+    described_in,
+    edit,
+    everything_about,
+    new_change,
+    opened_in,
+    others,
+)
+from tests.lab import Lab
+from tests.waiting import settle
+
+__all__ = ["alice_at_work", "others"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def workspace(alice_at_work: AtWork) -> Workspace:
+    return alice_at_work.workspace
+
+
+def test_work_arrives_in_the_newer_generation(
+    alice_at_work: AtWork, others: Others, workspace: Workspace
+) -> None:
+    """As it was opened, with what others did merged, and the old one put away."""
+    at, p4 = alice_at_work, alice_at_work.p4
+    first = new_change(at, "a piece of work\n\twith two lines")
+    second = new_change(at, "a piece of work\n\twith two lines")
+    new_change(at, "nothing in it yet")
+    edit(at, "src/file3.txt", "mine\n")
+    edit(at, "src/file4.txt", "#!/bin/sh\n", "-c", first, "-t", "text+x")
+    add(at, "src/new.txt", "new\n", "-c", second)
+    p4.run("delete", "-c", second, str(at.root / "src/file5.txt"))
+    p4.run("edit", "-c", first, str(at.root / "src/file6.txt"))
+    p4.run(
+        *("move", "-c", first),
+        *(str(at.root / f"src/{name}.txt") for name in ("file6", "moved")),
+    )
+    edit(at, "src/file8.txt", "line of 8\nmine at the end\n")
+    (at.root / "src/file9.txt").chmod(0o644)
+    (at.root / "src/file9.txt").write_text("changed in place\n")
+    (at.root / "src/notes.txt").write_text("do not lose me\n")
+    opened = opened_in(workspace)
+    others.write("src/file8.txt", "theirs before\nline of 8\n")
+    others.write("src/theirs.txt", "of others\n")
+    others.publish(workspace.template)
+
+    carry = bring(workspace, takes_untracked=True)
+
+    made = carry.workspace
+    assert made.state == Workspace.State.READY, made.status_message
+    assert carry.all_conflicts == []
+    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+    assert copies_left(made) == []
+    texts = {path.name: path.read_text() for path in (made.path / "src").iterdir()}
+    assert texts["theirs.txt"] == "of others\n"
+    assert texts["file3.txt"] == "mine\n"
+    assert texts["file8.txt"] == "theirs before\nline of 8\nmine at the end\n"
+    assert texts["moved.txt"] == "line of 6\n"
+    assert texts["file9.txt"] == "changed in place\n"
+    assert texts["notes.txt"] == "do not lose me\n"
+    assert not {"file5.txt", "file6.txt"} & texts.keys()
+    arrived = opened_in(made)
+    assert arrived.pop("file9.txt").action == "edit"
+    descriptions = described_in(made)
+    assert sorted(descriptions.values()) == [
+        "a piece of work\n\twith two lines",
+        "a piece of work\n\twith two lines",
+        "nothing in it yet",
+    ]
+    assert {n: (f.action, f.type, f.user) for n, f in arrived.items()} == {
+        n: (f.action, f.type, f.user) for n, f in opened.items()
+    }
+    assert {carry.changes[f.change] for f in opened.values()} == {
+        f.change for f in arrived.values()
+    }
+    assert arrived["new.txt"].change == arrived["file5.txt"].change
+    assert arrived["moved.txt"].moved_file.endswith("src/file6.txt")
+    assert carry.counts["opened"] == 8
+    assert carry.counts["merged"] == 1
+    assert carry.counts["untracked"] == 1
+
+    actions.workspace_restore(by=workspace.owner, workspace=workspace)
+    settle(workspace)
+    assert opened_in(workspace).keys() == opened.keys()
+
+
+def test_conflicts_are_listed_with_what_to_do_and_the_old_one_stays(
+    alice_at_work: AtWork, others: Others, workspace: Workspace
+) -> None:
+    at = alice_at_work
+    edit(at, "src/file1.txt", "mine\n")
+    edit(at, "src/file2.txt", "mine, of a file that goes\n")
+    edit(at, "src/only-one.txt", "mine alone\n")
+    add(at, "src/both.txt", "mine\n")
+    add(at, "out/all", "mine, where the build writes\n", "-I")
+    at.p4.run("delete", str(at.root / "src/file4.txt"))
+    (at.root / "src/notes.txt").write_text("my notes\n")
+    (at.root / "src/same.txt").write_text("the same\n")
+    before = everything_about(workspace)
+    others.write("src/file1.txt", "theirs\n")
+    others.delete("src/file2.txt")
+    others.write("src/both.txt", "theirs\n")
+    others.write("src/file4.txt", "theirs\n")
+    others.write("src/notes.txt", "their notes\n")
+    others.write("src/same.txt", "the same\n")
+    others.publish(workspace.template)
+    others.delete("src/notes.txt")
+    others.delete("src/same.txt")
+    others.submit()
+
+    carry = bring(workspace, takes_untracked=True)
+
+    made = carry.workspace
+    assert made.state == Workspace.State.READY, made.status_message
+    assert workspace.state == Workspace.State.READY
+    assert "stays until you retire it" in carry.outcome
+    assert everything_about(workspace) == before
+    assert copies_left(made) == []
+    found = {c["path"].removeprefix(f"{others.there}/"): c for c in carry.all_conflicts}
+    assert {path: c["kind"] for path, c in found.items()} == {
+        "src/file1.txt": "resolve",
+        "src/file2.txt": "not_opened",
+        "src/only-one.txt": "exclusive",
+        "src/both.txt": "not_opened",
+        "out/all": "built_there",
+        "src/file4.txt": "changed_there",
+        "src/notes.txt": "kept_aside",
+    }
+    root, old = made.path, workspace.name
+    assert (root / "src/file1.txt").read_text() == "mine\n"
+    assert (root / f"src/file2.txt.from-{old}").read_text().startswith("mine, of a")
+    assert (root / f"src/only-one.txt.from-{old}").read_text() == "mine alone\n"
+    assert (root / "src/both.txt").read_text() == "theirs\n"
+    assert (root / f"src/both.txt.from-{old}").read_text() == "mine\n"
+    assert (root / "out/all").read_text() == "mine, where the build writes\n"
+    assert "theirs" in (root / f"out/all.of-{made.snapshot.name}").read_text()
+    assert (root / "src/notes.txt").read_text() == "their notes\n"
+    assert (root / f"src/notes.txt.from-{old}").read_text() == "my notes\n"
+    assert not (root / f"src/same.txt.from-{old}").exists()
+    # What is said to be the way out is one.
+    at.p4.client, at.p4.cwd = made.client_name, str(root)
+    [_, keep_mine, _] = found["src/file1.txt"]["commands"]
+    at.p4.run(*keep_mine["run"].split()[1:])
+    assert at.p4.run("resolved", f"{others.there}/src/file1.txt")
+
+
+# What is beyond the steps of any new workspace.
+STEPS = ("look", "shelve", "unshelve", "merge", "files", "proof", "shelves")
+
+
+@pytest.fixture
+def with_work(alice_at_work: AtWork, others: Others, workspace: Workspace) -> Workspace:
+    """A workspace with work of several kinds in it, and a newer generation."""
+    at = alice_at_work
+    edit(at, "src/file1.txt", "mine\n")
+    add(at, "src/new.txt", "new\n", "-c", new_change(at, "something new"))
+    (at.root / "src/notes.txt").write_text("my notes\n")
+    others.write("src/file2.txt", "theirs\n")
+    others.publish(workspace.template)
+    return workspace
+
+
+def be_killed_after(name: str, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Have the step's work done, and nothing of that come back."""
+    perform = workflow.perform
+
+    def killed(step: Step) -> dict[str, Any]:
+        result = perform(step)
+        if step.name == name and step.operation.kind == Operation.Kind.FORWARD:
+            raise StepRefused("Killed.", code="killed")
+        return result
+
+    monkeypatch.setattr(workflow, "perform", killed)
+    return monkeypatch
+
+
+def test_killed_after_any_step_it_goes_on_where_it_was(
+    with_work: Workspace, lab: Lab
+) -> None:
+    before = everything_about(with_work)
+    lab.break_perforce(
+        {"command": "shelve", "drop": "after", "times": 1},
+        {"command": "unshelve", "drop": "after", "times": 1},
+        {"command": "resolve", "drop": "after", "times": 1},
+    )
+    made = actions.workspace_forward(
+        by=with_work.owner,
+        workspace=with_work,
+        takes_untracked=True,
+        retires_source=False,
+    )
+    for name in STEPS:
+        with pytest.MonkeyPatch.context() as killing:
+            be_killed_after(name, killing)
+            settle(made)
+        assert made.status_code == "killed", (name, made.status_message)
+        actions.workspace_retry(by=with_work.owner, workspace=made)
+        with pytest.raises(BeingCarried):
+            actions.workspace_retire(by=with_work.owner, workspace=with_work)
+        made.refresh_from_db()
+    settle(made)
+
+    assert made.state == Workspace.State.READY, made.status_message
+    carry = carry_into(made)
+    assert carry.all_conflicts == []
+    assert everything_about(with_work) == before
+    assert copies_left(made) == []
+    assert {n: f.action for n, f in opened_in(made).items()} == {
+        "file1.txt": "edit",
+        "new.txt": "add",
+    }
+    assert list(described_in(made).values()) == ["something new"]
+    assert (made.path / "src/file1.txt").read_text() == "mine\n"
+    assert (made.path / "src/file2.txt").read_text() == "theirs\n"
+    assert (made.path / "src/notes.txt").read_text() == "my notes\n"
+    names = [path.name for path in made.path.rglob("*")]
+    assert not [name for name in names if "from-" in name or (name.startswith(".clone")
+                and name != ".cloneyardignore")]  # fmt: skip
+
+
+def test_aborted_at_any_step_nothing_is_left_and_the_old_one_is_as_it_was(
+    with_work: Workspace,
+) -> None:
+    before = everything_about(with_work)
+    with pytest.raises(NothingToAbort):
+        actions.workspace_forward_abort(by=with_work.owner, workspace=with_work)
+    for name in ("shelve", "unshelve", "proof"):
+        made = actions.workspace_forward(
+            by=with_work.owner, workspace=with_work, takes_untracked=True
+        )
+        with pytest.MonkeyPatch.context() as killing:
+            be_killed_after(name, killing)
+            settle(made)
+
+        actions.workspace_forward_abort(by=with_work.owner, workspace=made)
+        settle(made)
+
+        assert made.state == Workspace.State.RETIRED, (name, made.status_message)
+        assert left_behind(made) == []
+        assert copies_left(made) == []
+        assert everything_about(with_work) == before
+
+
+def test_what_is_not_resolved_stops_it_before_anything_is_copied(
+    alice_at_work: AtWork, others: Others, workspace: Workspace
+) -> None:
+    edit(alice_at_work, "src/file1.txt", "mine\n")
+    with pytest.raises(NothingNewer):
+        actions.workspace_forward(by=workspace.owner, workspace=workspace)
+    others.write("src/file1.txt", "theirs\n")
+    others.publish(workspace.template)
+    alice_at_work.p4.run("sync", "-q", str(alice_at_work.root / "src/file1.txt"))
+    before = everything_about(workspace)
+
+    look = actions.workspace_forward_look(by=workspace.owner, workspace=workspace)
+    settle(workspace)
+
+    look.refresh_from_db()
+    assert look.state == Operation.State.SUCCEEDED, look.status_message
+    assert look.findings is not None
+    assert [f["action"] for f in look.findings["opened"]] == ["edit"]
+    assert "p4 resolve" in look.findings["blockers"][0]
+    assert workspace.state == Workspace.State.READY
+    carry = bring(workspace)
+    assert carry.workspace.status_code == "cannot_bring_forward"
+    assert carry.shelves is None
+    assert copies_left(carry.workspace) == []
+    assert everything_about(workspace) == before
+
+
+def test_a_workspace_that_is_not_ready_is_not_brought_forward(
+    workspace: Workspace,
+) -> None:
+    actions.workspace_retire(by=workspace.owner, workspace=workspace)
+    with pytest.raises(WorkspaceNotReady):
+        actions.workspace_forward(by=workspace.owner, workspace=workspace)
+    with pytest.raises(WorkspaceNotReady):
+        actions.workspace_forward_look(by=workspace.owner, workspace=workspace)
