@@ -287,10 +287,6 @@ DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="cloneyard@localhost"
 # Where people reach the pages: links in mails begin with it.
 PUBLIC_URL = env.str("PUBLIC_URL", default="http://127.0.0.1:8000")
 
-# Build logs, one file each: workers write them, pages read them, wherever they run.
-LOG_DIR = Path(env.str("LOG_DIR", default=str(VAR_DIR / "logs"))).resolve()
-
-# --- logs
 # --- webhooks
 
 # Where messages may go besides the public Internet, such as 10.20.0.0/16, and then by
@@ -298,6 +294,10 @@ LOG_DIR = Path(env.str("LOG_DIR", default=str(VAR_DIR / "logs"))).resolve()
 WEBHOOK_ALLOWED_NETWORKS = env.list("WEBHOOK_ALLOWED_NETWORKS", default=[])
 WEBHOOK_CA_FILE = env.str("WEBHOOK_CA_FILE", default="")
 
+# Build logs, one file each: workers write them, pages read them, wherever they run.
+LOG_DIR = Path(env.str("LOG_DIR", default=str(VAR_DIR / "logs"))).resolve()
+
+# --- logs
 
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOG_FORMAT = env.str("LOG_FORMAT", default="console" if DEBUG else "json")
