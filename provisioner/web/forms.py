@@ -190,8 +190,12 @@ class WorkspaceCreateForm(AskingForm):
         assert isinstance(field, SnapshotChoiceField)
         field.queryset = snapshots
         field.behind = behind_of(snapshots)
-        if default_snapshot(template) is None:
+        usual = default_snapshot(template)
+        if usual is None:
             field.empty_label = "Choose one"
+        else:
+            label = field.label_from_instance(usual)
+            field.empty_label = f"The usual one: {label[0].lower()}{label[1:]}"
         field.error_messages["invalid_choice"] = (
             "That snapshot is not there any more. Choose a newer one."
         )
