@@ -1,0 +1,113 @@
+"""The pages of work that is brought forward."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions, states
+from provisioner.workspaces.models import Carry, Operation, Snapshot, Workspace
+from provisioner.workspaces.steps.forward_conflicts import kept_aside
+from tests.factories import SnapshotFactory
+
+SignIn = Callable[[User], Client]
+
+
+def be_ready(workspace: Workspace) -> Workspace:
+    operation = workspace.operations.get(state=Operation.State.RUNNING)
+    states.end_operation(operation, Operation.State.SUCCEEDED)
+    states.skip_waiting_steps(operation)
+    states.set_workspace_state(workspace, Workspace.State.READY)
+    return workspace
+
+
+@pytest.fixture
+def workspace(alice: User, snapshot: Snapshot) -> Workspace:
+    """One of alice's, with a newer generation beside it."""
+    workspace = be_ready(actions.workspace_create(by=alice, template=snapshot.template))
+    Snapshot.objects.filter(pk=snapshot.pk).update(
+        created_at=timezone.now() - dt.timedelta(days=1)
+    )
+    SnapshotFactory(template=snapshot.template, change=120)
+    workspace.refresh_from_db()
+    return workspace
+
+
+def test_the_button_has_the_workspace_looked_at(
+    workspace: Workspace, alice: User, signed_in: SignIn
+) -> None:
+    browser = signed_in(alice)
+    address = reverse("workspace-forward-look", args=[workspace.pk])
+    assert address in browser.get(workspace_page(workspace)).content.decode()
+
+    answer = browser.post(address)
+
+    assert answer["Location"] == reverse("workspace-forward", args=[workspace.pk])
+    look = workspace.operations.get(kind=Operation.Kind.FORWARD_LOOK)
+    part = browser.get(answer["Location"], headers={"HX-Request": "true"})
+    assert "every 1s" in part.content.decode()
+    states.end_operation(
+        look,
+        Operation.State.SUCCEEDED,
+        findings={
+            "untracked": [{"path": "/w/notes.txt"}],
+            "blockers": ["Two files are not resolved."],
+        },
+    )
+    page = browser.get(answer["Location"]).content.decode()
+    assert "/w/notes.txt" in page
+    assert "Two files are not resolved." in page
+    assert "every 1s" not in page
+
+
+def workspace_page(workspace: Workspace) -> str:
+    return reverse("workspace-detail", args=[workspace.pk])
+
+
+def test_what_is_chosen_is_what_is_asked_for(
+    workspace: Workspace, alice: User, signed_in: SignIn
+) -> None:
+    address = reverse("workspace-forward", args=[workspace.pk])
+
+    answer = signed_in(alice).post(
+        address, {"name": "newer", "takes_untracked": "on", "retires_source": "on"}
+    )
+
+    carry = Carry.objects.get(source=workspace)
+    assert answer["Location"] == workspace_page(carry.workspace)
+    assert carry.workspace.name == "newer"
+    assert carry.workspace.snapshot.change == 120
+    chosen = (carry.takes_changed, carry.takes_untracked, carry.retires_source)
+    assert chosen == (False, True, True)
+    made = signed_in(alice).get(answer["Location"]).content.decode()
+    assert reverse("workspace-forward-abort", args=[carry.workspace.pk]) in made
+    signed_in(alice).post(reverse("workspace-forward-abort", args=[carry.workspace.pk]))
+    carry.workspace.refresh_from_db()
+    assert carry.workspace.state == Workspace.State.RETIRING
+
+
+def test_conflicts_are_shown_with_their_commands(
+    workspace: Workspace, alice: User, signed_in: SignIn
+) -> None:
+    made = be_ready(actions.workspace_forward(by=alice, workspace=workspace))
+    Carry.objects.update(
+        shelves=[],
+        conflicts={"4 untracked": [kept_aside("a b.txt", "a b.txt.from-old")]},
+        counts={"opened": 3, "merged": 1, "untracked": 2, "left": {"missing": 4}},
+        outcome="The old one stays.",
+        carried_at=timezone.now(),
+    )
+
+    page = signed_in(alice).get(workspace_page(made)).content.decode()
+
+    assert "1 file is left for you to decide" in page
+    assert "mv -f &#x27;a b.txt.from-old&#x27; &#x27;a b.txt&#x27;" in page
+    assert "3 opened files, 1 of them merged" in page
+    assert "4 missing" in page
+    assert "The old one stays." in page
