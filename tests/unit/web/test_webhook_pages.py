@@ -1,0 +1,118 @@
+"""Webhooks and subscriptions on pages and by API: a secret that is shown once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.test import Client
+from django.urls import reverse
+
+from provisioner.accounts.models import User
+from provisioner.accounts.tokens import token_create
+from provisioner.workspaces.models import (
+    Event,
+    Subscription,
+    Template,
+    Webhook,
+    WebhookDelivery,
+)
+
+URL = "https://hooks.example.com/a?key=hidden"
+
+
+def test_a_webhook_is_made_tested_switched_and_deleted(
+    alice: User, signed_in: Callable[[User], Client]
+) -> None:
+    client = signed_in(alice)
+    form = {"url": URL, "events": ["workspace.ready", "template.failed"]}
+    made = client.post(reverse("webhook-create"), form)
+    webhook = Webhook.objects.get()
+    assert webhook.secret in made.content.decode()
+    assert made["Cache-Control"] == "no-store"
+
+    where = reverse("webhook-detail", args=[webhook.pk])
+    client.post(reverse("webhook-test", args=[webhook.pk]))
+    delivery = WebhookDelivery.objects.get()
+    client.post(reverse("webhook-again", args=[webhook.pk, delivery.pk]))
+    page = client.get(where).content.decode()
+    assert webhook.secret not in page
+    assert page.count(str(delivery.message_id)) >= 2
+
+    client.post(reverse("webhook-switch", args=[webhook.pk]), {"do": "off"})
+    webhook.refresh_from_db()
+    assert not webhook.is_enabled
+    renewed = client.post(reverse("webhook-secret", args=[webhook.pk]))
+    before = webhook.secret
+    webhook.refresh_from_db()
+    assert webhook.secret != before
+    assert webhook.secret in renewed.content.decode()
+    client.post(reverse("webhook-delete", args=[webhook.pk]))
+    assert not Webhook.objects.exists()
+    told = "".join(f"{e.message}{e.subject}{e.data}" for e in Event.objects.all())
+    assert "hidden" not in told
+    assert "whsec" not in told
+
+
+def test_addresses_inside_and_for_all_are_refused(
+    alice: User, signed_in: Callable[[User], Client]
+) -> None:
+    client = signed_in(alice)
+    form = {"url": "https://169.254.169.254/", "events": ["workspace.ready"]}
+    answer = client.post(reverse("webhook-create"), form)
+    assert answer.status_code == 409
+    assert "not in the public Internet" in answer.content.decode()
+
+    _, secret = token_create(by=alice)
+    answer = Client().post(
+        reverse("api:webhook-list"),
+        {"url": URL, "events": ["workspace.ready"], "for_all": True},
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {secret}"},
+    )
+    assert answer.status_code == 403
+    assert not Webhook.objects.exists()
+
+
+def test_the_api_shows_the_secret_once_and_changes_what_is_given(
+    alice: User, template: Template
+) -> None:
+    _, token = token_create(by=alice)
+    asked = {
+        "content_type": "application/json",
+        "headers": {"Authorization": f"Bearer {token}"},
+    }
+    body = {"url": URL, "events": ["template.failed"], "template": template.name}
+    made = Client().post(reverse("api:webhook-list"), body, **asked)
+    assert made.status_code == 201
+    webhook = Webhook.objects.get()
+    assert made.json()["secret"] == webhook.secret
+    assert made.json()["template"] == template.name
+    changed = Client().patch(made["Location"], {"enabled": False}, **asked)
+    assert changed.status_code == 200
+    assert "secret" not in changed.json()
+    assert (changed.json()["enabled"], changed.json()["url"]) == (False, URL)
+    wrong = Client().patch(made["Location"], {"events": ["nothing"]}, **asked)
+    assert wrong.status_code == 400
+
+
+def test_people_subscribe_on_the_page_and_by_api(
+    alice: User, template: Template, signed_in: Callable[[User], Client]
+) -> None:
+    client = signed_in(alice)
+    where = reverse("template-subscribe", args=[template.pk])
+    page = reverse("template-detail", args=[template.pk])
+    assert "Mail me" in client.get(page).content.decode()
+    client.post(where, {"do": "subscribe"})
+    client.post(where, {"do": "subscribe"})  # already done
+    assert Subscription.objects.get().user == alice
+    assert "Do not mail me" in client.get(page).content.decode()
+    assert template.events.filter(kind="template_subscribed").count() == 1
+    client.post(where, {"do": "unsubscribe"})
+    assert not Subscription.objects.exists()
+
+    _, token = token_create(by=alice)
+    headers = {"Authorization": f"Bearer {token}"}
+    address = reverse("api:template-mails-subscription", args=[template.pk])
+    assert Client().put(address, headers=headers).json()["subscribed"] is True
+    assert Client().get(address, headers=headers).json()["subscribed"] is True
+    assert Client().delete(address, headers=headers).json()["subscribed"] is False
