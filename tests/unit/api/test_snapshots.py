@@ -78,6 +78,6 @@ def test_the_list_is_bounded_in_queries(
     for _ in range(4):
         SnapshotFactory()
 
-    # The token, its owner's other tokens, and the page.
-    with django_assert_max_num_queries(3):
+    # The token, its owner's other tokens, its use and count, the page, and the lags.
+    with django_assert_max_num_queries(6):
         as_alice.get(SNAPSHOTS)

@@ -34,7 +34,11 @@ def test_everybody_lists_templates(as_alice: APIClient, snapshot: Snapshot) -> N
     assert unbuilt["snapshot"] is None
     assert main["name"] == "main"
     assert main["state"] == "new"
-    assert main["snapshot"] == {"id": snapshot.pk, "change": snapshot.change}
+    assert main["snapshot"] == {
+        "id": snapshot.pk,
+        "change": snapshot.change,
+        "quality": "built",
+    }
 
 
 def test_templates_are_filtered_by_name_and_site(as_alice: APIClient) -> None:
@@ -197,9 +201,8 @@ def test_a_template_that_is_not_there_is_not_built(as_admin: APIClient) -> None:
 
 def test_the_list_costs_the_same_for_one_as_for_many(as_alice: APIClient) -> None:
     SnapshotFactory()
-    with CaptureQueriesContext(
-        connection,
-    ) as for_one:
+    as_alice.get(TEMPLATES)  # the first use of a token is noted
+    with CaptureQueriesContext(connection) as for_one:
         as_alice.get(TEMPLATES)
     for _ in range(5):
         SnapshotFactory()
