@@ -58,18 +58,18 @@ def test_a_workspace_is_asked_for_by_quality(
         )
 
     answer = ask(quality="tested", name="best")
-    assert answer.status_code == 202  # type: ignore[attr-defined]
-    assert answer.json()["snapshot"]["id"] == tested.pk  # type: ignore[attr-defined]
+    assert answer.status_code == 202
+    assert answer.json()["snapshot"]["id"] == tested.pk
     both = ask(quality="built", snapshot=tested.pk)
-    assert both.json()["code"] == "invalid"  # type: ignore[attr-defined]
+    assert both.json()["code"] == "invalid"
     Snapshot.objects.filter(change=200).update(quality="failed")
     Template.objects.filter(pk=template.pk).update(
         test_command="true", wanted_quality="built"
     )
     Snapshot.objects.exclude(change=200).update(quality="failed")
     refused = ask()
-    assert refused.status_code == 409  # type: ignore[attr-defined]
-    assert refused.json()["code"] == "no_good_snapshot"  # type: ignore[attr-defined]
+    assert refused.status_code == 409
+    assert refused.json()["code"] == "no_good_snapshot"
 
 
 def test_clean_and_partial_builds_are_asked_for(

@@ -38,7 +38,7 @@ TEST = "! grep WRONG all.out"
 
 
 def build(template: Template, **asked: object) -> Operation:
-    operation = template_build(by=template.created_by, template=template, **asked)  # type: ignore[arg-type]
+    operation = template_build(by=template.created_by, template=template, **asked)
     settle(template)
     operation.refresh_from_db()
     return operation
@@ -65,7 +65,7 @@ def _alice() -> User:
 
 
 def workspace_of(template: Template, **asked: object) -> Workspace:
-    workspace = workspace_create(by=_alice(), template=template, **asked)  # type: ignore[arg-type]
+    workspace = workspace_create(by=_alice(), template=template, **asked)
     settle(workspace)
     assert workspace.state == Workspace.State.READY, workspace.status_message
     return workspace
@@ -241,4 +241,4 @@ def test_what_ontap_keeps_is_deleted_by_a_later_sweep(
     ontap.delete_volume(foreign.uuid, force=True)
     assert sweep().deleted_at is not None
     names = [s.name for s in ontap.list_snapshots(template.volume_uuid)]
-    assert names == [default_snapshot(template).name]  # type: ignore[union-attr]
+    assert names == [default_snapshot(template).name]

@@ -235,7 +235,7 @@ def test_pins_take_few_queries(
         owner = UserFactory(username=f"somebody{number}")
         workspace_create(by=owner, template=tested_template)
 
-    with django_assert_num_queries(4):  # type: ignore[operator]
+    with django_assert_num_queries(4):
         pins = retention.pins_of(tested_template)
         names = [(w.owner.username, p.reasons) for p in pins for w in p.workspaces]
 
@@ -310,7 +310,7 @@ def test_the_one_who_is_gone_pins_nothing(template: Template, alice: User) -> No
     states.set_workspace_state(workspace, Workspace.State.RETIRING)
     purge(workspace)
 
-    assert retention.pins_of_snapshot(snapshot).workspaces == []  # type: ignore[union-attr]
+    assert retention.pins_of_snapshot(snapshot).workspaces == []
     Snapshot.objects.filter(pk=snapshot.pk).update(
         deleted_at=timezone.now() - dt.timedelta(1)
     )
