@@ -268,8 +268,8 @@ def test_parts_have_to_be_depot_paths_of_the_view(template: Template) -> None:
         template_build(
             by=admin, template=template, paths=["//depot/main/a"], is_clean=True
         )
+    paths = [f"//depot/main/{n}" for n in range(101)]
     with pytest.raises(InvalidRequest, match="At most"):
-        paths = [f"//depot/main/{n}" for n in range(101)]
         template_build(by=admin, template=template, paths=paths)
     template.refresh_from_db()
     assert template.state == Template.State.NEW
