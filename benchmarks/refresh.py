@@ -11,6 +11,7 @@ take snapshots as an array does, without copying.
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import os
 import shutil
@@ -41,13 +42,12 @@ def main() -> None:
     os.environ.pop("DATABASE_URL", None)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
     os.environ.setdefault("DEBUG", "true")
-    try:
-        import django
+    # Registered first, so run last: PostgreSQL lets go of its place at exit, too.
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    import django
 
-        django.setup()
-        measure(place, btrfs=asked.btrfs)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+    django.setup()
+    measure(place, btrfs=asked.btrfs)
 
 
 def measure(place: Path, *, btrfs: str) -> None:
