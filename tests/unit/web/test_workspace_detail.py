@@ -201,6 +201,6 @@ def test_its_story_takes_few_queries(
 ) -> None:
     browser = browser_of(alice)
     # the session, its user, the workspace, its operations, their steps, the events,
-    # what was rescued
-    with django_assert_num_queries(8):
+    # what was rescued, what was brought forward, whether there is something newer
+    with django_assert_num_queries(10):
         browser.get(address_of(refused))

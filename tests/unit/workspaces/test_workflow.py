@@ -78,6 +78,7 @@ def test_only_the_flush_counts_against_the_limit_of_flushes() -> None:
 
     assert limited == [
         (Operation.Kind.PROVISION, "flush"),
+        (Operation.Kind.FORWARD, "flush"),
         (Operation.Kind.RESTORE, "flush"),
     ]
 
