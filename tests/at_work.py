@@ -15,10 +15,12 @@ from tests.lab import Lab
 
 
 @pytest.fixture
-def lab_workspace(built_template: Template, run_jobs: Callable[[], None]) -> Workspace:
+def lab_workspace(
+    published_template: Template, run_jobs: Callable[[], None]
+) -> Workspace:
     """A workspace of alice that is ready."""
     alice = UserFactory(username="alice", uid=20001, gid=20000)
-    workspace = workspace_create(by=alice, template=built_template)
+    workspace = workspace_create(by=alice, template=published_template)
     run_jobs()
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY, workspace.status_message

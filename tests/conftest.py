@@ -7,15 +7,22 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from django.conf import settings
-from django.db import connection
-from django.test import Client
-from pytest_django import DjangoDbBlocker, Settings
+from django.test import Client, TransactionTestCase
+from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Snapshot, Template
 from tests.at_work import at_work, lab_workspace
+from tests.emptying import MAY_TRUNCATE_THE_TRAIL, empty_tables
 from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
-from tests.lab import built_template, lab, lab_site, lab_template
+from tests.lab import (
+    built_template,
+    lab,
+    lab_site,
+    lab_template,
+    published,
+    published_template,
+)
 from tests.projects import make_template, project
 from tests.waiting import run_jobs_once
 
@@ -28,6 +35,8 @@ __all__ = [
     "lab_workspace",
     "make_template",
     "project",
+    "published",
+    "published_template",
 ]
 
 # Playwright keeps an event loop in the test's thread; the ORM there is still sync.
@@ -61,10 +70,15 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _trail_that_can_be_emptied(django_db_modify_db_settings: None) -> None:
-    """Between transactional tests tables are truncated, which the trail refuses."""
+def _tables_emptied_fast(django_db_modify_db_settings: None) -> Iterator[None]:
+    """A transactional test leaves rows: these go, and not all that Django would."""
     options = settings.DATABASES["default"].setdefault("OPTIONS", {})
-    options["options"] = "-c cloneyard.allow_truncate=on"
+    options["options"] = MAY_TRUNCATE_THE_TRAIL
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            TransactionTestCase, "_fixture_teardown", lambda _test: empty_tables()
+        )
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -134,19 +148,8 @@ def signed_in(client: Client) -> Callable[[User], Client]:
 
 
 @pytest.fixture
-def jobs_emptied(transactional_db: None, django_db_blocker: DjangoDbBlocker):
-    """Procrastinate's tables are not Django's to flush: empty them around the test."""
-
-    def empty() -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "TRUNCATE procrastinate_jobs, procrastinate_events, "
-                "procrastinate_periodic_defers, procrastinate_workers CASCADE"
-            )
-
-    empty()
-    yield
-    empty()
+def jobs_emptied(transactional_db: None) -> None:
+    """Jobs are committed, and gone after the test with all that it wrote."""
 
 
 @pytest.fixture

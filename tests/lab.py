@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import os
 import shutil
@@ -21,12 +22,15 @@ import pytest
 from provisioner.accounts.models import User
 from provisioner.demo import depot
 from provisioner.demo.processes import Child, manage
+from provisioner.gateways import registry
 from provisioner.workspaces import actions
-from provisioner.workspaces.models import PerforceServer, Site, Template
+from provisioner.workspaces.models import PerforceServer, Site, Snapshot, Template
 from tests.factories import UserFactory
 
 READY_WITHIN_SECONDS = 60
 DEPOT = "tree"
+# The lab keeps the clones of all tests.
+CLONES_OF_ONE = 60
 BUILD = "mkdir -p out && cat src/*.txt > out/all && echo built"
 
 
@@ -160,14 +164,16 @@ def lab_site(db: None, lab: Lab, settings: Any) -> Site:
     )
 
 
+def _an_admin() -> User:
+    admin = User.objects.filter(is_staff=True).first()
+    return admin or UserFactory(username="template-admin", is_staff=True)
+
+
 @pytest.fixture
 def lab_template(lab_site: Site) -> Template:
     """A template of the lab's depot that was never built; its name is new each time."""
-    admin = User.objects.filter(is_staff=True).first() or UserFactory(
-        username="template-admin", is_staff=True
-    )
     return actions.template_create(
-        by=admin,
+        by=_an_admin(),
         site=lab_site,
         name=f"t{uuid.uuid4().hex[:8]}",
         view=f"//depot/{DEPOT}/... //any/...",
@@ -186,3 +192,60 @@ def built_template(lab_template: Template, run_jobs: Callable[[], None]) -> Temp
     lab_template.refresh_from_db()
     assert lab_template.state == Template.State.READY, lab_template.status_message
     return lab_template
+
+
+class Published:
+    """A template that was built in the lab once, and rows of it for many tests."""
+
+    def __init__(self) -> None:
+        self._template: Template | None = None
+        self._snapshot: Snapshot | None = None
+        self._left = 0
+
+    def forget(self) -> None:
+        """Take it for gone: the next test builds another."""
+        self._left = 0
+
+    def keep(self, template: Template) -> None:
+        self._template, self._snapshot = template, template.snapshots.get()
+        self._left = CLONES_OF_ONE
+
+    def rows_at(self, site: Site) -> Template | None:
+        """Return it as of now built at this site; None where it has to be built."""
+        if self._template is None or self._snapshot is None or not self._left:
+            return None
+        self._left -= 1
+        template, snapshot = copy.copy(self._template), copy.copy(self._snapshot)
+        template.pk = snapshot.pk = None
+        template.site, template.created_by = site, _an_admin()
+        template.save(force_insert=True)
+        snapshot.template, snapshot.operation = template, None
+        snapshot.save(force_insert=True)
+        return template
+
+
+@pytest.fixture(scope="session")
+def published() -> Published:
+    return Published()
+
+
+@pytest.fixture
+def published_template(
+    lab: Lab,
+    lab_site: Site,
+    jobs_emptied: None,
+    published: Published,
+    request: pytest.FixtureRequest,
+) -> Iterator[Template]:
+    """A template with its snapshot in the lab, for tests that change neither there."""
+    template = published.rows_at(lab_site)
+    if template is None:
+        template = request.getfixturevalue("built_template")
+        published.keep(template)
+    yield template
+    lab.break_ontap()
+    ontap = registry.ontap(lab_site)
+    for workspace in template.workspaces.all():
+        clone = ontap.find_volume(workspace.volume_name)
+        if clone is not None and clone.junction_path:
+            ontap.unmount_volume(clone.uuid)  # its path is the next test's

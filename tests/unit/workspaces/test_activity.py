@@ -27,14 +27,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def workspace(built_template: Template, run_jobs: Callable[[], None]) -> Workspace:
+def workspace(published_template: Template, run_jobs: Callable[[], None]) -> Workspace:
     """A real one, ready on the lab."""
     owner = UserFactory(
         username="alice",
         uid=20001 if os.geteuid() == 0 else os.geteuid(),
         gid=20000 if os.geteuid() == 0 else os.getegid(),
     )
-    workspace = actions.workspace_create(by=owner, template=built_template)
+    workspace = actions.workspace_create(by=owner, template=published_template)
     run_jobs()
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY, workspace.status_message

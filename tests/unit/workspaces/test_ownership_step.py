@@ -70,7 +70,8 @@ def test_every_path_that_failed_is_named_and_another_try_goes_on(
 ) -> None:
     alice = UserFactory(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=owned_by_the_host)
-    # Hold the step back until the clone has its stubborn file: Perforce is asked for access first.
+    # Perforce is asked for access; then the step is held back until the clone has
+    # its stubborn file.
     held = owned_by_the_host.site.host_queue
     run_jobs_once(queues=["perforce"])
     run_jobs_once(queues=["storage"])

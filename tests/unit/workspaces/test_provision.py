@@ -30,12 +30,12 @@ def owner(transactional_db: None) -> User:
 
 @pytest.fixture
 def provision(
-    owner: User, built_template: Template, run_jobs: Callable[[], None]
+    owner: User, published_template: Template, run_jobs: Callable[[], None]
 ) -> Callable[..., Workspace]:
     """Return a function that asks for a workspace, runs the jobs and returns it."""
 
     def make(**fields: object) -> Workspace:
-        workspace = workspace_create(by=owner, template=built_template, **fields)
+        workspace = workspace_create(by=owner, template=published_template, **fields)
         run_jobs()
         workspace.refresh_from_db()
         return workspace
@@ -57,13 +57,13 @@ def owners_below(root: Path) -> set[tuple[int, int]]:
 
 
 def test_a_workspace_is_a_built_clone_that_is_its_owners(
-    provision: Callable[..., Workspace], built_template: Template
+    provision: Callable[..., Workspace], published_template: Template
 ) -> None:
     workspace = provision()
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
     assert (workspace.path / "out" / "all").read_text() == (
-        built_template.path / "out" / "all"
+        published_template.path / "out" / "all"
     ).read_text()
     assert (workspace.path / "awkward" / "run.sh").stat().st_mode & 0o100
     assert os.readlink(workspace.path / "awkward" / "link-to-run") == "run.sh"
@@ -167,7 +167,10 @@ LOST_REPLIES = {
 
 @pytest.mark.parametrize("name", LOST_REPLIES)
 def test_a_lost_reply_of_ontap_leads_to_ready(
-    name: str, provision: Callable[..., Workspace], lab: Lab, built_template: Template
+    name: str,
+    provision: Callable[..., Workspace],
+    lab: Lab,
+    published_template: Template,
 ) -> None:
     lab.break_ontap({**LOST_REPLIES[name], "drop": True, "when": "after", "times": 1})
 
@@ -224,11 +227,11 @@ def test_a_failure_of_ontap_is_told_and_can_be_tried_again(
 
 
 def test_a_strangers_volume_of_our_name_is_left_alone(
-    owner: User, built_template: Template, lab: Lab, run_jobs: Callable[[], None]
+    owner: User, published_template: Template, lab: Lab, run_jobs: Callable[[], None]
 ) -> None:
-    workspace = workspace_create(by=owner, template=built_template)
-    ontap = registry.ontap(built_template.site)
-    parent = ontap.find_volume(built_template.volume_name)
+    workspace = workspace_create(by=owner, template=published_template)
+    ontap = registry.ontap(published_template.site)
+    parent = ontap.find_volume(published_template.volume_name)
     assert parent is not None
     stranger = ontap.create_volume(
         VolumeSpec(
@@ -252,10 +255,10 @@ def test_a_strangers_volume_of_our_name_is_left_alone(
 
 
 def test_a_user_unknown_to_perforce_is_told(
-    built_template: Template, run_jobs: Callable[[], None]
+    published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
     stranger = UserFactory(username="unheard-of", uid=20009, gid=20000)
-    workspace = workspace_create(by=stranger, template=built_template)
+    workspace = workspace_create(by=stranger, template=published_template)
 
     run_jobs()
 

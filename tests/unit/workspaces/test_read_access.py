@@ -46,12 +46,12 @@ def protect(lab: Lab) -> Iterator[Protect]:
 
 @pytest.fixture
 def get(
-    owner: User, built_template: Template, run_jobs: Callable[[], None]
+    owner: User, published_template: Template, run_jobs: Callable[[], None]
 ) -> Callable[..., Workspace]:
     """Return a function that asks for a workspace, runs the jobs and returns it."""
 
     def make(**fields: object) -> Workspace:
-        workspace = workspace_create(by=owner, template=built_template, **fields)
+        workspace = workspace_create(by=owner, template=published_template, **fields)
         run_jobs()
         workspace.refresh_from_db()
         return workspace
@@ -149,11 +149,11 @@ def test_what_nothing_grants_is_refused_whether_or_not_there_are_files(
 
 
 def test_what_the_pinned_view_leaves_out_does_not_matter(
-    get: Callable[..., Workspace], protect: Protect, built_template: Template
+    get: Callable[..., Workspace], protect: Protect, published_template: Template
 ) -> None:
     """The view of the snapshot counts; the template's may have changed since."""
-    built_template.view = "//depot/elsewhere/... //any/..."
-    built_template.save()
+    published_template.view = "//depot/elsewhere/... //any/..."
+    published_template.save()
     protect("list user alice * -//depot/elsewhere/...")
 
     workspace = get()
@@ -177,11 +177,11 @@ def test_a_right_by_group_counts(
 
 
 def test_a_user_whom_perforce_does_not_know_gets_nothing(
-    built_template: Template, run_jobs: Callable[[], None]
+    published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
     for purpose in Workspace.Purpose.values:
         workspace = workspace_create(
-            by=UserFactory(), template=built_template, purpose=purpose
+            by=UserFactory(), template=published_template, purpose=purpose
         )
         run_jobs()
         workspace.refresh_from_db()
@@ -198,7 +198,10 @@ def as_plain_admin(lab: Lab) -> None:
 
 
 def test_without_an_answer_there_is_no_clone(
-    get: Callable[..., Workspace], protect: Protect, lab: Lab, built_template: Template
+    get: Callable[..., Workspace],
+    protect: Protect,
+    lab: Lab,
+    published_template: Template,
 ) -> None:
     as_plain_admin(lab)
     protect("admin user robot * //...")
@@ -211,7 +214,10 @@ def test_without_an_answer_there_is_no_clone(
 
 
 def test_an_admin_is_enough_where_the_server_lets_it_look(
-    get: Callable[..., Workspace], protect: Protect, lab: Lab, built_template: Template
+    get: Callable[..., Workspace],
+    protect: Protect,
+    lab: Lab,
+    published_template: Template,
 ) -> None:
     as_plain_admin(lab)
     protect("admin user robot * //...")
@@ -227,7 +233,7 @@ def test_an_admin_is_enough_where_the_server_lets_it_look(
 
 
 def test_a_server_that_is_not_to_be_asked(
-    get: Callable[..., Workspace], protect: Protect, built_template: Template
+    get: Callable[..., Workspace], protect: Protect, published_template: Template
 ) -> None:
     PerforceServer.objects.update(checks_read_access=False)
     protect(SECRET)
@@ -238,7 +244,7 @@ def test_a_server_that_is_not_to_be_asked(
 
 
 def test_rights_that_hold_at_some_hosts_count_where_the_server_says_which(
-    get: Callable[..., Workspace], protect: Protect, built_template: Template
+    get: Callable[..., Workspace], protect: Protect, published_template: Template
 ) -> None:
     protect("write user alice 10.0.0.5 //...", after=False)
     assert get(name="first").status_code == "not_readable"

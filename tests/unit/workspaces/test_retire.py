@@ -223,10 +223,10 @@ def test_a_volume_whose_comment_is_not_ours_is_never_deleted(
 
 
 def test_a_workspace_can_be_retired_before_it_is_ready(
-    built_template: Template,
+    published_template: Template,
 ) -> None:
     alice = UserFactory(username="alice", uid=20001, gid=20000)
-    workspace = workspace_create(by=alice, template=built_template)
+    workspace = workspace_create(by=alice, template=published_template)
 
     operation = retire(workspace)
 

@@ -128,12 +128,12 @@ def test_retries_end_when_the_pauses_add_up_to_the_setting(
 
 
 def test_a_step_that_never_gets_an_answer_fails_with_its_reason(
-    owner: User, built_template: Template, lab: Lab, settings: Settings
+    owner: User, published_template: Template, lab: Lab, settings: Settings
 ) -> None:
     settings.STEP_GIVE_UP_SECONDS = tasks.FIRST_RETRY_SECONDS
     lab.break_perforce({"command": "client", "drop": "before"})
 
-    workspace = settle(workspace_create(by=owner, template=built_template))
+    workspace = settle(workspace_create(by=owner, template=published_template))
 
     assert workspace.state == Workspace.State.FAILED
     assert workspace.status_code == "perforce_unreachable"
@@ -143,7 +143,7 @@ def test_a_step_that_never_gets_an_answer_fails_with_its_reason(
 
 
 def test_each_step_has_the_whole_time_for_its_retries(
-    owner: User, built_template: Template, lab: Lab, settings: Settings
+    owner: User, published_template: Template, lab: Lab, settings: Settings
 ) -> None:
     settings.STEP_GIVE_UP_SECONDS = tasks.FIRST_RETRY_SECONDS
     busy = {"status": 503, "times": 1}
@@ -152,7 +152,7 @@ def test_each_step_has_the_whole_time_for_its_retries(
         {"method": "PATCH", "path": "/api/storage/volumes/*", **busy},
     )
 
-    workspace = settle(workspace_create(by=owner, template=built_template))
+    workspace = settle(workspace_create(by=owner, template=published_template))
 
     steps = workspace.operations.get().steps
     assert steps.get(name="clone").attempt == 2
@@ -164,12 +164,12 @@ def test_each_step_has_the_whole_time_for_its_retries(
 
 
 def test_a_bug_of_ours_fails_the_workspace_and_leaks_nothing(
-    owner: User, built_template: Template
+    owner: User, published_template: Template
 ) -> None:
     # A pin that is no client form: no step can have left it so.
-    Snapshot.objects.filter(template=built_template).update(client_spec=SECRET)
+    Snapshot.objects.filter(template=published_template).update(client_spec=SECRET)
 
-    workspace = settle(workspace_create(by=owner, template=built_template))
+    workspace = settle(workspace_create(by=owner, template=published_template))
 
     assert workspace.state == Workspace.State.FAILED
     assert workspace.status_code == "internal_error"
@@ -187,7 +187,7 @@ def test_a_bug_of_ours_fails_the_workspace_and_leaks_nothing(
 
 
 def test_a_step_whose_database_went_away_is_tried_again(
-    owner: User, built_template: Template, monkeypatch: pytest.MonkeyPatch
+    owner: User, published_template: Template, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     perform = workflow.perform
     cut: list[str] = []
@@ -200,7 +200,7 @@ def test_a_step_whose_database_went_away_is_tried_again(
 
     monkeypatch.setattr(workflow, "perform", perform_on_a_cut_connection)
 
-    workspace = settle(workspace_create(by=owner, template=built_template))
+    workspace = settle(workspace_create(by=owner, template=published_template))
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
     steps = workspace.operations.get().steps.all()
@@ -214,9 +214,9 @@ def test_a_step_whose_database_went_away_is_tried_again(
 
 
 def test_a_job_that_comes_twice_does_nothing(
-    owner: User, built_template: Template, run_jobs: Callable[[], None]
+    owner: User, published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
-    workspace = settle(workspace_create(by=owner, template=built_template))
+    workspace = settle(workspace_create(by=owner, template=published_template))
     operation = workspace.operations.get()
     before = list(operation.steps.order_by("position").values())
     events = workspace.events.count()
@@ -263,9 +263,9 @@ def test_retiring_leaves_the_jobs_before_with_nothing_to_do(
 
 
 def test_jobs_of_a_silent_worker_are_given_to_another(
-    owner: User, built_template: Template, run_jobs: Callable[[], None]
+    owner: User, published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
-    workspace = workspace_create(by=owner, template=built_template)
+    workspace = workspace_create(by=owner, template=published_template)
     give_jobs_to_a_worker(workspace, silent_seconds=3600)
 
     tasks.sweep_jobs.defer(timestamp=0)
@@ -404,11 +404,11 @@ def test_nothing_but_flushes_waits_for_a_lock(workspace: Workspace) -> None:
 
 
 def test_people_come_before_machines(
-    owner: User, built_template: Template, run_jobs: Callable[[], None]
+    owner: User, published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
     ci = UserFactory(username="ci", uid=20003, gid=20000, is_service=True)
-    of_ci = workspace_create(by=ci, template=built_template)
-    of_alice = workspace_create(by=owner, template=built_template)
+    of_ci = workspace_create(by=ci, template=published_template)
+    of_alice = workspace_create(by=owner, template=published_template)
 
     run_jobs()
 

@@ -155,10 +155,10 @@ def test_it_runs_by_itself(workspace: Workspace) -> None:
 
 
 def test_retiring_what_is_being_made_rolls_it_back(
-    alice: User, built_template: Template
+    alice: User, published_template: Template
 ) -> None:
     """Cancelled half way: what was made is gone again."""
-    workspace = workspace_create(by=alice, template=built_template)
+    workspace = workspace_create(by=alice, template=published_template)
     run_jobs_once(queues=["storage", "perforce"])  # it is made, and not theirs yet
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.PROVISIONING

@@ -30,7 +30,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.sweeps.audit import run_audit
 from tests.factories import UserFactory
-from tests.lab import DEPOT, Lab
+from tests.lab import DEPOT, Lab, Published
 from tests.waiting import run_jobs_once, settle
 
 K, A = Finding.Kind, Finding.Action
@@ -68,8 +68,11 @@ def p4(lab: Lab) -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
-def emptied_lab(lab_site: Site, ontap: OntapGateway, p4: Any) -> None:
+def emptied_lab(
+    lab_site: Site, ontap: OntapGateway, p4: Any, published: Published
+) -> None:
     """Other tests leave volumes and clients, whose rows are gone by now."""
+    published.forget()
     volumes = sorted(ontap.list_volumes(), key=depth(ontap), reverse=True)
     for volume in volumes:
         if volume.name.startswith(("cy_", "foreign_")):

@@ -1,0 +1,43 @@
+"""Between transactional tests: the rows go, fast.
+
+Django truncates every table and then makes content types and permissions anew, which
+takes longer than most tests; few tables have rows, and few rows.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection, transaction
+from django.db.migrations.recorder import MigrationRecorder
+from psycopg import sql
+
+from provisioner.workspaces.models import Event
+
+# What migrations wrote and no test changes.
+LASTING = frozenset(
+    {
+        ContentType._meta.db_table,
+        Permission._meta.db_table,
+        MigrationRecorder.Migration._meta.db_table,
+        "procrastinate_version",
+    }
+)
+
+
+# Only a session that says so may truncate the trail, and none may delete from it.
+MAY_TRUNCATE_THE_TRAIL = "-c cloneyard.allow_truncate=on"
+TRAIL = Event._meta.db_table
+
+
+def empty_tables() -> None:
+    """Delete the rows of all tables, in any order: no foreign key is looked at.
+
+    The server has to be one whose superuser we are, as of the embedded one.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        tables = set(connection.introspection.table_names(cursor)) - LASTING - {TRAIL}
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        for table in sorted(tables):
+            cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+        cursor.execute(sql.SQL("TRUNCATE {}").format(sql.Identifier(TRAIL)))
