@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections.abc import Iterator
 from typing import TypeVar
 
+from procrastinate import App
 from procrastinate.contrib.django import app
+from procrastinate.periodic import PeriodicRegistry
 
 from provisioner.workspaces.models import Operation, Template, Workspace
 
@@ -17,11 +21,14 @@ LOOK_EVERY_SECONDS = 0.1
 
 
 def run_jobs_once(*, queues: list[str] | None = None) -> None:
-    """Run what may run now, and what that queues; of these queues, or of all."""
+    """Run what may run now, and what that queues; of these queues, or of all.
+
+    What is due by the clock does not run: a test queues it, or calls it.
+    """
 
     async def work() -> None:
         connector = app.connector.get_worker_connector()
-        with app.replace_connector(connector) as worker_app:
+        with app.replace_connector(connector) as worker_app, _no_clock(worker_app):
             async with worker_app.open_async():
                 await worker_app.run_worker_async(
                     queues=queues,
@@ -31,6 +38,16 @@ def run_jobs_once(*, queues: list[str] | None = None) -> None:
                 )
 
     asyncio.run(work())
+
+
+@contextlib.contextmanager
+def _no_clock(worker_app: App) -> Iterator[None]:
+    registry = worker_app.periodic_registry
+    worker_app.periodic_registry = PeriodicRegistry()
+    try:
+        yield
+    finally:
+        worker_app.periodic_registry = registry
 
 
 def settle(subject: Subject) -> Subject:
