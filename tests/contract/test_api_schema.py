@@ -30,6 +30,7 @@ from provisioner.workspaces.models import (
     LeasePolicy,
     Operation,
     Snapshot,
+    WebhookDelivery,
     Workspace,
 )
 from tests.factories import PASSWORD
@@ -75,6 +76,12 @@ def rows(alice: User, snapshot: Snapshot) -> Rows:
     states.skip_waiting_steps(operation)
     states.set_workspace_state(workspace, Workspace.State.READY)
     token, _ = token_create(by=alice, name="to revoke")
+    webhook = actions.webhook_create(
+        by=alice, url="https://hooks.example.com/", events=["workspace.ready"]
+    )
+    delivery = WebhookDelivery.objects.create(
+        webhook=webhook, event="workspace.ready", body="{}"
+    )
     return Rows(
         ids={
             "templates": snapshot.template_id,
@@ -84,6 +91,8 @@ def rows(alice: User, snapshot: Snapshot) -> Rows:
             "lease-policies": LeasePolicy.objects.create(purpose="development").pk,
             "events": workspace.events.latest("pk").pk,
             "findings": _finding_about(workspace).pk,
+            "webhooks": webhook.pk,
+            "deliveries": delivery.pk,
         },
         prefix=token.token_key,
     )
@@ -124,7 +133,11 @@ def aim_at_rows(case: schemathesis.Case, rows: Rows) -> None:
     parameters: dict[str, Any] = case.path_parameters or {}
     number = parameters.get("id")
     if isinstance(number, int) and number % 2 == 0:
-        parameters["id"] = rows.ids[case.operation.path.split("/")[3]]
+        what = re.findall(r"([a-z-]+)/\{id\}", case.operation.path)[0]
+        parameters["id"] = rows.ids[what]
+    webhook = parameters.get("webhook_pk")
+    if isinstance(webhook, int) and webhook % 2 == 0:
+        parameters["webhook_pk"] = rows.ids["webhooks"]
     if parameters.get("prefix"):
         parameters["prefix"] = rows.prefix
 

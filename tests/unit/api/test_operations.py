@@ -107,8 +107,9 @@ def test_the_list_is_bounded_in_queries(
             by=alice, template=workspace.template, name=f"w{number}"
         )
 
-    # The token, its owner's other tokens; the page, its steps.
-    with django_assert_max_num_queries(4):
+    # The token, its owner's other tokens, its last use, its requests; the page, its
+    # steps.
+    with django_assert_max_num_queries(6):
         body = as_alice.get(OPERATIONS).json()
 
     assert len(body["results"]) == 5

@@ -9,6 +9,7 @@ import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
+from provisioner.workspaces import sanity
 from provisioner.workspaces.actions import (
     site_save,
     template_build,
@@ -84,13 +85,14 @@ def test_only_an_administrator_may(fields: dict[str, bool], template: Template) 
 # --- templates
 
 
-def test_a_defined_template_has_its_event_and_no_job(admin: User, site: Site) -> None:
+def test_a_defined_template_has_its_event_and_no_build(admin: User, site: Site) -> None:
     template = template_create(by=admin, site=site, name="main", view=VIEW)
 
     assert (template.state, template.created_by) == (Template.State.NEW, admin)
     event = template.events.get()
     assert (event.kind, event.actor) == ("template_defined", admin)
-    assert not ProcrastinateJob.objects.exists()
+    assert not template.operations.exists()
+    assert {job.task_name for job in ProcrastinateJob.objects.all()} == {sanity.CHECK}
 
 
 def test_a_template_can_follow_a_stream(admin: User, site: Site) -> None:
