@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema_serializer
+from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.request import Request
@@ -59,7 +59,14 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
         read_only_fields = fields
 
 
-@extend_schema_serializer(component_name="TokenCreate")
+@extend_schema_serializer(
+    component_name="TokenCreate",
+    examples=[
+        OpenApiExample(
+            "For one job", value={"name": "nightly", "days": 30}, request_only=True
+        )
+    ],
+)
 class TokenCreateSerializer(serializers.Serializer[Any]):
     """With any of the last four the token gets workspaces within those bounds, sees and
     changes those that it got, and can do nothing else."""

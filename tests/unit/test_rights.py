@@ -80,6 +80,9 @@ PAGES: dict[str, dict[str, Verb]] = {
     "template-refresh": {"get": ADMINISTER, "post": ADMINISTER},
     "template-subscribe": {"post": VISIT},
     "template-check": {"post": ADMINISTER},
+    "token-list": {"get": VISIT, "post": VISIT},
+    "token-everybody-list": {"get": ADMINISTER},
+    "token-revoke": {"post": VISIT},
     "webhook-list": {"get": VISIT},
     "webhook-create": {"get": VISIT, "post": VISIT},
     "webhook-detail": {"get": HOOK},
@@ -161,9 +164,15 @@ BODIES: dict[str, dict[str, Any]] = {
     "abandoned-retire": {"workspaces": [1], "preview": True},
     "lease-policy-list": {"purpose": "build", "trash_seconds": 0, "preview": True},
 }
-# A token makes no token; and of a build without output there is nothing to download.
+# A token makes no token; of a build without output there is nothing to download; and
+# the token in the addresses is nobody's.
 WITH_SESSION = {("token-list", "post")}
-MAY_BE_EMPTY = {"operation-step-log-download", "token-detail", "workspace-carry-carry"}
+MAY_BE_EMPTY = {
+    "operation-step-log-download",
+    "token-detail",
+    "token-revoke",
+    "workspace-carry-carry",
+}
 
 ROLES = {
     "alice": Role.OWNER,
