@@ -42,7 +42,19 @@ def build(template: Template, *, by: User, change: int) -> Operation:
 
 def fails(operation: Operation, *, step: str = "build") -> Operation:
     """End a build as a step that failed does."""
-    return _end(operation, Operation.State.FAILED, Template.State.FAILED, step=step)
+    message = "The build ended with exit code 2."
+    return _failed(operation, step=step, code="build_failed", message=message)
+
+
+def fails_its_tests(operation: Operation) -> Operation:
+    """End a build whose tests failed: it is published with that mark, then refused."""
+    now = timezone.now()
+    test = operation.steps.get(name="test")
+    test.state, test.started_at, test.ended_at = Step.State.DONE, now, now
+    test.save()
+    _publish(operation, quality="failed")
+    message = "The test ended with exit code 1."
+    return _failed(operation, step="outcome", code="test_failed", message=message)
 
 
 def succeeds(
@@ -52,15 +64,31 @@ def succeeds(
     parts: list[dict[str, object]] | None = None,
 ) -> Operation:
     """End a build well, with a generation of this quality, or of parts alone."""
-    assert operation.template is not None
+    _publish(operation, quality=quality, parts=parts or [])
+    return _end(operation, Operation.State.SUCCEEDED, Template.State.READY)
+
+
+def _publish(operation: Operation, **fields: object) -> None:
     SnapshotFactory(
         template=operation.template,
         change=operation.parameters["change"],
         operation=operation,
-        quality=quality,
-        parts=parts or [],
+        **fields,
     )
-    return _end(operation, Operation.State.SUCCEEDED, Template.State.READY)
+
+
+def _failed(operation: Operation, *, step: str, code: str, message: str) -> Operation:
+    row = operation.steps.get(name=step)
+    row.state, row.started_at = Step.State.FAILED, timezone.now()
+    row.ended_at, row.error_message = timezone.now(), message
+    row.save()
+    return _end(
+        operation,
+        Operation.State.FAILED,
+        Template.State.FAILED,
+        code=code,
+        message=message,
+    )
 
 
 def _end(
@@ -68,16 +96,10 @@ def _end(
     state: Operation.State,
     template_state: Template.State,
     *,
-    step: str = "",
+    code: str = "",
+    message: str = "",
 ) -> Operation:
-    message = "The build ended with exit code 2." if step else ""
-    code = "build_failed" if step else ""
     with transaction.atomic():
-        if step:
-            row = operation.steps.get(name=step)
-            row.state, row.started_at = Step.State.FAILED, timezone.now()
-            row.ended_at, row.error_message = timezone.now(), message
-            row.save()
         states.end_operation(operation, state, code=code, message=message)
         states.skip_waiting_steps(operation)
         template = Template.objects.get(pk=operation.template_id)

@@ -91,6 +91,7 @@ def _about_build(notice: Notice) -> dict[str, Any]:
         "name": notice.recipient.get_username() if notice.recipient else name,
         "template": build.template,
         "build": build,
+        "failed_its_tests": news.failed_its_tests(build),
         "change": lags.change_of(build),
         "good": news.last_good_generation(build),
         "default": default_snapshot(build.template),

@@ -61,22 +61,18 @@ def outcome_of(build: Operation) -> Outcome | None:
         return Outcome.FAILED
     if build.state != Operation.State.SUCCEEDED:
         return None
-    made = Snapshot.objects.filter(operation=build).first()
-    if made is None:
-        return Outcome.GOOD
-    if made.quality == Quality.FAILED:
-        return Outcome.FAILED
-    return None if made.parts else Outcome.GOOD
+    is_of_part = Snapshot.objects.filter(operation=build).exclude(parts=[]).exists()
+    return None if is_of_part else Outcome.GOOD
 
 
 def good_builds_of(template: Template) -> QuerySet[Operation]:
     """Return the builds whose outcome is good, the newest first."""
-    not_good = Snapshot.objects.filter(template=template, operation__isnull=False)
-    not_good = not_good.filter(~Q(parts=[]) | Q(quality=Quality.FAILED))
+    of_parts = Snapshot.objects.filter(template=template, operation__isnull=False)
+    of_parts = of_parts.exclude(parts=[])
     return (
         builds_of(template)
         .filter(state=Operation.State.SUCCEEDED)
-        .exclude(pk__in=not_good.values("operation"))
+        .exclude(pk__in=of_parts.values("operation"))
         .order_by("-pk")
     )
 
@@ -157,9 +153,16 @@ def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
 
 
 def failed_step(build: Operation) -> Step | None:
-    """Return the step that failed; of a generation whose tests failed, the tests."""
+    """Return the step that failed; the test where the last one tells what it found."""
     failed = build.steps.filter(state=Step.State.FAILED).first()
-    return failed or build.steps.filter(name="test").first()
+    if failed is not None and failed.name == "outcome":
+        return build.steps.get(name="test")
+    return failed
+
+
+def failed_its_tests(build: Operation) -> bool:
+    """Say whether a build failed for its tests alone: there is a snapshot of it."""
+    return build.status_code == "test_failed"
 
 
 def last_good_generation(build: Operation) -> Snapshot | None:

@@ -20,7 +20,7 @@ from provisioner.workspaces.models import (
     Template,
 )
 from provisioner.workspaces.sweeps import notices as sweep
-from tests.building import build, fails, submitted, succeeds
+from tests.building import build, fails, fails_its_tests, submitted, succeeds
 from tests.clock import Clock, clock
 from tests.factories import SnapshotFactory, UserFactory
 from tests.mailing import BACKEND, Killed, Mailbox
@@ -149,11 +149,17 @@ def test_a_cancelled_build_is_not_told(
 def test_failed_tests_are_a_failure_and_say_so(
     good: Template, alice: User, admin: User, clock: Clock
 ) -> None:
+    Template.objects.filter(pk=good.pk).update(test_command="make test")
     submitted(good, 101, "alice")
-    succeeds(build(good, by=admin, change=101), quality="failed")
+    operation = build(good, by=admin, change=101)
+    operation.steps.get(name="test").log_path.write_text("ok a\nFAIL b\n")
+    fails_its_tests(operation)
 
     assert told(clock) == [("alice", f"{good.name} failed its tests at change 101")]
-    assert "still get change 100" in Mailbox.delivered[-1][1].body
+    text = Mailbox.delivered[-1][1].body
+    assert "The test ended with exit code 1." in text
+    assert "The log ends with:\n\n    ok a\n    FAIL b\n" in text
+    assert "still get change 100" in text
 
     succeeds(build(good, by=admin, change=101), quality="tested")
     assert [who for who, _ in told(clock)] == ["alice"]

@@ -26,7 +26,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.sweeps import webhooks as sweep
-from tests.building import build, fails, submitted, succeeds
+from tests.building import build, fails, fails_its_tests, submitted, succeeds
 from tests.clock import Clock, clock
 from tests.factories import TemplateFactory, UserFactory
 from tests.listening import Listener, listening
@@ -154,8 +154,11 @@ def test_a_template_that_fails_is_told_once_and_that_it_is_good_again(
 
     succeeds(build(template, by=admin, change=103))
     assert events_told()[2:] == ["template.built", "template.recovered"]
-    succeeds(build(template, by=admin, change=104), quality="failed")
-    assert events_told()[4:] == ["template.built", "template.failed"]
+    Template.objects.update(test_command="make test")
+    fails_its_tests(build(template, by=admin, change=104))
+    assert events_told()[4:] == ["template.failed"]
+    said = json.loads(WebhookDelivery.objects.latest("pk").body)
+    assert said["build"]["quality"] == "failed"
 
 
 def test_a_webhook_of_one_template_hears_of_no_other(
