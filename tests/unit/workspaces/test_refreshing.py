@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from provisioner.workspaces.refreshing import (
     Mode,
     Policy,
     State,
+    clean_due,
     due,
     is_schedule,
     last_time,
@@ -85,6 +87,36 @@ def test_it_rests_while_nobody_uses_it() -> None:
     assert due(NOON, policy, behind(used_at=ago(7 * day)))
     assert due(NOON, policy, behind(used_at=ago(7 * day + 1))) is None
     assert due(NOON, policy, behind(used_at=None)) is None
+
+
+CLEAN = Policy(clean_cron="0 3 * * *", unused_days=7, changed_at=ago(86400))
+NINE_HOURS_AGO, EIGHT_HOURS_AGO = ago(9 * 3600), ago(8 * 3600)
+
+
+@pytest.mark.parametrize(
+    ("policy", "known", "is_due"),
+    [
+        ({}, {}, True),
+        ({}, {"clean_tried_at": ago(9 * 3600 + 1)}, True),
+        ({}, {"clean_tried_at": NINE_HOURS_AGO}, False),
+        ({}, {"tried": 110, "tried_at": EIGHT_HOURS_AGO}, True),
+        ({"changed_at": EIGHT_HOURS_AGO}, {}, False),
+        ({"clean_cron": ""}, {}, False),
+        ({"is_paused": True}, {}, False),
+        ({}, {"is_paused_elsewhere": True}, False),
+        ({}, {"is_building": True}, False),
+        ({}, {"used_at": ago(7 * 86400 + 1)}, False),
+    ],
+)
+def test_a_clean_build_is_due_once_for_each_time_whatever_came(
+    policy: dict[str, object], known: dict[str, object], is_due: bool
+) -> None:
+    reason = clean_due(
+        NOON,
+        replace(CLEAN, **policy),  # type: ignore[arg-type]
+        State(**{"used_at": ago(60), **known}),  # type: ignore[arg-type]
+    )
+    assert (reason is not None) == is_due
 
 
 @pytest.mark.parametrize(

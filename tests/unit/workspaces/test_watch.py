@@ -37,10 +37,14 @@ from provisioner.workspaces.sweeps.watch import (
     sweep_watch,
     watch_server,
 )
+from tests.building import build, fails
+from tests.clock import Clock, clock
 from tests.factories import SnapshotFactory, UserFactory
 from tests.following import known_to_be_behind
 from tests.lab import Lab
 from tests.submitting import submit
+
+__all__ = ["clock"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -370,6 +374,42 @@ def test_a_change_that_somebody_chose_stays_until_something_new_comes(
     )
     new.templates.add(template)
     assert reason() == f"Change {new.number} was submitted."
+
+
+def test_a_clean_build_is_asked_for_when_its_time_comes(
+    admin: User, clock: Clock
+) -> None:
+    snapshot = SnapshotFactory()
+    template = snapshot.template
+    fails(build(template, by=admin, change=snapshot.change))
+    actions.refresh_policy_save(
+        by=admin, template=template, mode="manual", clean_cron="0 3 * * *"
+    )
+    assert refresh_all(now=clock.now) == 0, "it does not reach back"
+    clock.at(dt.datetime(2026, 3, 3, 2, 59, 59, tzinfo=dt.UTC))
+    assert refresh_all(now=clock.now) == 0
+    clock.advance(seconds=1)
+
+    assert refresh_all(now=clock.now) == 1
+
+    asked = template.operations.latest("pk")
+    assert asked.parameters == {"clean": True}
+    assert asked.requested_by.username == SYSTEM_USERNAME
+    reason = template.events.get(kind="template_refresh").message
+    assert reason == "It was time for a clean build: 0 3 * * *."
+    assert refresh_all(now=clock.advance(minutes=1)) == 0, "it is being built"
+    fails(asked)
+    assert refresh_all(now=clock.advance(minutes=1)) == 0, "once for each time"
+
+    # Where it is behind as well, one build does for both.
+    known_to_be_behind(snapshot, "alice")
+    actions.refresh_policy_save(
+        by=admin, template=template, mode="on_change", clean_cron="0 3 * * *"
+    )
+    assert refresh_all(now=clock.advance(days=1)) == 1
+    newest = snapshot.change + 1
+    asked = template.operations.latest("pk")
+    assert asked.parameters == {"change": newest, "clean": True}
 
 
 def test_what_all_snapshots_have_is_forgotten() -> None:
