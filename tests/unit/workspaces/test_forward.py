@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from provisioner.accounts.models import User
 from provisioner.demo.checks import left_behind
 from provisioner.workspaces import actions, workflow
 from provisioner.workspaces.errors import (
@@ -15,7 +16,7 @@ from provisioner.workspaces.errors import (
     StepRefused,
     WorkspaceNotReady,
 )
-from provisioner.workspaces.models import Operation, Step, Workspace
+from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
 from tests.at_work import AtWork
 from tests.bringing import (
     Others,
@@ -186,8 +187,8 @@ def with_work(alice_at_work: AtWork, others: Others, workspace: Workspace) -> Wo
     return workspace
 
 
-def be_killed_after(name: str, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Have the step's work done, and nothing of that come back."""
+def kill_after(name: str, made: Workspace) -> None:
+    """Have work brought until this step's is done, and nothing of that come back."""
     perform = workflow.perform
 
     def killed(step: Step) -> dict[str, Any]:
@@ -196,14 +197,32 @@ def be_killed_after(name: str, monkeypatch: pytest.MonkeyPatch) -> pytest.Monkey
             raise StepRefused("Killed.", code="killed")
         return result
 
-    monkeypatch.setattr(workflow, "perform", killed)
-    return monkeypatch
+    with pytest.MonkeyPatch.context() as killing:
+        killing.setattr(workflow, "perform", killed)
+        settle(made)
+    assert made.status_code == "killed", (name, made.status_message)
 
 
-def test_killed_after_any_step_it_goes_on_where_it_was(
+def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
     with_work: Workspace, lab: Lab
 ) -> None:
     before = everything_about(with_work)
+    with pytest.raises(NothingToAbort):
+        actions.workspace_forward_abort(by=with_work.owner, workspace=with_work)
+    for name in STEPS:
+        made = actions.workspace_forward(
+            by=with_work.owner, workspace=with_work, takes_untracked=True
+        )
+        kill_after(name, made)
+
+        actions.workspace_forward_abort(by=with_work.owner, workspace=made)
+        settle(made)
+
+        assert made.state == Workspace.State.RETIRED, (name, made.status_message)
+        assert left_behind(made) == []
+        assert copies_left(made) == []
+        assert everything_about(with_work) == before, name
+
     lab.break_perforce(
         {"command": "shelve", "drop": "after", "times": 1},
         {"command": "unshelve", "drop": "after", "times": 1},
@@ -216,14 +235,10 @@ def test_killed_after_any_step_it_goes_on_where_it_was(
         retires_source=False,
     )
     for name in STEPS:
-        with pytest.MonkeyPatch.context() as killing:
-            be_killed_after(name, killing)
-            settle(made)
-        assert made.status_code == "killed", (name, made.status_message)
+        kill_after(name, made)
         actions.workspace_retry(by=with_work.owner, workspace=made)
         with pytest.raises(BeingCarried):
             actions.workspace_retire(by=with_work.owner, workspace=with_work)
-        made.refresh_from_db()
     settle(made)
 
     assert made.state == Workspace.State.READY, made.status_message
@@ -242,29 +257,6 @@ def test_killed_after_any_step_it_goes_on_where_it_was(
     names = [path.name for path in made.path.rglob("*")]
     assert not [name for name in names if "from-" in name or (name.startswith(".clone")
                 and name != ".cloneyardignore")]  # fmt: skip
-
-
-def test_aborted_at_any_step_nothing_is_left_and_the_old_one_is_as_it_was(
-    with_work: Workspace,
-) -> None:
-    before = everything_about(with_work)
-    with pytest.raises(NothingToAbort):
-        actions.workspace_forward_abort(by=with_work.owner, workspace=with_work)
-    for name in ("shelve", "unshelve", "proof"):
-        made = actions.workspace_forward(
-            by=with_work.owner, workspace=with_work, takes_untracked=True
-        )
-        with pytest.MonkeyPatch.context() as killing:
-            be_killed_after(name, killing)
-            settle(made)
-
-        actions.workspace_forward_abort(by=with_work.owner, workspace=made)
-        settle(made)
-
-        assert made.state == Workspace.State.RETIRED, (name, made.status_message)
-        assert left_behind(made) == []
-        assert copies_left(made) == []
-        assert everything_about(with_work) == before
 
 
 def test_what_is_not_resolved_stops_it_before_anything_is_copied(
@@ -295,10 +287,10 @@ def test_what_is_not_resolved_stops_it_before_anything_is_copied(
 
 
 def test_a_workspace_that_is_not_ready_is_not_brought_forward(
-    workspace: Workspace,
+    snapshot: Snapshot, alice: User
 ) -> None:
-    actions.workspace_retire(by=workspace.owner, workspace=workspace)
+    workspace = actions.workspace_create(by=alice, template=snapshot.template)
     with pytest.raises(WorkspaceNotReady):
-        actions.workspace_forward(by=workspace.owner, workspace=workspace)
+        actions.workspace_forward(by=alice, workspace=workspace)
     with pytest.raises(WorkspaceNotReady):
-        actions.workspace_forward_look(by=workspace.owner, workspace=workspace)
+        actions.workspace_forward_look(by=alice, workspace=workspace)

@@ -43,14 +43,14 @@ def made_for(purpose: str, *, by: User, template: Template) -> Workspace:
 
 
 def test_each_purpose_gets_its_client_and_goes_as_it_should(
-    built_template: Template, ci: User, jobs_emptied: None, p4: Any
+    published_template: Template, ci: User, jobs_emptied: None, p4: Any
 ) -> None:
-    server = built_template.site.perforce_server
+    server = published_template.site.perforce_server
     server.partitioned_development = True
     server.save()
     look_at_abilities(server.pk)
     assert ServerAbilities.objects.get(server=server).client_types == ALL_TYPES
-    pin = built_template.snapshots.get()
+    pin = published_template.snapshots.get()
     gateway = registry.perforce(server)
     expected = {
         "build": "",
@@ -59,7 +59,7 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
         "development": "partitioned-jnl",
     }
 
-    made = {p: made_for(p, by=ci, template=built_template) for p in expected}
+    made = {p: made_for(p, by=ci, template=published_template) for p in expected}
 
     for purpose, workspace in made.items():
         assert workspace.state == Workspace.State.READY, workspace.status_message
@@ -98,19 +98,19 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
 
 
 def test_what_the_server_lacks_is_said_before_or_at_the_latest_by_its_step(
-    built_template: Template, ci: User, jobs_emptied: None, no_partitions: None
+    published_template: Template, ci: User, jobs_emptied: None, no_partitions: None
 ) -> None:
-    workspace = made_for("ci", by=ci, template=built_template)
+    workspace = made_for("ci", by=ci, template=published_template)
 
     assert workspace.state == Workspace.State.FAILED
     assert workspace.status_code == "purpose_not_supported"
     assert "client.readonly.dir" in workspace.status_message
-    server = built_template.site.perforce_server
+    server = published_template.site.perforce_server
     look_at_abilities(server.pk)
     assert ServerAbilities.objects.get(server=server).client_types == ["writeable"]
     with pytest.raises(PurposeNotSupported):
         actions.workspace_create(
-            by=ci, template=built_template, purpose="ci-edit", name="another"
+            by=ci, template=published_template, purpose="ci-edit", name="another"
         )
 
 

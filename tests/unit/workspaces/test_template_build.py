@@ -80,42 +80,42 @@ def assert_failed(template: Template, operation: Operation, *, code: str) -> str
 
 
 def test_a_build_publishes_a_snapshot_with_its_pin(
-    built_template: Template, lab: Lab
+    published_template: Template, lab: Lab
 ) -> None:
-    perforce = registry.perforce(built_template.site.perforce_server)
+    perforce = registry.perforce(published_template.site.perforce_server)
 
-    snapshot = built_template.snapshots.get()
+    snapshot = published_template.snapshots.get()
 
-    assert default_snapshot(built_template) == snapshot
+    assert default_snapshot(published_template) == snapshot
     newest = perforce.latest_change((f"//depot/tree/...@{snapshot.change}",))
     assert snapshot.change == newest
     pinned = parse_client_spec(snapshot.client_spec)
-    assert pinned.name == built_template.client_name
-    assert pinned.root == str(built_template.path)
-    have = perforce.have_list(built_template.client_name)
+    assert pinned.name == published_template.client_name
+    assert pinned.root == str(published_template.path)
+    have = perforce.have_list(published_template.client_name)
     assert (snapshot.have_count, snapshot.have_digest) == (have.count, have.digest)
-    listed = lab.as_admin(client=built_template.client_name).run("have")
+    listed = lab.as_admin(client=published_template.client_name).run("have")
     assert snapshot.have_count == len(listed) > 20
-    assert ontap_snapshots(built_template) == [snapshot.name]
-    assert (built_template.path / "out" / "all").read_text().startswith("line of")
+    assert ontap_snapshots(published_template) == [snapshot.name]
+    assert (published_template.path / "out" / "all").read_text().startswith("line of")
 
 
 def test_the_volume_is_thin_and_holds_no_snapshots_but_ours(
-    built_template: Template,
+    published_template: Template,
 ) -> None:
-    ontap = registry.ontap(built_template.site)
+    ontap = registry.ontap(published_template.site)
 
-    volume = ontap.find_volume(built_template.volume_name)
+    volume = ontap.find_volume(published_template.volume_name)
 
     assert volume is not None
     assert volume.guarantee == "none"
     assert volume.snapshot_reserve_percent == 0
     assert volume.snapshot_policy == "none"
-    assert volume.export_policy == built_template.site.export_policy
-    assert volume.junction_path == built_template.junction_path
-    assert volume.comment == built_template.volume_comment
-    built_template.refresh_from_db()
-    assert built_template.volume_uuid == volume.uuid
+    assert volume.export_policy == published_template.site.export_policy
+    assert volume.junction_path == published_template.junction_path
+    assert volume.comment == published_template.volume_comment
+    published_template.refresh_from_db()
+    assert published_template.volume_uuid == volume.uuid
 
 
 def test_exactly_the_chosen_change_is_built(
@@ -195,10 +195,10 @@ def test_progress_of_the_sync_is_recorded(built_template: Template) -> None:
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can give files to another uid")
-def test_files_of_the_template_belong_to_its_uid(built_template: Template) -> None:
+def test_files_of_the_template_belong_to_its_uid(published_template: Template) -> None:
     owners = {
         (path.lstat().st_uid, path.lstat().st_gid)
-        for path in (built_template.path, *built_template.path.rglob("*"))
+        for path in (published_template.path, *published_template.path.rglob("*"))
     }
 
     assert owners == {(20000, 20000)}
