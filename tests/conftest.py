@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.test import Client, TransactionTestCase
@@ -41,6 +42,14 @@ __all__ = [
 
 # Playwright keeps an event loop in the test's thread; the ORM there is still sync.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+
+# How fast the machine is says nothing about what is tested.
+hypothesis.settings.register_profile(
+    "any_machine",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("any_machine")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
