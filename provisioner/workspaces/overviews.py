@@ -474,11 +474,14 @@ class TemplateOverview:
 
 
 def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
-    """Return a template with its snapshots and builds, or None."""
+    """Return a template with its snapshots and builds, or None.
+
+    The builds are read first: where the newest has ended, the template says how.
+    """
+    builds = list(operations_visible_to(user).filter(template=pk)[:BUILDS_SHOWN])
     template = templates_visible_to(user).filter(pk=pk).first()
     if template is None:
         return None
-    builds = list(operations_visible_to(user).filter(template=template)[:BUILDS_SHOWN])
     return TemplateOverview(
         template=template,
         generations=generations_of(template),

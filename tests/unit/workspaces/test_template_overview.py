@@ -1,0 +1,38 @@
+"""What a template's page is made of, whenever it is looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import states
+from provisioner.workspaces.actions import template_build
+from provisioner.workspaces.models import Operation, Template
+from provisioner.workspaces.overviews import find_template_overview
+
+
+@pytest.mark.parametrize("reads", [1, 2, 3])
+def test_a_build_that_ends_meanwhile_has_its_outcome_or_still_runs(
+    template: Template, admin: User, reads: int
+) -> None:
+    build = template_build(by=admin, template=template)
+    done = 0
+
+    def end_after_some(execute: Any, *of_query: Any) -> Any:
+        nonlocal done
+        answer = execute(*of_query)
+        done += 1
+        if done == reads:
+            states.end_operation(build, Operation.State.SUCCEEDED)
+            states.set_template_state(template, Template.State.READY)
+        return answer
+
+    with connection.execute_wrapper(end_after_some):
+        overview = find_template_overview(admin, pk=template.pk)
+
+    assert overview is not None
+    assert overview.last is not None
+    assert overview.last.is_running or overview.template.state == Template.State.READY
