@@ -218,3 +218,63 @@ def test_wildcards_of_both_sides_have_to_be_the_same(
     for command in ("move", "integrate"):
         with pytest.raises(P4Exception, match="Incompatible wildcards"):
             ws.p4.run(command, f"{ws.depot}/file", f"{ws.depot}/to/...")
+
+
+# --- types
+
+
+def types_changed(
+    pair: tuple[Workspace, Workspace], *, theirs: str, yours: str = ""
+) -> Workspace:
+    """Let both change content, and one or both the type; return who resolves."""
+    one, two = pair
+    two.p4.run("edit", *(("-t", yours) if yours else ()), "file")
+    two.write("file", YOURS)
+    one.p4.run("edit", "-t", theirs, "file")
+    one.write("file", THEIRS)
+    one.submit()
+    two.p4.run("sync")
+    return two
+
+
+def opened_type(ws: Workspace) -> str:
+    return str(ws.p4.run("opened", "file")[0]["type"])
+
+
+@pytest.mark.parametrize("option", ["-am", "-at", "-ay"])
+def test_a_type_that_somebody_gave_is_resolved_with_the_content(
+    pair: tuple[Workspace, Workspace], option: str
+) -> None:
+    two = types_changed(pair, theirs="text+x")
+    told = [r["resolveType"] for r in resolved(two, "-n")]
+    assert told == ["content", "filetype"]
+
+    two.p4.run("resolve", option)
+
+    is_taken = option != "-ay"
+    assert opened_type(two) == ("text+x" if is_taken else "text")
+    assert bool((two.root / "file").stat().st_mode & 0o100) == is_taken
+    number = two.p4.run("opened")[0]["change"]
+    assert number == "default"
+    two.submit()
+    one = pair[0]
+    one.p4.run("sync")
+    head = one.p4.run("files", "file")[0]["type"]
+    assert head == ("text+x" if is_taken else "text")
+
+
+def test_two_types_are_not_brought_together_alone(
+    pair: tuple[Workspace, Workspace],
+) -> None:
+    two = types_changed(pair, theirs="text+x", yours="text+w")
+
+    said = two.p4.run("resolve", "-am")
+
+    assert any("resolve skipped" in str(line) for line in said)
+    assert opened_type(two) == "text+w"
+    for options in ((), ("-af",)):
+        with pytest.raises(P4Exception, match="not part of the lab"):
+            two.p4.run("resolve", *options)
+    two.p4.run("resolve", "-at")
+    assert opened_type(two) == "text+x"
+    assert two.tree()["file"] == THEIRS.encode()

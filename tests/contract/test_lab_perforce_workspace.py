@@ -168,3 +168,106 @@ def test_definitions_of_forms_are_shown(ws: Workspace) -> None:
 
 def test_an_fstat_tells_of_so_many_files(ws: Workspace) -> None:
     assert len(ws.p4.run("fstat", "-m", "2", f"{ws.depot}/...")) == 2
+
+
+# --- renaming outside of Perforce
+
+
+def test_a_file_that_was_renamed_by_hand_becomes_a_move(ws: Workspace) -> None:
+    (ws.root / "a").rename(ws.write("new/a", ""))
+    (ws.root / "bin").rename(ws.root / "program")
+    (ws.root / "c").unlink()
+    ws.write("d", "c is not this\n")
+    wanted = {
+        "a": "move/delete",
+        "bin": "move/delete",
+        "c": "delete",
+        "d": "add",
+        "new/a": "move/add",
+        "program": "move/add",
+    }
+
+    shown = ws.p4.run("reconcile", "-n")
+    assert {x["depotFile"][len(ws.depot) + 1 :]: x["action"] for x in shown} == wanted
+    assert actions(ws) == {}
+    ws.p4.run("reconcile")
+
+    opened = {x["depotFile"][len(ws.depot) + 1 :]: x for x in ws.p4.run("opened")}
+    assert {name: x["action"] for name, x in opened.items()} == wanted
+    assert opened["program"]["type"] == "binary"
+    ws.submit()
+    made = ws.p4.run_filelog("new/a")[0].revisions[0]
+    assert (made.action, made.integrations[0].how) == ("move/add", "moved from")
+    assert warned(ws.p4, "reconcile", "-n") == [6827]
+
+
+def test_only_what_is_looked_for_is_paired(ws: Workspace) -> None:
+    (ws.root / "a").rename(ws.root / "z")
+
+    def shown(*options: str) -> list[str]:
+        return [x["action"] for x in ws.p4.run("reconcile", "-n", *options)]
+
+    assert shown("-a") == ["add"]
+    assert shown("-d") == ["delete"]
+    assert shown("-e") == []
+    assert sorted(shown("-a", "-d")) == ["move/add", "move/delete"]
+
+
+def test_each_of_several_equal_files_moves_once(ws: Workspace) -> None:
+    ws.add({"one/x": "same\n", "one/y": "same\n"})
+    ws.write("two/y", "same\n")
+    ws.write("two/z", "same\n")
+    for name in ("x", "y"):
+        (ws.root / "one" / name).unlink()
+
+    ws.p4.run("reconcile")
+    ws.submit()
+
+    origins = {
+        name: ws.p4.run_filelog(f"two/{name}")[0].revisions[0].integrations[0].file
+        for name in "yz"
+    }
+    assert sorted(origins.values()) == [f"{ws.depot}/one/{name}" for name in "xy"]
+
+
+def test_what_the_depot_has_and_the_client_has_not_is_no_add(ws: Workspace) -> None:
+    ws.p4.run("flush", "a#0", "b#0")
+    overwrite(ws, "b", "changed\n")
+    ws.p4.run("delete", "c")
+    ws.submit()
+    ws.write("c", "anew\n")
+
+    found = [x for x in ws.p4.run("reconcile", "-n", "-a") if isinstance(x, dict)]
+
+    # Its head is deleted: what is on disk is not in the depot.
+    assert [(x["depotFile"], x["action"]) for x in found] == [(f"{ws.depot}/c", "add")]
+    assert [x["depotFile"] for x in ws.p4.run("reconcile", "-k")] == [f"{ws.depot}/a"]
+
+
+# --- what took from what
+
+
+def test_integrations_are_told_from_both_sides(ws: Workspace) -> None:
+    assert warned(ws.p4, "integrated", f"{ws.depot}/...") == [6521]
+    ws.p4.run("integrate", "a", "copy")
+    number = ws.submit()
+
+    told = {x["toFile"]: x for x in ws.p4.run("integrated", f"{ws.depot}/...")}
+
+    assert told[f"{ws.depot}/copy"] == {
+        "toFile": f"{ws.depot}/copy",
+        "fromFile": f"{ws.depot}/a",
+        "startToRev": "#none",
+        "endToRev": "#1",
+        "startFromRev": "#none",
+        "endFromRev": "#1",
+        "how": "branch from",
+        "change": number,
+    }
+    assert told[f"{ws.depot}/a"]["how"] == "branch into"
+    ws.p4.tagged = False
+    try:
+        (line,) = ws.p4.run("integrated", "copy")
+        assert line == f"{ws.depot}/copy#1 - branch from {ws.depot}/a#1"
+    finally:
+        ws.p4.tagged = True

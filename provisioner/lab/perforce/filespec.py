@@ -57,6 +57,12 @@ class FileSet:
     upper: Point
     # What the asking user may do; None when nothing is hidden from them.
     access: Access | None
+    # What they must be allowed to do with a file that is in the set.
+    level: str = "read"
+
+    def shows(self, path: str) -> bool:
+        """Tell if the asking user gets to see a depot file."""
+        return self.access is None or self.access.allows(self.level, path)
 
     @property
     def nothing_found(self) -> int:
@@ -125,7 +131,15 @@ def parse_file_argument(
         lower=None if spec.lower is None else _point(request, spec.lower),
         upper=_upper_point(request, spec),
         access=_limited_access(request),
+        level="list" if request.command in _REPORTS else "read",
     )
+
+
+# Commands that tell of files, not of their content: "list" is enough. Source: the
+# minimal access levels in p4 help protections.
+_REPORTS = frozenset(
+    {"changes", "changelists", "dirs", "files", "filelog", "fstat", "have", "sizes"}
+)
 
 
 def _limited_access(request: Request) -> Access | None:

@@ -111,3 +111,25 @@ def integrations_of(
             revision,
         )
     ]
+
+
+class Integration(NamedTuple):
+    """What one file took from another, or gave it; revisions begin after `start`."""
+
+    path: str
+    other: str
+    other_start: int
+    other_end: int
+    start: int
+    end: int
+    how: str
+    change: int
+
+
+def all_integrations(database: Database) -> list[Integration]:
+    """Return what all files took and gave, by path, the newest first."""
+    rows = database.rows(
+        "SELECT path, other, other_start, other_end, start, end, how, change"
+        " FROM integrations ORDER BY path, end DESC, other"
+    )
+    return [Integration._make(row) for row in rows]

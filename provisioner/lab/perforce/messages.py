@@ -133,6 +133,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6517: (554768757, '[%argc% - no|No] differing files.'),
     6519: (554768759, '[%argc% - no|No] such file(s).'),
     6520: (554768760, '[%argc% - file(s)|File(s)] not on client.'),
+    6521: (554768761, '[%argc% - no|No] file(s) integrated.'),
     6524: (554768764, '[%argc% - file(s)|File(s)] not opened anywhere.'),
     6525: (554768765, '[%argc% - file(s)|File(s)] not opened in that changelist.'),
     6526: (554768766, '[%argc% - file(s)|File(s)] not opened on this client.'),

@@ -65,9 +65,8 @@ def revisions_at(
             revisions = filter(lambda r: files.has_depot_path(r.path), revisions)
         if files.lower is not None:
             revisions = filter(lambda r: _is_above(r, files.lower), revisions)
-        access = files.access
-        if access is not None:
-            revisions = [r for r in revisions if access.allows("read", r.path)]
+        if files.access is not None:
+            revisions = [r for r in revisions if files.shows(r.path)]
         found.extend(revisions)
     return found
 
@@ -162,8 +161,7 @@ def changes_in(database: Database, files: FileSet) -> set[int]:
         found.update(
             int(str(change))
             for path, change in rows
-            if (is_all or files.has_depot_path(str(path)))
-            and (files.access is None or files.access.allows("read", str(path)))
+            if (is_all or files.has_depot_path(str(path))) and files.shows(str(path))
         )
     return found
 

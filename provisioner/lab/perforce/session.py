@@ -179,6 +179,8 @@ class Session:
             raise CommandError(7190)
         if not command.is_open:
             self._authenticate(request)
+            if request.access().highest_anywhere() == "none":
+                raise CommandError(6267, user=request.user)
         self._check_user_type(request)
         limit = self._state.limit(request.user, "MaxLockTime")
         if limit is not None:

@@ -10,6 +10,7 @@ from provisioner.lab.perforce.commands import (
     files,
     info,
     integrate,
+    integrated,
     jobs,
     labels,
     locking,
@@ -57,6 +58,7 @@ COMMANDS: dict[str, Command] = {
         labels,
         jobs,
         integrate,
+        integrated,
         resolve,
         moving,
         configure,
@@ -74,7 +76,7 @@ _ELSEWHERE = """
 admin annotate archive attribute bgtask cachepurge check-permission
 checkpoint clone cluster copy cstat dbschema dbstat dbverify diff2 export
 extension failback failover fetch fix grep heartbeat help ignores init
-integrated interchanges istat job jobspec journalcopy journaldbchecksums
+interchanges istat job jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lockstat login2 logappend
 logparse logrotate logschema logstat logtail obliterate ping populate
 property proxy prune pull purge push remote remotes renameclient

@@ -255,10 +255,27 @@ def _check_may_change(request: Request, old: StoredSpec, fields: Fields) -> None
     owner = old.text("Owner")
     if is_locked and owner != request.user and not is_forced:
         raise CommandError(6212, type="client", name=old.name, user=owner)
-    if (fields.get("Type") or "") != old.text("Type") and not (
-        old.text("Type") == "readonly" and fields.get("Type") == "partitioned"
-    ):
+    _check_type_may_change(
+        request, old, was=old.text("Type"), wanted=str(fields.get("Type") or "")
+    )
+
+
+def _check_type_may_change(
+    request: Request, old: StoredSpec, *, was: str, wanted: str
+) -> None:
+    """Refuse a type that a client cannot get any more.
+
+    Source: p4 help client: readonly becomes partitioned; writeable and graph change
+    places while nothing is opened.
+
+    Raises: CommandError.
+    """
+    if was == wanted or (was, wanted) == ("readonly", "partitioned"):
+        return
+    if {was, wanted} != {"", "graph"}:
         raise CommandError(7038)
+    if opened_by(request.state.database, client=old.name):
+        raise CommandError(7102)
 
 
 def clients(request: Request) -> None:

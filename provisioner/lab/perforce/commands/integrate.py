@@ -112,6 +112,9 @@ def _integrate_one(
     if place is None:
         request.say(6511, argc=target)
         return True
+    if not request.access().allows("open", target):
+        request.say(6513, argc=target)
+        return True
     if target in opened_by(database, client=client.name):
         request.say(6394, depotFile=target, action="integrate")
         return True

@@ -63,6 +63,9 @@ def _move_one(
     if path is None or place is None:
         request.say(6511, argc=request.args[1])
         return
+    if not request.access().allows("open", path):
+        request.say(6513, argc=request.args[1])
+        return
     if item.action not in ("add", "edit", "move/add"):
         request.say(6632, depotFile=item.path, badAction=item.action)
         return

@@ -27,7 +27,7 @@ def insert_opened(request: Request, items: Iterable[Opened]) -> list[Opened]:
     database = request.state.database
     written = {"db.working": len(rows)}
     with request.locks.writing(written), database.writing():
-        refused = [item for item in rows if _is_taken(database, item)]
+        refused = [item for item in rows if is_taken(database, item)]
         rows = [item for item in rows if item not in refused]
         database.execute_many(
             "INSERT OR IGNORE INTO opened VALUES (?,?,?,?,?,?,?,?)", iter(rows)
@@ -42,7 +42,7 @@ def insert_opened(request: Request, items: Iterable[Opened]) -> list[Opened]:
     return rows
 
 
-def _is_taken(database: Database, item: Opened) -> bool:
+def is_taken(database: Database, item: Opened) -> bool:
     """Tell if a file only one client may open is open in another one."""
     if "l" not in filetypes.modifiers_of(item.type):
         return False

@@ -1,11 +1,13 @@
 """p4 reconcile and status: compare the files on disk with the have list.
 
-Deletes and adds are not paired into moves.
+Source: p4 help reconcile. To be added is what is "not in depot": a file that exists
+there and is not had is not reported; `-k` takes it into the have list.
 """
 
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 from dataclasses import replace
 
 from provisioner.lab.perforce import filetypes, paths, replies
@@ -20,8 +22,11 @@ from provisioner.lab.perforce.commands.opening import (
 )
 from provisioner.lab.perforce.commands.rebuilding import rebuild_have_list
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.commands.renames import pair_moves
+from provisioner.lab.perforce.commands.walking import walk
 from provisioner.lab.perforce.filespec import FileSet, Point, file_sets
 from provisioner.lab.perforce.holdings import Have, Opened, have_in, opened_by
+from provisioner.lab.perforce.integrations import Resolve, put_resolves
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import find_head, find_revision, revisions_at
@@ -60,29 +65,44 @@ def _reconcile(
     change = target_change(request)
     limited = any(request.has(option) for option in "aed")
     for wanted in file_sets(request, default="..."):
-        found = []
-        if not is_cleaning:
-            found += _changed_minds(request, client, wanted)
+        reopened = [] if is_cleaning else _changed_minds(request, client, wanted)
+        found, sizes = [], dict[str, str]()
         if not limited or request.has("e") or request.has("d"):
             found += _edits_and_deletes(request, client, wanted, change)
         if not limited or request.has("a"):
-            found += _adds(request, client, wanted, change)
+            sizes = walk(request, client, wanted)
+            found += _adds(request, client, wanted, change, sizes)
+        found = [item for item in found if _is_chosen(request, item)]
+        if not is_preview:
+            found = _permitted(request, wanted, found)
+        origins: list[Resolve] = []
+        if not is_cleaning:
+            found, origins = pair_moves(request, client, found, sizes)
         request.send("client-ReconcileFlush", {})
-        found = [
-            item for item in found if not limited or item.action[0] in _chosen(request)
-        ]
+        found = [item for item in reopened if _is_chosen(request, item)] + found
         if not found:
             request.say(6827, argc=wanted.typed)
         if is_cleaning:
             clean(request, client, found)
             continue
         if not is_preview:
-            found = _open(request, found)
+            found = _open(request, found, origins)
         for item in found:
             _report(request, client, item, is_preview=is_preview)
 
 
-def _open(request: Request, found: list[Opened]) -> list[Opened]:
+def _permitted(request: Request, wanted: FileSet, found: list[Opened]) -> list[Opened]:
+    """Return the files the user may open; tell if there are others."""
+    access = request.access()
+    permitted = [item for item in found if access.allows("open", item.path)]
+    if len(permitted) < len(found):
+        request.say(6513, argc=wanted.typed)
+    return permitted
+
+
+def _open(
+    request: Request, found: list[Opened], origins: list[Resolve]
+) -> list[Opened]:
     """Open files; those that are open already get their new action."""
     opened = insert_opened(request, found)
     with request.state.database.writing():
@@ -90,6 +110,7 @@ def _open(request: Request, found: list[Opened]) -> list[Opened]:
             "UPDATE opened SET action=? WHERE client=? AND path=?",
             ((item.action, item.client, item.path) for item in opened),
         )
+        put_resolves(request.state.database, origins)
     return opened
 
 
@@ -122,8 +143,9 @@ def _changed_minds(request: Request, client: Client, wanted: FileSet) -> list[Op
     return found
 
 
-def _chosen(request: Request) -> str:
-    return "".join(option for option in "aed" if request.has(option))
+def _is_chosen(request: Request, item: Opened) -> bool:
+    chosen = [option for option in "aed" if request.has(option)]
+    return not chosen or item.action[0] in chosen
 
 
 def _report(
@@ -213,15 +235,19 @@ def _comparable_time(client: Client, have: Have, modified: int) -> int:
 
 
 def _adds(
-    request: Request, client: Client, wanted: FileSet, change: int
+    request: Request,
+    client: Client,
+    wanted: FileSet,
+    change: int,
+    local_paths: Iterable[str],
 ) -> list[Opened]:
-    """Return the files on disk that the client does not know."""
+    """Return which of the files on disk neither the client nor the depot knows."""
     database = request.state.database
     busy = opened_by(database, client=client.name)
     known = {have.client_path for have in have_in(database, wanted, client=client.name)}
     known |= {item.client_path for item in busy.values()}
     candidates: dict[str, str] = {}
-    for local in _walk(request, client, wanted):
+    for local in local_paths:
         place = client.from_local(paths.escape(local))
         path = client.view.to_depot(place)
         if place in known or path is None:
@@ -230,6 +256,7 @@ def _adds(
             continue
         head = find_head(database, path=path)
         if head is not None and not head.is_deleted:
+            # What a server says of it is not known; this is what `add` says.
             request.info(f"{path} - can't add existing file")
             continue
         candidates[place] = path
@@ -242,39 +269,6 @@ def _adds(
         )
         for place, kind in types.items()
     ]
-
-
-def _walk(request: Request, client: Client, wanted: FileSet) -> list[str]:
-    """Return the local names the client finds below the set's directory."""
-    directory, is_deep = _directory(client, wanted)
-    variables: dict[str, Value] = {"dir": directory, "confirm": replies.WALKED}
-    if is_deep:
-        variables["traverse"] = "1"
-    if request.has("I"):
-        variables["skipIgnore"] = "1"
-    for index, line in enumerate(client.view.lines):
-        pattern = client.local_pattern(line.right)
-        variables[f"mapTable{index}"] = line.flag + pattern
-    request.send("client-ReconcileAdd", variables)
-    found = []
-    for answer in request.answers():
-        if answer.func == replies.WALKED:
-            index = 0
-            while f"file{index}" in answer:
-                found.append(answer.text(f"file{index}"))
-                index += 1
-    return found
-
-
-def _directory(client: Client, wanted: FileSet) -> tuple[str, bool]:
-    """Return where to look, and if below it too."""
-    if not wanted.in_client_syntax:
-        return client.root, True
-    prefix = paths.literal_prefix(wanted.pattern)
-    directory = client.local_path(prefix.rpartition("/")[0] + "/").rstrip("/")
-    return directory or "/", "..." in wanted.pattern or wanted.pattern.count(
-        "/"
-    ) > prefix.count("/")
 
 
 _FLAGS = "naedfIlmkw"

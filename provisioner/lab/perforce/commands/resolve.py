@@ -10,6 +10,12 @@ from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.intake import Intake
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.sending import send_file
+from provisioner.lab.perforce.commands.typeresolve import (
+    announce_type,
+    give_type,
+    resolved_type,
+    takes_type,
+)
 from provisioner.lab.perforce.filespec import file_sets
 from provisioner.lab.perforce.holdings import Opened, opened_by
 from provisioner.lab.perforce.integrations import Resolve, put_resolves, resolves_of
@@ -38,11 +44,10 @@ def resolve(request: Request) -> None:
     pending = _matching(request, client, is_resolved=False)
     for item in pending:
         opened = opened_by(request.state.database, client=client.name)[item.path]
-        _announce(request, client, item, opened)
-        if request.has("n"):
-            continue
-        how = _Merge(request, client, item, opened).run(letter)
-        _finish(request, client, item, how)
+        merge = _Merge(request, client, item, opened)
+        merge.announce()
+        if not request.has("n"):
+            _finish(request, client, item, merge.run(letter))
     if not pending:
         request.say(6531, argc=" ".join(request.args))
 
@@ -136,8 +141,31 @@ class _Merge:
         )
         self._base = find_revision(database, path=item.base, number=item.base_revision)
 
+    def announce(self) -> None:
+        """Tell what there is to resolve: the content, and the type if it changed."""
+        _announce(self._request, self._client, self._item, self._opened)
+        if self._theirs and takes_type(
+            self._opened, theirs=self._theirs, base=self._base
+        ):
+            announce_type(
+                self._request, self._client, self._item, self._opened, self._theirs
+            )
+
     def run(self, letter: str) -> str:
         """Bring one file together; return how, "" when it was skipped."""
+        opened, theirs, base = self._opened, self._theirs, self._base
+        if not theirs or not base or not takes_type(opened, theirs=theirs, base=base):
+            return self._bring_content(letter)
+        kind = resolved_type(letter, opened, theirs=theirs, base=base)
+        if kind is None:
+            return ""
+        self._opened = opened._replace(type=kind)
+        how = self._bring_content(letter)
+        if how and kind != opened.type:
+            give_type(self._request, self._client, self._opened)
+        return how
+
+    def _bring_content(self, letter: str) -> str:
         theirs = self._theirs
         if letter == "y" or theirs is None or theirs.is_deleted:
             return "ignored"

@@ -82,7 +82,7 @@ class _Unshelving:
         access = self._request.access()
         for item in self._shelf:
             place = self._client.view.to_client(item.path)
-            if not access.allows("read", item.path):
+            if not access.allows("open", item.path):
                 self._request.say(6513, argc=item.path)
             elif place is None:
                 self._request.say(6511, argc=item.path)
