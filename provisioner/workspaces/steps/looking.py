@@ -12,7 +12,11 @@ from typing import Any
 from provisioner.gateways.hosts.comparing import compare_files
 from provisioner.gateways.hosts.inventory import KINDS, UnsavedFiles, count_unsaved
 from provisioner.gateways.ontap.types import Volume
-from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.gateways.perforce.types import (
+    ClientSpec,
+    PerforceAccount,
+    ReconcileFinding,
+)
 from provisioner.workspaces.errors import StepRefused, UnsavedWork
 from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.steps.pins import parts_of
@@ -116,30 +120,32 @@ def look_at_everything(run: StepRun) -> Look:
     if reason:
         return Look(files=files, why_unchecked=reason, path=str(workspace.path))
     assert client is not None
-    account = run.perforce_account
-    if " locked" in client.options:
-        # Nobody but its owner may use a locked client.
-        theirs = run.perforce_account_of(client.owner)
-        if theirs is None:
-            reason = (
-                f"its client is locked by {client.owner}, as whom the account of "
-                "Cloneyard may not act"
-            )
-            return Look(files=files, why_unchecked=reason, path=str(workspace.path))
-        account = theirs
     seen_at = run.visible_root(workspace.junction_path)
-    findings = compare_files(
-        run.perforce,
-        account,
-        client=client,
-        recorded=client_spec_of(workspace),
-        change=workspace.snapshot.change,
-        parts=parts_of(workspace.snapshot),
-        seen_at=seen_at,
-        ignore=ignored_in(workspace),
-        uid=workspace.uid,
-        gid=workspace.gid,
-    )
+
+    def compared(account: PerforceAccount) -> list[ReconcileFinding]:
+        return compare_files(
+            run.perforce,
+            account,
+            client=client,
+            recorded=client_spec_of(workspace),
+            change=workspace.snapshot.change,
+            parts=parts_of(workspace.snapshot),
+            seen_at=seen_at,
+            ignore=ignored_in(workspace),
+            uid=workspace.uid,
+            gid=workspace.gid,
+        )
+
+    # Nobody but its owner may use a locked client.
+    is_locked = " locked" in client.options
+    whose = client.owner if is_locked else run.perforce_account.user
+    findings = run.as_user(whose, compared)
+    if findings is None:
+        reason = (
+            f"its client is locked by {client.owner}, as whom the account of Cloneyard "
+            "may not act"
+        )
+        return Look(files=files, why_unchecked=reason, path=str(workspace.path))
     assert files is not None
     return Look(
         files=dataclasses.replace(files, findings=findings),

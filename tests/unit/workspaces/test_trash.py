@@ -334,3 +334,16 @@ def test_a_ticket_that_ends_meanwhile_is_replaced_once(
     operation = restore(workspace)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert opened_in(workspace) == opened
+
+
+def test_a_ticket_that_ends_while_a_locked_client_is_compared_is_replaced(
+    workspace: Workspace, at_work: AtWork, lab: Lab
+) -> None:
+    client = at_work.p4.fetch_client()
+    client["Options"] = client["Options"].replace("unlocked", "locked")
+    at_work.p4.save_client(client)
+
+    lab.break_perforce({"command": "reconcile", "expire_tickets": True, "times": 1})
+    operation = retire(workspace, unsaved=Unsaved.REFUSE)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
