@@ -117,13 +117,19 @@ class OntapConnection:
             self._wait_for_job(ontap_job_uuid, operation=operation)
 
     def write_at_once(
-        self, method: str, path: str, *, operation: str, body: Body
+        self,
+        method: str,
+        path: str,
+        *,
+        operation: str,
+        query: Query | None = None,
+        body: Body,
     ) -> None:
         """Send a change that ONTAP makes before it answers, without a job.
 
         Raises: what the change's refusal means.
         """
-        self._request(method, path, operation=operation, query={}, body=body)
+        self._request(method, path, operation=operation, query=query or {}, body=body)
 
     def close(self) -> None:
         """Close the pooled connections; a later request opens new ones."""

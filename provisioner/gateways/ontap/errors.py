@@ -129,6 +129,11 @@ CODES: dict[str, Meaning] = {
     "1704050": _DUPLICATE_RULE,
     "1704070": _DUPLICATE_RULE,
     "1704071": _DUPLICATE_RULE,
+    # jobs
+    "458762": Meaning(Refused, "The ONTAP job has ended already."),
+    "458776": Meaning(
+        Refused, "ONTAP cannot cancel the job any more: it goes on until it has ended."
+    ),
     # requests of the wrong form
     "262179": _UNKNOWN_FIELD,
     "262188": _BAD_VALUE,

@@ -70,6 +70,13 @@ class OntapGateway(Protocol):
         Source: GET /api/cluster/jobs?state=queued|running|paused.
         """
 
+    def cancel_job(self, uuid: str) -> None:
+        """Have an ONTAP job given up. Ended or forgotten already is success.
+
+        Raises: Refused (458776: it is too far on to be cancelled, and goes on).
+        Source: PATCH /api/cluster/jobs/{uuid}?action=cancel.
+        """
+
     def find_volume(self, name: str) -> Volume | None:
         """Return the SVM's volume of that name, or None.
 

@@ -32,6 +32,8 @@ from provisioner.gateways.ontap.types import (
 JOB_LIMIT_SECONDS = 300.0
 EFFECT_LIMIT_SECONDS = 30.0
 
+JOB_HAS_ENDED = "458762"
+
 _VOLUMES = "/storage/volumes"
 _EXPORT_POLICIES = "/protocols/nfs/export-policies"
 _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
@@ -128,6 +130,21 @@ class RestOntapGateway(OntapGateway):
             query={"state": "queued|running|paused", "fields": records.JOB_FIELDS},
         )
         return [records.ontap_job(record) for record in found]
+
+    def cancel_job(self, uuid: str) -> None:
+        try:
+            self._ontap.write_at_once(
+                "PATCH",
+                f"/cluster/jobs/{uuid}",
+                operation="job cancel",
+                query={"action": "cancel"},
+                body={},
+            )
+        except NotFound:
+            return
+        except Refused as error:
+            if error.remote_code != JOB_HAS_ENDED:
+                raise
 
     # --- volumes
 

@@ -72,4 +72,8 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
     (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): lambda subject, details: [
         f"Take {subject} off the offer. Nothing on ONTAP is changed."
     ],
+    (Kind.JOB_UNATTENDED, Action.REMOVE): lambda subject, details: [
+        f"Cancel the job {subject} in ONTAP. One that is too far on to be cancelled "
+        "goes on, and is no finding any more once it has ended."
+    ],
 }

@@ -277,9 +277,10 @@ def _jobs(known: Known, seen: SeenStorage) -> Iterator[Difference]:
                 },
                 workspace_id=row.workspace_id,
                 template_id=row.template_id,
+                action=Action.REMOVE,
                 sentence=f"ONTAP is still at work on {job.description or 'a job'} for "
-                f"the step {row.step}, which has ended. Nobody waits for it; look at "
-                "the job in ONTAP.",
+                f"the step {row.step}, which has ended. Nobody waits for it: it may "
+                "end by itself, or be cancelled.",
             )
 
 

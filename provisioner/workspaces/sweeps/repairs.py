@@ -336,6 +336,16 @@ def _finish_client(finding: Finding) -> str:
     return f"Root, Owner and Host of the client {finding.subject} were put right."
 
 
+def _cancel_job(finding: Finding) -> str:
+    _resting_row(finding)
+    ontap = registry.ontap(finding.site)
+    job = finding.external_id
+    if job not in {each.uuid for each in ontap.list_unfinished_jobs()}:
+        return "The job had ended."
+    ontap.cancel_job(job)
+    return f"The job {job} was cancelled."
+
+
 _REPAIRS: dict[tuple[str, str], Callable[[Finding], str]] = {
     (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): _remove_volume,
     (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT): _adopt_volume,
@@ -346,4 +356,5 @@ _REPAIRS: dict[tuple[str, str], Callable[[Finding], str]] = {
     (Kind.CLIENT_WITHOUT_ROW, Action.REMOVE): _remove_client,
     (Kind.ROW_WITHOUT_CLIENT, Action.FINISH): _finish_lost_client,
     (Kind.CLIENT_DIFFERS, Action.FINISH): _finish_client,
+    (Kind.JOB_UNATTENDED, Action.REMOVE): _cancel_job,
 }

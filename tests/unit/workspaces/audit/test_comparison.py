@@ -373,7 +373,8 @@ def test_only_jobs_of_ours_are_told() -> None:
     [found] = compare_storage(
         Known(trees=(), jobs=(row,)), SeenStorage(volumes=(), jobs=jobs)
     )
-    assert (found.subject, found.action) == ("1", Action.NONE)
+    assert (found.subject, found.action) == ("1", Action.REMOVE)
+    assert not found.is_automatic
     assert not compare_storage(Known(trees=(), jobs=(row,)), SeenStorage(volumes=()))
 
 
@@ -388,6 +389,7 @@ def test_every_action_that_is_offered_says_what_it_does() -> None:
         (Kind.CLIENT_DIFFERS, Action.FINISH),
         (Kind.SNAPSHOT_WITHOUT_ROW, Action.REMOVE),
         (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH),
+        (Kind.JOB_UNATTENDED, Action.REMOVE),
     }
     for kind, action in offered:
         finding = Finding(kind=kind, action=action, subject="s", details={})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from django.utils import timezone
 
@@ -9,6 +11,7 @@ from provisioner.accounts.models import User
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.workspaces.models import (
+    Finding,
     Site,
     Snapshot,
     Step,
@@ -44,6 +47,8 @@ __all__ = [
     "perforce",
     "workspace",
 ]
+
+NO_JOB = "00000000-0000-4000-8000-000000000000"
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -118,16 +123,44 @@ def test_a_published_snapshot_that_is_gone_is_taken_off_the_offer(
     assert audit(lab_site) == []
 
 
-def test_an_ontap_job_that_nobody_waits_for_is_told(
-    workspace: Workspace, lab_site: Site, lab: Lab, ontap: OntapGateway
+def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
+    workspace: Workspace, lab_site: Site, lab: Lab, ontap: OntapGateway, admin: User
 ) -> None:
+    too_far_on = {"status": 400, "code": "458776", "message": "Too late.", "times": 1}
     lab.break_ontap(
-        {"method": "PATCH", "path": "/api/storage/volumes/*", "job_hang_seconds": 120}
+        {"method": "PATCH", "path": "/api/storage/volumes/*", "job_hang_seconds": 120},
+        {"method": "PATCH", "path": "/api/cluster/jobs/*", **too_far_on},
     )
-    uuids: list[str] = []
+    uuid = begin_to_unmount(workspace, ontap)
+    step = Step.objects.get(operation__workspace=workspace, name="mount")
+    Step.objects.filter(pk=step.pk).update(remote={"ontap_job_uuid": uuid})
+
+    found = next(f for f in audit(lab_site) if f.kind == K.JOB_UNATTENDED)
+    assert (found.subject, found.action, found.workspace) == (uuid, A.REMOVE, workspace)
+    assert not found.is_automatic
+    resolve(found, admin)
+    assert found.resolved_at is None
+    assert "it goes on until it has ended" in found.status_message
+
+    resolve(found, admin)
+    assert found.resolution == f"The job {uuid} was cancelled."
+    assert ontap.list_unfinished_jobs() == []
+    mounted = ontap.get_volume(workspace.volume_uuid)
+    assert mounted.junction_path == workspace.junction_path
+    ontap.cancel_job(uuid)  # again, and once it is forgotten, changes nothing
+    ontap.cancel_job(NO_JOB)
+    Finding.objects.filter(pk=found.pk).update(resolved_at=None)
+    found.refresh_from_db()
+    assert resolve(found, admin).resolution == "The job had ended."
+
+
+def begin_to_unmount(workspace: Workspace, ontap: OntapGateway) -> str:
+    """Have ONTAP's job for it run, and wait no longer; return its uuid."""
 
     class StopWaiting(Exception):
         pass
+
+    uuids: list[str] = []
 
     def started(uuid: str) -> None:
         uuids.append(uuid)
@@ -135,12 +168,8 @@ def test_an_ontap_job_that_nobody_waits_for_is_told(
 
     with pytest.raises(StopWaiting):
         ontap.unmount_volume(workspace.volume_uuid, ontap_job_started=started)
-    step = Step.objects.get(operation__workspace=workspace, name="mount")
-    Step.objects.filter(pk=step.pk).update(remote={"ontap_job_uuid": uuids[0]})
-
-    findings = audit(lab_site)
-
-    found = next(f for f in findings if f.kind == K.JOB_UNATTENDED)
-    assert (found.subject, found.action) == (uuids[0], A.NONE)
-    assert found.workspace == workspace
-    lab.break_ontap()  # which lets the job go on
+    ends = time.monotonic() + 30
+    while [job.state for job in ontap.list_unfinished_jobs()] != ["running"]:
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+    return uuids[0]
