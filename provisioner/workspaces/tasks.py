@@ -22,7 +22,7 @@ from procrastinate.jobs import Job
 
 from provisioner.accounts.models import User
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
-from provisioner.workspaces import states, workflow
+from provisioner.workspaces import notices, states, workflow
 from provisioner.workspaces.errors import StateChanged, StepRefused, UnsavedWork
 from provisioner.workspaces.leases import policy_for
 from provisioner.workspaces.models import (
@@ -287,11 +287,21 @@ def _reach_goal(operation: Operation) -> None:
         _put_into_trash(operation, operation.workspace)
     elif operation.kind == Operation.Kind.PURGE:
         states.set_workspace_state(operation.workspace, Workspace.State.RETIRED)
+    elif operation.kind == Operation.Kind.RESTORE:
+        _bring_back(operation.workspace)
     elif operation.kind == Operation.Kind.FORWARD:
         states.set_workspace_state(operation.workspace, Workspace.State.READY)
         _put_source_away(operation)
     elif operation.kind != Operation.Kind.FORWARD_LOOK:
         states.set_workspace_state(operation.workspace, Workspace.State.READY)
+
+
+def _bring_back(workspace: Workspace) -> None:
+    """Have it ready, with the mails of its deadline as the policy is by now."""
+    states.set_workspace_state(workspace, Workspace.State.READY)
+    workspace.refresh_from_db(fields=["expires_at"])
+    policy = policy_for(workspace.template, workspace.purpose)
+    notices.plan_warnings(workspace, policy, now=timezone.now())
 
 
 def _put_source_away(operation: Operation) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, leases, states
+from provisioner.workspaces import actions, leases, states, tasks
 from provisioner.workspaces.actions import lease_policies
 from provisioner.workspaces.actions.leases import (
     workspace_extend,
@@ -111,8 +111,10 @@ def work(workspace: Workspace, clock: Clock) -> None:
         end_running(workspace, Operation.State.SUCCEEDED)
         states.set_workspace_state(workspace, State.RETIRED)
     elif workspace.state == State.RESTORING:
-        end_running(workspace, Operation.State.SUCCEEDED)
-        states.set_workspace_state(workspace, State.READY)
+        operation = workspace.operations.get(state=Operation.State.RUNNING)
+        with transaction.atomic():
+            states.skip_waiting_steps(operation)
+            tasks.advance(operation)
 
 
 def tick(clock: Clock) -> None:
@@ -559,6 +561,24 @@ def test_what_was_brought_back_has_a_lease_again(
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY
     assert workspace.expires_at == clock.now + 30 * DAY
+
+
+def test_what_was_brought_back_is_warned_as_the_policy_is_by_then(
+    workspace: Workspace, clock: Clock, alice: User, admin: User
+) -> None:
+    run(clock, days=25, every=5 * DAY)
+    Mailbox.empty()
+    actions.workspace_retire(by=alice, workspace=workspace)
+    work(workspace, clock)
+    save_policy(admin, warn_seconds=[2 * leases.DAY])
+    actions.workspace_restore(by=alice, workspace=workspace)
+    work(workspace, clock)
+    ends_at = deadline(workspace, clock).ends_at
+    assert ends_at is not None
+
+    run(clock, days=4.9)
+
+    assert sent_at() == [ends_at - 2 * DAY]
 
 
 def test_a_trash_that_could_not_be_emptied_is_tried_again(
