@@ -110,6 +110,47 @@ def test_what_a_narrowed_view_took_away_is_not_missed(perforce: PerforceScene) -
     assert compared(perforce, spec, change=change) == {}
 
 
+def test_what_others_added_to_the_depot_meanwhile_is_not_missed(
+    perforce: PerforceScene,
+) -> None:
+    change = perforce.submit(TREE)
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    perforce.submit({"src/new.c": b"theirs\n", "src/not-here.c": b"theirs\n"})
+    write(spec, "src/new.c", "mine\n")
+    os.mkdir(f"{spec.root}/elsewhere")
+    os.symlink("/etc", f"{spec.root}/elsewhere/link")
+
+    assert compared(perforce, spec, change=change) == {
+        "src/new.c": "add",
+        "elsewhere/link": "add",
+    }
+
+
+def test_what_no_view_maps_is_not_missed(perforce: PerforceScene) -> None:
+    change = perforce.submit(TREE)
+    spec = owned_client(perforce)
+    narrowed(perforce, spec)
+    spec = replace(spec, view=(f"{perforce.folder}/src/... //{spec.name}/src/...",))
+    sync(perforce, spec, change=change)
+    write(spec, "notes.txt", "mine\n")
+    write(spec, "notes.o", "built\n")
+
+    assert compared(perforce, spec, change=change) == {"notes.txt": "add"}
+
+
+def test_a_directory_that_cannot_be_listed_counts_as_untracked(
+    perforce: PerforceScene,
+) -> None:
+    change = perforce.submit(TREE)
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    os.mkdir(f"{spec.root}/closed", mode=0)
+    os.mkfifo(f"{spec.root}/pipe")
+
+    assert compared(perforce, spec, change=change) == {"closed": "add"}
+
+
 def test_views_are_the_same_however_they_are_written(perforce: PerforceScene) -> None:
     spec = perforce.client_spec()
     quoted = replace(

@@ -1,22 +1,21 @@
 """Comparing a workspace's files with Perforce before they go: nothing may be missed.
 
-`p4 reconcile` alone misses two things: files where the owner has taken lines out of the
-client's view, and files whose names are not UTF-8, at which it fails.
+`p4 reconcile` compares what the client has. It misses files where the owner has taken
+lines out of the client's view; and what the client does not have we look for ourselves,
+see untracked.py.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.hosts.client_files import reconcile_as
-from provisioner.gateways.hosts.odd_names import find_odd_names
-from provisioner.gateways.hosts.run_as import ModuleBroke
+from provisioner.gateways.hosts.untracked import untracked_as
 from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.paths import client_path_to_local
 from provisioner.gateways.perforce.specs import (
     ViewRefused,
     rename_view,
@@ -31,11 +30,6 @@ from provisioner.gateways.perforce.types import (
 
 LOOK_SUFFIX = "-look"
 """Ends the name of the client that stands in for one whose view was changed."""
-
-REPLACED = "\ufffd"
-"""Stands in a decoded name for what could not be decoded."""
-
-_MEANS_SOMETHING = re.compile(r"[^\w./\udc80-\udcff-]+", re.ASCII)
 
 
 def compare_files(
@@ -60,43 +54,75 @@ def compare_files(
     with `change` under the recorded view, by a client `look_name(client.name)` that is
     gone afterwards; what lies there at another revision counts as changed.
 
+    Untracked is all that is not on the have list and not opened, wherever it is: in the
+    view or outside of it, and whether or not the depot has such a file by now.
+
     Both accounts may be ours; `account`, which reads the files, may be the owner's.
 
-    Raises: what client_files.reconcile_as raises; what PerforceGateway.save_client,
-    flush and mapped_paths raise, where the view was changed.
+    Raises: what client_files.reconcile_as and untracked.untracked_as raise; what
+    PerforceGateway.save_client, flush and mapped_paths raise, where the view changed.
     """
 
     def reconciled(name: str, as_whom: PerforceAccount) -> list[ReconcileFinding]:
-        return _reconciled(
-            as_whom,
-            client=name,
-            root=client.root,
-            seen_at=seen_at,
-            ignore=ignore,
-            uid=uid,
-            gid=gid,
+        return reconcile_as(
+            as_whom, client=name, untracked=False, ignore=(), uid=uid, gid=gid
         )
 
     gateway.delete_client(look_name(client.name))  # a look that was killed left it
     claimed = dataclasses.replace(account, host=client.host)
     found = reconciled(client.name, claimed)
-    if is_same_view(client, recorded):
-        return found
-    look = _stand_in(client, recorded)
-    gateway.save_client(look)
-    try:
-        gateway.flush(look.name, change=change, parts=parts)
-        under_recorded = reconciled(look.name, account)
-    finally:
-        gateway.delete_client(look.name)
-    seen = {finding.path for finding in found}
+    if not is_same_view(client, recorded):
+        look = _stand_in(client, recorded)
+        gateway.save_client(look)
+        try:
+            gateway.flush(look.name, change=change, parts=parts)
+            under_recorded = reconciled(look.name, account)
+        finally:
+            gateway.delete_client(look.name)
+        found += _not_mapped(gateway, client, under_recorded, seen=found)
+    untracked = untracked_as(
+        claimed,
+        client=client.name,
+        client_root=client.root,
+        root=seen_at,
+        ignore=ignore,
+        uid=uid,
+        gid=gid,
+    )
+    told = {finding.path for finding in found} | _opened(gateway, client)
+    paths = (os.path.join(client.root.rstrip("/"), path) for path in untracked)
+    return found + [
+        ReconcileFinding(action="add", depot_file="", path=path)
+        for path in paths
+        if path not in told
+    ]
+
+
+def _not_mapped(
+    gateway: PerforceGateway,
+    client: ClientSpec,
+    findings: Sequence[ReconcileFinding],
+    *,
+    seen: Sequence[ReconcileFinding],
+) -> list[ReconcileFinding]:
+    """Return what differs where the client's view maps nothing any more."""
+    paths = {finding.path for finding in seen}
     others = [
         finding
-        for finding in under_recorded
-        if finding.action != "delete" and finding.path not in seen
+        for finding in findings
+        if finding.action != "delete" and finding.path not in paths
     ]
     mapped = gateway.mapped_paths(client.name, [finding.path for finding in others])
-    return found + [finding for finding in others if finding.path not in mapped]
+    return [finding for finding in others if finding.path not in mapped]
+
+
+def _opened(gateway: PerforceGateway, client: ClientSpec) -> set[str]:
+    """Return where the client's opened files are, as far as its view maps them."""
+    return {
+        client_path_to_local(file.client_file, client=client.name, root=client.root)
+        for file in gateway.list_opened(client.name)
+        if file.client_file
+    }
 
 
 def look_name(client: str) -> str:
@@ -139,57 +165,3 @@ def _stand_in(client: ClientSpec, recorded: ClientSpec) -> ClientSpec:
         updated_at=None,
         accessed_at=None,
     )
-
-
-def _reconciled(
-    account: PerforceAccount,
-    *,
-    client: str,
-    root: str,
-    seen_at: Path,
-    ignore: tuple[str, ...],
-    uid: int,
-    gid: int,
-) -> list[ReconcileFinding]:
-    """Reconcile; names in the tree that stand against that, look for ourselves."""
-
-    def reconcile(patterns: tuple[str, ...]) -> list[ReconcileFinding]:
-        return reconcile_as(
-            account,
-            client=client,
-            untracked=True,
-            ignore=patterns,
-            uid=uid,
-            gid=gid,
-        )
-
-    try:
-        found = reconcile(ignore)
-    except NotFound:
-        raise
-    except (Refused, ModuleBroke):
-        tops, files = find_odd_names(seen_at)
-        if not tops:
-            raise
-    else:
-        if not any(REPLACED in finding.path for finding in found):
-            return found
-        tops, files = find_odd_names(seen_at)
-        if not tops:
-            return found
-    patterns = tuple(f"/{_literal(path)}" for path in tops)
-    return reconcile((*ignore, *patterns)) + [
-        ReconcileFinding(
-            action="add", depot_file="", path=os.path.join(root.rstrip("/"), path)
-        )
-        for path in files
-    ]
-
-
-def _literal(path: str) -> str:
-    """Return a pattern of P4IGNORE that matches this path.
-
-    It may match more, but nothing without these bytes that are not UTF-8, and all that
-    has such bytes is found by ourselves.
-    """
-    return _MEANS_SOMETHING.sub("*", path)

@@ -276,6 +276,18 @@ def ticket_of(
     return tickets[-1] if tickets else ""
 
 
+def ignore_check(ignore_file: str) -> Callable[[str], bool]:
+    """Return a function that says whether a P4IGNORE file leaves out a local path.
+
+    It asks no server, and neither path has to exist.
+    """
+    library = P4()
+    library.p4enviro_file = _NOWHERE
+    library.cwd = "/"
+    library.ignore_file = ignore_file
+    return lambda path: bool(library.is_ignored(path))
+
+
 def _library(account: PerforceAccount, *, client: str) -> Any:
     """Return the library's object, told everything so that it asks the host nothing.
 

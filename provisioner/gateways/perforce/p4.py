@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.perforce import carrying, pending, people, surveying
@@ -38,10 +36,10 @@ from provisioner.gateways.perforce.generations import (
     restore_files,
 )
 from provisioner.gateways.perforce.have import HaveDigest
+from provisioner.gateways.perforce.ignoring import ignore_file
 from provisioner.gateways.perforce.paths import (
     client_path_to_local,
     escape_path,
-    ignore_file_text,
 )
 from provisioner.gateways.perforce.pending import form_of
 from provisioner.gateways.perforce.progress import SyncCounter
@@ -379,7 +377,7 @@ class P4PerforceGateway:
         flags = ["-n", "-e", "-d", *(["-a", "-f"] if untracked else [])]
         with self._connected(client) as connection:
             root = str(form_of(connection, client)["Root"])
-            with _ignore_file(ignore, root=root) as path:
+            with ignore_file(ignore, root=root) as path:
                 connection.use_ignore_file(path)
                 connection.run(
                     "reconcile",
@@ -563,16 +561,6 @@ def _replace_leftovers(connection: Connection, reply: Reply, *, at: str) -> None
         revision = at.rpartition("@")[2]
         wanted = [f"{escape_path(path)}@{revision}" for path in paths]
         connection.run("sync", "-f", *wanted, is_bulk=True)
-
-
-@contextmanager
-def _ignore_file(patterns: tuple[str, ...], *, root: str) -> Iterator[str]:
-    """Write the patterns to a file outside the tree; no patterns make an empty one."""
-    with tempfile.TemporaryDirectory(prefix="cloneyard-ignore-") as place:
-        path = Path(place) / "ignore"
-        text = ignore_file_text(patterns, root=root)
-        path.write_text(text, encoding="utf-8", errors="surrogateescape")
-        yield str(path)
 
 
 def _finding(record: Record, *, client: str, root: str) -> ReconcileFinding:

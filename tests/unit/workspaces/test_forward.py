@@ -131,9 +131,6 @@ def test_conflicts_are_listed_with_what_to_do_and_the_old_one_stays(
     others.write("src/notes.txt", "their notes\n")
     others.write("src/same.txt", "the same\n")
     others.publish(workspace.template)
-    others.delete("src/notes.txt")
-    others.delete("src/same.txt")
-    others.submit()
 
     carry = bring(workspace, takes_untracked=True)
 

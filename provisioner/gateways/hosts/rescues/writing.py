@@ -228,7 +228,7 @@ class Archive:
                 with self._tree.opened(entry["path"]) as found:
                     row = entry | _seen(found)
                     if not (found.is_file or found.is_link):
-                        return row | _not_stored(found.status)
+                        return row | _not_stored(found.status, kind=entry["kind"])
                     row |= self._add(entry["path"], found, tar=tar)
             except NotThere:
                 is_odd = entry["kind"] in _FOUND_ON_DISK
@@ -308,8 +308,11 @@ def _seen(found: Found) -> Json:
     return seen | {"size": found.status.st_size}
 
 
-def _not_stored(status: os.stat_result) -> Json:
+def _not_stored(status: os.stat_result, *, kind: str) -> Json:
     if stat.S_ISDIR(status.st_mode):
+        if kind == "untracked":
+            # Such directories are found for what is in them.
+            return {"state": "unreadable", "reason": "Its content cannot be listed."}
         return {"state": "directory", "reason": "A directory has its name."}
     return {"state": "special", "reason": _PROBLEMS["special"]}
 

@@ -298,6 +298,28 @@ def test_the_manifest_is_json_for_everyone(places: tuple[Path, Path]) -> None:
 # --- attacks
 
 
+def test_a_directory_in_place_of_an_untracked_file_is_a_problem(
+    places: tuple[Path, Path],
+) -> None:
+    root, out = places
+    (root / "closed").mkdir()
+    (root / "was-a-file").mkdir()
+
+    archive = write(
+        root,
+        out,
+        [
+            {"path": "closed", "kind": "untracked"},
+            {"path": "was-a-file", "kind": "changed"},
+        ],
+    )
+
+    assert [row["state"] for row in rows_in(out)] == ["unreadable", "directory"]
+    assert archive.problems == [
+        ["closed", "unreadable", "Its content cannot be listed."]
+    ]
+
+
 def test_a_directory_that_becomes_a_link_is_not_followed(
     places: tuple[Path, Path],
 ) -> None:

@@ -1,0 +1,37 @@
+"""What P4IGNORE patterns leave out, as Perforce's own client decides it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from provisioner.gateways.perforce.connection import ignore_check
+from provisioner.gateways.perforce.paths import ignore_file_text
+
+
+@contextmanager
+def ignore_file(patterns: tuple[str, ...], *, root: str) -> Iterator[str]:
+    """Write the patterns to a file outside the tree; no patterns make an empty one."""
+    with tempfile.TemporaryDirectory(prefix="cloneyard-ignore-") as place:
+        path = Path(place) / "ignore"
+        text = ignore_file_text(patterns, root=root)
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        yield str(path)
+
+
+@contextmanager
+def ignoring(
+    patterns: tuple[str, ...], *, root: str
+) -> Iterator[Callable[[bytes], bool]]:
+    """Have a function that says whether the patterns leave out a path from the root.
+
+    Bytes that are not UTF-8 count as some letter or other.
+
+    Source: p4 help ignore; P4Python is_ignored.
+    """
+    with ignore_file(patterns, root=root) as path:
+        is_ignored = ignore_check(path)
+        place = root.rstrip("/")
+        yield lambda inside: is_ignored(f"{place}/{inside.decode(errors='replace')}")
