@@ -36,6 +36,9 @@ class WorkspaceListQuery(serializers.Serializer[Any]):
     template = serializers.CharField(required=False, help_text="Its id or its name.")
     name = serializers.CharField(required=False)
     owner = serializers.CharField(required=False, help_text="A username.")
+    retired = serializers.BooleanField(
+        default=True, help_text="false: without those that are gone for good."
+    )
 
 
 class TemplateListQuery(serializers.Serializer[Any]):

@@ -259,6 +259,8 @@ class WorkspaceViewSet(ApiViewSet):
             workspaces = workspaces.filter(name=query["name"])
         if "owner" in query:
             workspaces = workspaces.filter(owner__username=query["owner"])
+        if not query["retired"]:
+            workspaces = workspaces.exclude(state=Workspace.State.RETIRED)
         return self.page_of(workspaces)
 
     def get_throttles(self) -> Sequence[BaseThrottle]:  # type: ignore[override]

@@ -10,6 +10,7 @@ from provisioner.web.views import (
     accounts,
     administration,
     audit,
+    command_line,
     forwarding,
     health,
     leases,
@@ -26,6 +27,7 @@ from provisioner.web.views import (
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("cli", command_line.command_line, name="command-line"),
     path("login/", accounts.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("", workspaces.workspace_list, name="workspace-list"),

@@ -49,6 +49,7 @@ ADMINISTER, HOOK = Verb.ADMINISTER, Verb.CHANGE_WEBHOOK
 PAGES: dict[str, dict[str, Verb]] = {
     "healthz": {"get": KNOCK},
     "readyz": {"get": KNOCK},
+    "command-line": {"get": KNOCK},
     "login": {"get": KNOCK, "post": KNOCK},
     "logout": {"post": VISIT},
     "workspace-list": {"get": VISIT},

@@ -19,6 +19,7 @@ from provisioner.accounts.models import ApiToken
 from provisioner.accounts.tokens import live_tokens, tokens_of, tokens_visible_to
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.token_forms import TokenForm
+from provisioner.web.views.command_line import commands_to_get_it
 from provisioner.workspaces import actions
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import Template
@@ -39,7 +40,12 @@ def token_list(request: WebRequest) -> HttpResponse:
     return render(
         request,
         "accounts/tokens.html",
-        {"form": form, "secret": secret, "tokens": _shown(tokens_of(request.user))},
+        {
+            "form": form,
+            "secret": secret,
+            "tokens": _shown(tokens_of(request.user)),
+            "commands": commands_to_get_it(request),
+        },
         status=form.http_code,
     )
 

@@ -1,0 +1,1013 @@
+#!/usr/bin/env python3
+"""Built Perforce workspaces from the command line: one file, Python 3.8 or newer.
+
+Get it from the Cloneyard server itself, which fills in its address:
+
+    curl -fsSo cloneyard https://cloneyard.example.com/cli
+    chmod +x cloneyard
+    ./cloneyard login
+
+Then
+
+    eval "$(cloneyard new main --export)"
+
+makes a workspace of the template “main”, sets P4CLIENT and changes directory.
+
+environment:
+  CLONEYARD_SERVER   the server's address, where --server does not give it
+  CLONEYARD_TOKEN    an API token, used instead of what “login” keeps
+  CLONEYARD_CA_FILE  certificates to trust instead of the system's (PEM)
+
+exit codes:
+  0  done
+  1  it failed at the server; its sentence is on standard error
+  2  this was not called as it has to be
+  3  refused: what was asked for is not possible now, or not yours to ask
+  4  there is no such workspace
+  5  the server cannot be reached, or stayed too busy
+  6  not signed in
+  7  still under way when --timeout was over; the work goes on
+  130  interrupted; what was asked for goes on
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import datetime as dt
+import email.utils
+import getpass
+import http.client
+import ipaddress
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import ssl
+import stat
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import uuid
+from pathlib import Path
+from typing import Any, Dict, NoReturn
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+# Whoever serves this file fills in these two.
+SERVER = ""
+VERSION = ""
+
+DONE, FAILED, USAGE, REFUSED, NOT_FOUND, NOT_REACHED, NOT_SIGNED_IN, UNDER_WAY = range(
+    8
+)
+INTERRUPTED = 130
+
+HOLD_SECONDS = 30  # below what proxies usually allow an answer
+LOOK_EVERY_SECONDS = 2  # where somebody watches
+ANSWER_WITHIN_SECONDS = 30
+LONGEST_PAUSE_SECONDS = 10.0
+MOVING = {"provisioning", "retiring", "restoring", "purging"}
+PUT_AWAY = {"trashed", "purging", "retired"}
+FINDINGS = {
+    "opened": "Opened",
+    "shelved": "Shelved",
+    "pending": "Pending changes without files",
+    "changed": "Changed, but not opened",
+    "missing": "Missing",
+    "untracked": "Untracked",
+    "unchecked": "Could not be compared",
+}
+UNITS = {"d": 86400, "h": 3600, "min": 60, "m": 60, "s": 1}
+
+Json = Dict[str, Any]
+
+
+class Stop(Exception):
+    """Why this run ends, for people, with its exit code and what --json prints."""
+
+    def __init__(self, exit_code: int, sentence: str, body: Json | None = None):
+        super().__init__(sentence)
+        self.exit_code = exit_code
+        self.body = body or {"detail": sentence, "code": WORDS[exit_code]}
+        self.was_repeated = False
+
+
+class Later(Stop):
+    """No answer for now; `seconds` is when the server said to come back, or None."""
+
+    def __init__(
+        self, sentence: str, *, body: Json | None = None, seconds: float | None = None
+    ):
+        super().__init__(NOT_REACHED, sentence, body)
+        self.seconds = seconds
+
+
+# What --json says where the server did not say anything.
+WORDS = {
+    FAILED: "failed",
+    USAGE: "usage",
+    REFUSED: "refused",
+    NOT_FOUND: "not_found",
+    NOT_REACHED: "not_reached",
+    NOT_SIGNED_IN: "not_signed_in",
+    UNDER_WAY: "under_way",
+    INTERRUPTED: "interrupted",
+}
+
+
+# --- words in and out
+
+
+def span(text: str) -> int:
+    """Return the seconds of “8h”, “90min” or “1d 12h”.
+
+    Raises: argparse.ArgumentTypeError where it is not numbers with units.
+    """
+    parts = re.findall(r"(\d{1,9})\s*(d|h|min|m|s)\s*", text.strip(), re.ASCII)
+    if not parts or "".join(n + unit for n, unit in parts) != "".join(text.split()):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a span of time: write 8h, 90min or 1d12h"
+        )
+    return sum(int(number) * UNITS[unit] for number, unit in parts)
+
+
+def word(text: str) -> str:
+    """Return an argument that can be sent.
+
+    Raises: argparse.ArgumentTypeError for what is not UTF-8, or nothing.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("not UTF-8") from None
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def request_key(text: str) -> str:
+    """Return an argument that can be an Idempotency-Key.
+
+    Raises: argparse.ArgumentTypeError.
+    """
+    if not re.fullmatch(r"[\x20-\x7e]{1,200}", text):
+        raise argparse.ArgumentTypeError("1 to 200 printable ASCII characters")
+    return text
+
+
+def id_or_name(text: str) -> Any:
+    """Return what the API takes for a thing: a number is an id, a text a name."""
+    return int(text) if text.isascii() and text.isdecimal() else text
+
+
+def plain(text: object) -> str:
+    """Return text that does nothing to a terminal: file names may hold anything."""
+    return "".join(c if c.isprintable() else "?" for c in str(text))
+
+
+def local_time(iso: str | None) -> str:
+    """Return a moment in the time of this machine, "" where there is none."""
+    if not iso:
+        return ""
+    moment = dt.datetime.fromisoformat(iso.replace("Z", "+00:00"))
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def shell_lines(workspace: Json) -> str:
+    """Return what a POSIX shell has to evaluate to work in a workspace.
+
+    Raises: Stop where it is not ready, so that there is nothing to work in.
+    """
+    if workspace["state"] != "ready":
+        raise Stop(REFUSED, f"{workspace['name']} is {workspace['state']}, not ready.")
+    client, p4port = workspace["client"], workspace["p4port"]
+    # One for builds has no client; the one from before must not count in it.
+    lines = [f"export P4CLIENT={shlex.quote(client)}" if client else "unset P4CLIENT"]
+    if p4port:
+        lines.append(f"export P4PORT={shlex.quote(p4port)}")
+    return "; ".join([*lines, f"cd {shlex.quote(workspace['path'])}"])
+
+
+def tell(sentence: str) -> None:
+    """Say something to the person; standard output is for results."""
+    print(f"cloneyard: {plain(sentence)}", file=sys.stderr, flush=True)
+
+
+# --- where the server is, and the token for it
+
+
+def normal_address(address: str) -> str:
+    """Return a server's address in the one way that its login is kept under.
+
+    Raises: Stop where it is none, or would carry secrets in the open.
+    """
+    try:
+        parts = urlsplit(address.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise Stop(USAGE, f"{address!r} is no address: {error}.") from None
+    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
+        raise Stop(USAGE, f"Give the server as https://HOST, not {address!r}.")
+    if parts.scheme == "http" and not is_this_machine(host):
+        raise Stop(USAGE, f"{host} has to be reached by https: a token goes there.")
+    host = f"[{host}]" if ":" in host else host
+    netloc = host if port is None else f"{host}:{port}"
+    return f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}"
+
+
+def is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def config_directory() -> Path:
+    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(home) / "cloneyard"
+
+
+def login_path(address: str) -> Path:
+    return config_directory() / f"{quote(address, safe='')}.json"
+
+
+def chosen_address(given: str | None) -> str:
+    """Return the server to ask.
+
+    Raises: Stop where nothing says which.
+    """
+    named = given or os.environ.get("CLONEYARD_SERVER") or SERVER
+    if named:
+        return normal_address(named)
+    kept = list(config_directory().glob("*.json"))
+    if len(kept) == 1:
+        return str(read_json(kept[0])["server"])
+    raise Stop(USAGE, "Which server? Give --server, or set CLONEYARD_SERVER.")
+
+
+def read_json(path: Path) -> Json:
+    """Read a login that is kept.
+
+    Raises: Stop where others can read it, too, or it is damaged.
+    """
+    try:
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            raise Stop(
+                NOT_SIGNED_IN,
+                f"Others may read {path}, so its token is not used: revoke it on the "
+                "page “API tokens”, remove the file and sign in again.",
+            )
+        kept: Json = json.loads(path.read_text())
+        return {"server": kept["server"], "token": kept["token"], "user": kept["user"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Stop(
+            NOT_SIGNED_IN, f"{path} cannot be used ({error}): sign in again."
+        ) from None
+
+
+def keep_login(address: str, *, token: str, user: str) -> Path:
+    """Keep a token where its owner alone can read it, in place of the one before."""
+    path = login_path(address)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # mkstemp makes files that only their owner can read.
+    handle, temporary = tempfile.mkstemp(dir=str(path.parent), prefix=".login-")
+    with os.fdopen(handle, "w") as file:
+        json.dump({"server": address, "token": token, "user": user}, file)
+    os.replace(temporary, path)
+    return path
+
+
+def clean_token(text: str) -> str:
+    token = text.strip()
+    if not re.fullmatch(r"[!-~]+", token):
+        raise Stop(USAGE, "That is no API token.")
+    return token
+
+
+def token_for(address: str) -> str:
+    """Return the token of the environment, or the one that is kept.
+
+    Raises: Stop where there is none.
+    """
+    if os.environ.get("CLONEYARD_TOKEN"):
+        return clean_token(os.environ["CLONEYARD_TOKEN"])
+    path = login_path(address)
+    if not path.exists():
+        raise Stop(
+            NOT_SIGNED_IN,
+            f"Nobody is signed in to {address}: call “cloneyard login”, or set "
+            "CLONEYARD_TOKEN.",
+        )
+    return str(read_json(path)["token"])
+
+
+# --- asking the server
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A token goes to the server that was named, and to no other."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+class Server:
+    """The API of one server. Requests are repeated for `patience` seconds."""
+
+    def __init__(
+        self, address: str, *, authorization: str, ca_file: str, patience: float
+    ) -> None:
+        self.address = address
+        self.patience = patience
+        self._authorization = authorization
+        try:
+            context = ssl.create_default_context(cafile=ca_file or None)
+        except OSError as error:
+            raise Stop(USAGE, f"{ca_file} has no certificates: {error}.") from None
+        self._opener = urllib.request.build_opener(
+            NoRedirect, urllib.request.HTTPSHandler(context=context)
+        )
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Json | None = None,
+        body: Json | None = None,
+        key: str = "",
+        is_repeatable: bool = True,
+    ) -> Json:
+        """Return the answer; what has none yet is asked for again.
+
+        Raises: Stop with the server's sentence; `was_repeated` says that an earlier
+        try may have done what was asked for.
+        """
+        url = f"{self.address}/api/v1/{path}"
+        url += f"?{urlencode(query)}" if query else ""
+        data = None if body is None else json.dumps(body).encode()
+        held = (query or {}).get("wait", 0)
+        ends, pause, tries = time.monotonic() + self.patience, 1.0, 0
+        while True:
+            tries += 1
+            request = urllib.request.Request(  # noqa: S310 - http(s), see normal_address
+                url, data=data, headers=self._headers(data, key), method=method
+            )
+            try:
+                return self._once(request, timeout=ANSWER_WITHIN_SECONDS + held)
+            except Later as later:
+                seconds = pause if later.seconds is None else later.seconds
+                if not is_repeatable or time.monotonic() + seconds > ends:
+                    raise
+                tell(f"{later} Trying again in {seconds:g} s.")
+                time.sleep(seconds)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            except Stop as stop:
+                stop.was_repeated = tries > 1
+                raise
+
+    def _headers(self, data: bytes | None, key: str) -> dict[str, str]:
+        headers = {
+            "Accept": "application/json",
+            "Authorization": self._authorization,
+            "User-Agent": f"cloneyard-cli/{VERSION or 'unserved'}",
+        }
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        if key:
+            headers["Idempotency-Key"] = key
+        return headers
+
+    def _once(self, request: urllib.request.Request, *, timeout: float) -> Json:
+        try:
+            with self._opener.open(request, timeout=timeout) as answer:
+                status, raw = answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            status, raw = error.code, self._read_refusal(error)
+            self._refuse(status, error.headers, as_json(raw))
+        except (OSError, http.client.HTTPException) as error:
+            self._give_up(getattr(error, "reason", error))
+        body = as_json(raw)
+        if body is None:
+            raise self._stranger(status)
+        return body
+
+    def _read_refusal(self, error: urllib.error.HTTPError) -> bytes:
+        try:
+            with error:
+                return error.read()
+        except (OSError, http.client.HTTPException) as broken:
+            self._give_up(broken)
+
+    def _refuse(self, status: int, headers: Any, body: Json | None) -> NoReturn:
+        """Raise what an answer other than 2xx means."""
+        if 300 <= status < 400:
+            elsewhere = headers.get("Location", "another address")
+            raise Stop(
+                NOT_REACHED,
+                f"{self.address} refers to {elsewhere}: give --server as it is there.",
+            )
+        detail = str((body or {}).get("detail", ""))
+        if status in (429, 502, 503, 504):
+            seconds = seconds_to_wait(headers.get("Retry-After"))
+            sentence = detail or f"{self.address} answers {status} for now."
+            raise Later(sentence, body=body, seconds=seconds)
+        if body is None or not detail:
+            raise self._stranger(status)
+        if status == 401:
+            raise Stop(NOT_SIGNED_IN, detail, body)
+        if status == 404:
+            raise Stop(NOT_FOUND, detail, body)
+        is_refusal = status < 500 and body.get("code") != "workspace_failed"
+        raise Stop(REFUSED if is_refusal else FAILED, detail, body)
+
+    def _stranger(self, status: int) -> Stop:
+        return Stop(
+            NOT_REACHED, f"{self.address} answers {status}, but not as Cloneyard does."
+        )
+
+    def _give_up(self, reason: object) -> NoReturn:
+        """Raise what it means that there was no answer, or not all of it."""
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            raise Stop(
+                NOT_REACHED,
+                f"The certificate of {self.address} cannot be verified "
+                f"({reason.verify_message}). Give its authority with --ca-file.",
+            )
+        why = str(reason) or type(reason).__name__
+        sentence = f"{self.address} does not answer ({why})."
+        if isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME:
+            raise Stop(NOT_REACHED, sentence)
+        raise Later(sentence)
+
+    # What commands have in common.
+
+    def find(self, text: str) -> Json:
+        """Return the workspace with this id or name; of its name, the one that lives.
+
+        Raises: Stop where there is none, or more than one.
+        """
+        wanted = id_or_name(text)
+        if isinstance(wanted, int):
+            return self.look(wanted)
+        found = self.ask("GET", "workspaces", query={"name": wanted})["results"]
+        living = [w for w in found if w["state"] != "retired"] or found[:1]
+        if not living:
+            raise Stop(NOT_FOUND, f"There is no workspace “{wanted}” for you to see.")
+        if len(living) > 1:
+            each = " or ".join(f"{w['id']} at {w['site']}" for w in living)
+            raise Stop(
+                REFUSED, f"There is more than one “{wanted}”: give the id, {each}."
+            )
+        return dict(living[0])
+
+    def look(self, workspace_id: int, *, wait: int = 0) -> Json:
+        query = {"wait": wait} if wait else None
+        return self.ask("GET", f"workspaces/{workspace_id}", query=query)
+
+    def change(
+        self, workspace: Json, method: str, verb: str = "", *, done: str, **asked: Any
+    ) -> Json:
+        """Ask for a change; `done` is the refusal of what an earlier try has done."""
+        try:
+            return self.ask(method, f"workspaces/{workspace['id']}{verb}", **asked)
+        except Stop as stop:
+            if stop.was_repeated and stop.body.get("code") == done:
+                return self.look(workspace["id"])
+            raise
+
+    def settle(self, workspace: Json, *, timeout: float) -> Json:
+        """Wait until nothing is under way, and show the steps to who watches.
+
+        Raises: Stop when the time is over, or somebody interrupts; work goes on.
+        """
+        line, ends = ProgressLine(), time.monotonic() + timeout
+        again = f"“cloneyard wait {workspace['name']}” looks again."
+        try:
+            while workspace["state"] in MOVING:
+                left = ends - time.monotonic()
+                if left <= 0:
+                    sentence = f"{workspace['name']} is still {workspace['state']}."
+                    raise Stop(UNDER_WAY, f"{sentence} {again}")
+                line.show(workspace)
+                hold = LOOK_EVERY_SECONDS if line.is_watched else HOLD_SECONDS
+                hold = max(1, min(hold, int(left)))
+                workspace = self.look(workspace["id"], wait=hold)
+        except KeyboardInterrupt:
+            raise Stop(
+                INTERRUPTED, f"Interrupted. The work goes on at the server: {again}"
+            ) from None
+        finally:
+            line.clear()
+        return workspace
+
+
+def as_json(raw: bytes) -> Json | None:
+    """Return the object that a body is, None for anything else."""
+    try:
+        body = json.loads(raw)
+    except ValueError:
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def seconds_to_wait(header: str | None) -> float | None:
+    """Return what Retry-After says: seconds, or a date; None where it says nothing."""
+    if header is None:
+        return None
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        moment = email.utils.parsedate_to_datetime(header)
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, moment.timestamp() - time.time())
+
+
+class ProgressLine:
+    """One line on a terminal that says where the work is; elsewhere, nothing."""
+
+    def __init__(self) -> None:
+        self.is_watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._began = time.monotonic()
+
+    def show(self, workspace: Json) -> None:
+        if self.is_watched:
+            seconds = int(time.monotonic() - self._began)
+            text = f"{workspace['name']}: {where_it_is(workspace)}, {seconds} s"
+            columns = shutil.get_terminal_size().columns
+            self._write(f"\r\x1b[K{plain(text)[: columns - 1]}")
+
+    def clear(self) -> None:
+        if self.is_watched:
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def where_it_is(workspace: Json) -> str:
+    """Return the steps that are being done, and how many are behind."""
+    operation = workspace["operation"]
+    if operation is None:
+        return str(workspace["state"])
+    titles = [
+        step["title"] + (" (trying again)" if step["state"] == "retrying" else "")
+        for step in operation["current_steps"]
+    ]
+    counted = f"{operation['steps_done']} of {operation['steps_total']} steps"
+    return f"{' + '.join(titles) or workspace['state']}, {counted}"
+
+
+# --- what a run prints
+
+
+def print_json(thing: object) -> None:
+    print(json.dumps(thing, indent=2, ensure_ascii=False))
+
+
+def print_workspace(workspace: Json) -> None:
+    rows = {
+        "name": workspace["name"],
+        "id": workspace["id"],
+        "state": workspace["state"],
+        "why": workspace["status_message"],
+        "step": where_it_is(workspace) if workspace["state"] in MOVING else "",
+        "owner": workspace["owner"],
+        "template": f"{workspace['template']} at change {workspace['change']}",
+        "purpose": workspace["purpose"],
+        "path": workspace["path"],
+        "client": workspace["client"],
+        "P4PORT": workspace["p4port"],
+        "lease": workspace["lease"]["sentence"],
+    }
+    for title, value in rows.items():
+        if value != "":
+            print(f"{title:9} {plain(value)}")
+
+
+def print_table(rows: list[list[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths)]
+        print("  ".join(cells).rstrip())
+
+
+def print_findings(findings: Json) -> None:
+    """Say what a refused retirement found, on standard error."""
+    counts = findings.get("counts", {})
+    for kind, title in FINDINGS.items():
+        found = findings.get(kind, [])
+        count = counts.get(kind, {}).get("count", len(found))
+        if found:
+            print(f"{title} ({count}):", file=sys.stderr)
+        for thing in found:
+            print(f"  {plain(finding_text(thing))}", file=sys.stderr)
+        if count > len(found) > 0:
+            print(f"  … and {count - len(found)} more", file=sys.stderr)
+
+
+def finding_text(thing: Json) -> str:
+    if "reason" in thing:
+        return f"{thing['path']}: {thing['reason']}"
+    if "description" in thing:
+        return f"change {thing['change']}: {thing['description'].strip()}"
+    where = thing.get("path") or thing.get("depot_file", "")
+    return f"{where} ({thing['action']})" if "action" in thing else str(where)
+
+
+def show(args: argparse.Namespace, workspace: Json) -> None:
+    """Print a workspace in the way that was asked for."""
+    if args.json:
+        print_json(workspace)
+    elif getattr(args, "export", False):
+        print(shell_lines(workspace))
+    else:
+        print_workspace(workspace)
+
+
+# --- commands
+
+
+def server_of(args: argparse.Namespace) -> Server:
+    address = chosen_address(args.server)
+    return open_server(args, address, f"Bearer {token_for(address)}")
+
+
+def open_server(args: argparse.Namespace, address: str, authorization: str) -> Server:
+    ca_file = args.ca_file or os.environ.get("CLONEYARD_CA_FILE", "")
+    return Server(
+        address, authorization=authorization, ca_file=ca_file, patience=args.patience
+    )
+
+
+def run_login(args: argparse.Namespace) -> None:
+    address = chosen_address(args.server)
+    if args.token:
+        token = clean_token(os.environ.get("CLONEYARD_TOKEN") or read_secret("Token: "))
+        server = open_server(args, address, f"Bearer {token}")
+        # Anybody's first page has a token of theirs: the one that asks.
+        user = server.ask("GET", "tokens")["results"][0]["owner"]
+    else:
+        pair = ":".join(ask_for_password(args.user, address=address))
+        basic = base64.b64encode(pair.encode()).decode()
+        server = open_server(args, address, f"Basic {basic}")
+        body = {"name": f"cloneyard on {socket.gethostname()}"[:100]}
+        made = server.ask("POST", "tokens", body=body, is_repeatable=False)
+        token, user = made["token"], made["owner"]
+    path = keep_login(address, token=token, user=user)
+    if args.json:
+        print_json({"server": address, "user": user, "kept_in": str(path)})
+    else:
+        print(f"Signed in to {address} as {plain(user)}.")
+
+
+def read_secret(prompt: str) -> str:
+    """Return a line that is not shown: from the terminal, or from standard input."""
+    if sys.stdin.isatty():
+        return getpass.getpass(prompt)
+    return sys.stdin.readline()
+
+
+def ask_for_password(user: str | None, *, address: str) -> list[str]:
+    if not sys.stdin.isatty():
+        raise Stop(
+            USAGE,
+            "A password is asked for on a terminal. Elsewhere give a token: "
+            "“cloneyard login --token” reads it from standard input.",
+        )
+    if user is None:
+        print(f"User at {address}: ", end="", file=sys.stderr, flush=True)
+        user = sys.stdin.readline().strip()
+    if not user or ":" in user:
+        raise Stop(USAGE, "A username is needed, without a colon.")
+    return [user, getpass.getpass("Password: ")]
+
+
+def run_new(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    asked = {
+        "template": id_or_name(args.template),
+        "site": args.site,
+        "name": args.name,
+        "purpose": args.purpose,
+        "quality": args.quality,
+        "snapshot": args.snapshot and id_or_name(args.snapshot),
+        "lease": args.lease,
+    }
+    body = {name: value for name, value in asked.items() if value is not None}
+    # With its key the request is the same one, however often it is sent.
+    key = args.key or str(uuid.uuid4())
+    workspace = server.ask("POST", "workspaces", body=body, key=key)
+    if args.wait or args.export:
+        workspace = server.settle(workspace, timeout=args.timeout)
+        require(workspace, workspace["state"] == "ready")
+    elif workspace["state"] in MOVING:
+        tell(f"It is being made: “cloneyard wait {workspace['name']}” waits for it.")
+    show(args, workspace)
+
+
+def require(workspace: Json, is_as_wanted: bool) -> None:
+    """Raise a Stop with the server's reason where something ended otherwise."""
+    if not is_as_wanted:
+        said = workspace["status_message"]
+        sentence = f"{workspace['name']} is {workspace['state']}. {said}".strip()
+        body = {"detail": sentence, "code": "failed", "workspace": workspace}
+        raise Stop(FAILED, sentence, body)
+
+
+def run_list(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    query: Json = {"limit": 200}
+    if not args.everybody:
+        query["owner"] = args.owner or owner_of(server)
+    if args.template is not None:
+        query["template"] = args.template
+    if args.state is not None:
+        query["state"] = args.state
+    elif not args.all:
+        query["retired"] = "false"
+    found: list[Json] = []
+    while query:
+        page = server.ask("GET", "workspaces", query=query)
+        found += page["results"]
+        query = dict(parse_qsl(urlsplit(page["next"] or "").query))
+    if args.json:
+        print_json(found)
+    elif found:
+        print_table([list_heading(), *map(list_row, found)])
+    else:
+        tell("There is no such workspace.")
+
+
+def owner_of(server: Server) -> str:
+    """Return whose the token is, as the server says."""
+    return str(server.ask("GET", "tokens", query={"limit": 1})["results"][0]["owner"])
+
+
+def list_heading() -> list[str]:
+    return ["ID", "NAME", "OWNER", "STATE", "TEMPLATE", "CHANGE", "ENDS", "PATH"]
+
+
+def list_row(workspace: Json) -> list[str]:
+    kept = "kept" if workspace["lease"]["kept_because"] else "-"
+    cells = [
+        *(workspace["id"], workspace["name"], workspace["owner"], workspace["state"]),
+        *(workspace["template"], workspace["change"]),
+        local_time(workspace["lease"]["ends_at"]) or kept,
+        workspace["path"],
+    ]
+    return [plain(cell) for cell in cells]
+
+
+def run_show(args: argparse.Namespace) -> None:
+    show(args, server_of(args).find(args.workspace))
+
+
+def run_wait(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    workspace = server.settle(server.find(args.workspace), timeout=args.timeout)
+    operation = workspace["operation"]
+    if operation is not None and operation["state"] == "refused":
+        raise_refusal(server, workspace)
+    is_well = operation is None or operation["state"] == "succeeded"
+    require(workspace, is_well and workspace["state"] != "failed")
+    show(args, workspace)
+
+
+def run_extend(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    workspace = server.find(args.workspace)
+    body = {} if args.span is None else {"seconds": args.span}
+    show(
+        args,
+        server.change(workspace, "POST", "/extend", done="lease_not_longer", body=body),
+    )
+
+
+def run_retire(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    workspace = server.find(args.workspace)
+    query = {"unsaved": args.unsaved}
+    workspace = server.change(
+        workspace, "DELETE", done="workspace_retired", query=query
+    )
+    if not args.no_wait:
+        workspace = server.settle(workspace, timeout=args.timeout)
+        operation = workspace["operation"]
+        if workspace["state"] == "ready" and operation["state"] == "refused":
+            raise_refusal(server, workspace)
+        require(workspace, workspace["state"] in PUT_AWAY)
+    if args.json:
+        print_json(workspace)
+    else:
+        print(retired_text(workspace))
+
+
+def raise_refusal(server: Server, workspace: Json) -> NoReturn:
+    """Show what stopped a retirement, and raise the Stop that says so."""
+    operation = server.ask("GET", f"operations/{workspace['operation']['id']}")
+    findings = operation["findings"] or {}
+    print_findings(findings)
+    name, sentence = workspace["name"], operation["status_message"]
+    body = {
+        "detail": sentence,
+        "code": operation["status_code"],
+        "workspace": workspace,
+        "findings": findings,
+    }
+    choice = f"“cloneyard retire {name} --rescue” keeps it, --discard throws it away."
+    if "unchecked" in findings:
+        choice = f"“cloneyard retire {name} --discard” retires it without a look."
+    raise Stop(REFUSED, f"{sentence} {choice}", body)
+
+
+def retired_text(workspace: Json) -> str:
+    name, state = workspace["name"], workspace["state"]
+    if state == "trashed":
+        until = local_time(workspace["purge_at"])
+        return f"{name} is in the trash until {until}: “cloneyard restore {name}”."
+    if state == "retiring":
+        return f"{name} is being retired: “cloneyard wait {name}”."
+    return f"{name} is gone."
+
+
+def run_restore(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    workspace = server.find(args.workspace)
+    workspace = server.change(
+        workspace, "POST", "/restore", done="nothing_to_restore", body={}
+    )
+    if not args.no_wait:
+        workspace = server.settle(workspace, timeout=args.timeout)
+        require(workspace, workspace["state"] == "ready")
+    show(args, workspace)
+
+
+# --- the command line itself
+
+
+class Parser(argparse.ArgumentParser):
+    """Like all of them, but a mistake ends as everything here does."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_abbrev=False, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise Stop(USAGE, f"{message}.")
+
+
+def make_parser() -> Parser:
+    common = Parser(add_help=False)
+    common.add_argument("--json", action="store_true", help="print JSON")
+    common.add_argument("--server", metavar="URL", help="the server's address")
+    common.add_argument("--ca-file", metavar="PATH", help="certificates to trust (PEM)")
+    common.add_argument(
+        "--patience",
+        metavar="SPAN",
+        type=span,
+        default=120,
+        help="how long to go on asking a server that does not answer (2min)",
+    )
+    waiting = Parser(add_help=False)
+    waiting.add_argument(
+        "--timeout", metavar="SPAN", type=span, default=3600, help="wait so long (1h)"
+    )
+    exporting = Parser(add_help=False)
+    exporting.add_argument(
+        "--export",
+        action="store_true",
+        help='print what a shell evaluates to work there: eval "$(… --export)"',
+    )
+    one = Parser(add_help=False)
+    one.add_argument("workspace", type=word, help="its name or its id")
+    parser = Parser(
+        prog="cloneyard",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=version_text())
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND")
+    verbs.required = True
+
+    def add(name: str, run: Any, text: str, *parents: Any) -> argparse.ArgumentParser:
+        sub = verbs.add_parser(
+            name, help=text, description=text, parents=[common, *parents]
+        )
+        sub.set_defaults(run=run)
+        return sub
+
+    login = add("login", run_login, "sign in to a server and keep a token for it")
+    login.add_argument("--user", type=word, help="your username")
+    login.add_argument(
+        "--token",
+        action="store_true",
+        help="keep a token from CLONEYARD_TOKEN or standard input instead",
+    )
+    new = add("new", run_new, "make a workspace of a template", waiting, exporting)
+    new.add_argument("template", type=word, help="its name or its id")
+    new.add_argument("--name", type=word, help="the workspace's; else made up")
+    new.add_argument("--site", type=word, help="where several have that template")
+    new.add_argument(
+        "--purpose", choices=["development", "build", "ci", "ci-edit"], default=None
+    )
+    new.add_argument("--quality", choices=["built", "tested"])
+    new.add_argument("--snapshot", type=word, help="its name or its id")
+    new.add_argument("--lease", metavar="SPAN", type=span, help="how long: 8h")
+    new.add_argument("--wait", action="store_true", help="until it is ready")
+    new.add_argument(
+        "--key", type=request_key, help="the same key gives the same workspace"
+    )
+    listing = add("list", run_list, "list your workspaces")
+    listing.add_argument("--all", action="store_true", help="those retired, too")
+    whose = listing.add_mutually_exclusive_group()
+    whose.add_argument("--owner", type=word, help="somebody else's")
+    whose.add_argument("--everybody", action="store_true", help="all that you may see")
+    listing.add_argument("--template", type=word)
+    listing.add_argument("--state", type=word)
+    add("show", run_show, "show a workspace", one, exporting)
+    add(
+        "wait",
+        run_wait,
+        "wait until nothing is under way in a workspace",
+        *(one, waiting, exporting),
+    )
+    extend = add("extend", run_extend, "extend the lease of a workspace", one)
+    extend.add_argument(
+        "span", nargs="?", type=span, help="from now, as 8h; else as usual"
+    )
+    retire = add("retire", run_retire, "take a workspace back", one, waiting)
+    unsaved = retire.add_mutually_exclusive_group()
+    unsaved.add_argument(
+        "--rescue",
+        dest="unsaved",
+        action="store_const",
+        const="rescue",
+        default="refuse",
+        help="shelve or archive what is not submitted",
+    )
+    unsaved.add_argument(
+        "--discard",
+        dest="unsaved",
+        action="store_const",
+        const="discard",
+        help="throw away what is not submitted",
+    )
+    restore = add(
+        "restore", run_restore, "bring a workspace back from the trash", one, waiting
+    )
+    for sub in (retire, restore):
+        sub.add_argument("--no-wait", action="store_true", help="only ask for it")
+    return parser
+
+
+def version_text() -> str:
+    return f"cloneyard {VERSION or '(not served)'} of {SERVER or 'no server'}"
+
+
+def main(argv: list[str]) -> int:
+    """Run one command; return its exit code."""
+    is_json = "--json" in argv
+    try:
+        args = make_parser().parse_args(argv)
+        if is_json and getattr(args, "export", False):
+            raise Stop(USAGE, "Choose --json or --export, one of the two.")
+        args.run(args)
+        sys.stdout.flush()
+    except Stop as stop:
+        tell(str(stop))
+        if is_json:
+            print_json(stop.body)
+        return stop.exit_code
+    except KeyboardInterrupt:
+        tell(
+            "Interrupted. What the server was asked for goes on there: "
+            "“cloneyard list” shows it."
+        )
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python would complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except (EOFError, OSError) as error:
+        tell(f"{error or 'The terminal has gone'}.")
+        return FAILED
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        tell(
+            f"This server's answer makes no sense here ({error!r}). Get the "
+            "“cloneyard” that it serves: it may be newer."
+        )
+        return FAILED
+    return DONE
+
+
+if __name__ == "__main__":
+    # Paths and names are UTF-8, whatever the terminal thinks.
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,20 @@
+"""The program, a server to ask, and rows that have been on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_django.live_server_helper import LiveServer
+
+from tests.between import Between, standing_before
+from tests.commanding import command_line
+from tests.unit.api.conftest import failed, ready, retired, workspace
+
+__all__ = ["command_line", "failed", "ready", "retired", "workspace"]
+
+
+@pytest.fixture
+def between(live_server: LiveServer) -> Iterator[Between]:
+    with standing_before(live_server.url) as between:
+        yield between
