@@ -375,3 +375,17 @@ def test_what_was_never_flushed_has_nothing_to_rescue(
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert not Rescue.objects.exists()
     assert left_behind(workspace) == []
+
+
+def test_a_name_that_is_not_utf8_is_told_and_can_be_discarded(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    (at_work.root / "src" / os.fsdecode(b"odd\xff.txt")).write_text("odd\n")
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.REFUSED, operation.status_message
+    assert operation.findings is not None
+    assert operation.findings["counts"]["untracked"]["count"] == 1
+    operation = retire(workspace, unsaved=Unsaved.DISCARD)
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
