@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 import time
 import venv
 from collections.abc import Iterator
@@ -55,8 +56,10 @@ def toolkit_python() -> Path:
     home.parent.mkdir(parents=True, exist_ok=True)
     with fasteners.InterProcessLock(f"{home}.lock"):
         if not ready.exists():
-            venv.create(home, with_pip=True, clear=True)
-            install = [home / "bin" / "pip", "install", "-q", "-r", REQUIREMENTS]
+            venv.create(home, clear=True)
+            pip = [sys.executable, "-m", "pip", "--python", home / "bin" / "python"]
+            quick = ["-q", "--no-deps", "--no-compile", "--disable-pip-version-check"]
+            install = [*pip, "install", *quick, "-r", REQUIREMENTS]
             done = subprocess.run(
                 install,
                 capture_output=True,
