@@ -152,7 +152,7 @@ def do_not_wait(case: schemathesis.Case) -> None:
 @schema.parametrize()
 @schema.given(who=sampled_from(["owner", "administrator", "nobody"]))
 @settings(
-    max_examples=9,
+    max_examples=6,
     deadline=None,
     derandomize=True,
     # The explicit ones, examples of the schema, cannot say who asks.

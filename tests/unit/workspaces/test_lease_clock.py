@@ -861,7 +861,7 @@ class World:
 
 
 @settings(
-    max_examples=40,
+    max_examples=15,
     deadline=None,
     # To find the shortest sequence takes longer than to read the one that was found.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

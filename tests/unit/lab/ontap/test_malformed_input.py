@@ -18,7 +18,7 @@ from provisioner.lab.ontap.server import OntapConfig, OntapLab
 from tests.unit.lab.ontap.conftest import Rest, rest_to
 
 EASY = settings(
-    max_examples=25,
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -129,7 +129,7 @@ def test_nonsense_is_refused(
     check(response)
 
 
-THERE = settings(EASY, max_examples=12)
+THERE = settings(EASY, max_examples=6)
 ABOUT_ONE = [
     route for route in ROUTES if "<" in route.path and route.method in ("GET", "PATCH")
 ]

@@ -47,7 +47,7 @@ def _oracle(lines: list[ViewLine]) -> Map:
     return mapping
 
 
-@settings(patient, max_examples=600)
+@settings(patient, max_examples=250)
 @given(lines=st.lists(_line(), min_size=1, max_size=5), path=_paths)
 @example(
     lines=[
