@@ -86,7 +86,7 @@ class Notice(models.Model):
     )
     operation = models.ForeignKey(
         Operation,
-        on_delete=models.CASCADE,
+        on_delete=models.PROTECT,
         null=True,
         blank=True,
         related_name="notices",
