@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 import termios
+import time
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 
 ENDS_WITHIN_SECONDS = 60
+LOOK_EVERY_SECONDS = 0.2
 # A terminal belongs to who asks for it, which a child has to do itself.
 OWN_THE_TERMINAL = (
     f"import fcntl, os, sys; fcntl.ioctl(0, {termios.TIOCSCTTY}, 0); "
@@ -117,9 +119,14 @@ class CommandLine:
 
 def ended(running: Running, *, while_doing: Callable[[], None]) -> Ran:
     """Do what is to be done until a command ends."""
-    while running.poll() is None:
-        while_doing()
-    out, err = running.communicate(timeout=ENDS_WITHIN_SECONDS)
+    with running:
+        try:
+            while running.poll() is None:
+                while_doing()
+                time.sleep(LOOK_EVERY_SECONDS)
+            out, err = running.communicate(timeout=ENDS_WITHIN_SECONDS)
+        finally:
+            running.kill()  # nothing, where it has ended
     return Ran(running.args, running.returncode, out, err)
 
 

@@ -19,9 +19,9 @@ from provisioner.workspaces.models import Operation, Step, Template, Workspace
 from tests.factories import UserFactory
 from tests.lab import Lab
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
-SETTLED_WITHIN_SECONDS = 60.0
+SETTLED_WITHIN_SECONDS = 150.0
 LOOK_EVERY_SECONDS = 0.01
 # Every remote call takes this long, so that a step lasts long enough to be killed in.
 LATENCY_SECONDS = 0.15

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
-from provisioner.gateways.ontap.types import VolumeSpec
+from provisioner.gateways.ontap.types import Volume, VolumeSpec
 from provisioner.workspaces import workflow
 from provisioner.workspaces.actions import workspace_create, workspace_retry
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
@@ -143,7 +144,7 @@ def test_a_step_that_was_done_already_changes_nothing(
     ontap = registry.ontap(workspace.site)
     perforce = registry.perforce(workspace.site.perforce_server)
     before = (
-        ontap.find_volume(workspace.volume_name),
+        but_for_its_space(ontap.find_volume(workspace.volume_name)),
         perforce.have_list(workspace.client_name),
         owners_below(workspace.path),
         (workspace.path / ".p4config").read_text(),
@@ -152,11 +153,16 @@ def test_a_step_that_was_done_already_changes_nothing(
     workflow.perform(step_named(workspace, name))
 
     assert before == (
-        ontap.find_volume(workspace.volume_name),
+        but_for_its_space(ontap.find_volume(workspace.volume_name)),
         perforce.have_list(workspace.client_name),
         owners_below(workspace.path),
         (workspace.path / ".p4config").read_text(),
     )
+
+
+def but_for_its_space(volume: Volume | None) -> Volume | None:
+    """Leave out what ONTAP measures now and then."""
+    return volume and replace(volume, used_bytes=None, physical_used_bytes=None)
 
 
 LOST_REPLIES = {
