@@ -18,7 +18,8 @@ from django.utils import timezone
 from procrastinate import BaseRetryStrategy, JobContext, RetryDecision
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
-from procrastinate.jobs import Job
+from procrastinate.exceptions import ConnectorException, UniqueViolation
+from procrastinate.jobs import Job, Status
 
 from provisioner.accounts.models import User
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
@@ -425,8 +426,22 @@ async def sweep_jobs(context: JobContext, timestamp: int) -> None:
         seconds_since_heartbeat=settings.WORKER_STALLED_SECONDS
     )
     for job in stalled:
-        log.warning("stalled_job_retried", job_id=job.id, task=job.task_name)
+        await _give_to_another(job)
+
+
+async def _give_to_another(job: Job) -> None:
+    """Queue a job again; drop it where one like it waits, and maybe for its lock."""
+    try:
         await app.job_manager.retry_job(job)
+    except UniqueViolation:
+        log.warning("stalled_job_dropped", job_id=job.id, task=job.task_name)
+        with contextlib.suppress(ConnectorException):
+            await app.job_manager.finish_job(job, status=Status.FAILED, delete_job=True)
+    except ConnectorException as failure:
+        # Most often it has just ended; one that has not is met again by the next sweep.
+        log.warning("stalled_job_left", job_id=job.id, why=str(failure))
+    else:
+        log.warning("stalled_job_retried", job_id=job.id, task=job.task_name)
 
 
 @app.periodic(cron="* * * * * */30")

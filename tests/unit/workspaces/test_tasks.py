@@ -24,6 +24,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.sweeps.watch import watch_server
 from tests.factories import SnapshotFactory, UserFactory
 from tests.lab import Lab
 from tests.waiting import settle
@@ -75,7 +76,10 @@ def execute(sql: str, parameters: list[object] | None = None) -> list[Any]:
         return list(cursor.fetchall()) if cursor.description else []
 
 
-def give_jobs_to_a_worker(workspace: Workspace, *, silent_seconds: float) -> None:
+def give_jobs_to_a_worker(
+    workspace: Workspace, *others: int, silent_seconds: float
+) -> None:
+    """Have the queued steps' jobs, and others, be at work since this long ago."""
     [[worker]] = execute(
         "INSERT INTO procrastinate_workers (last_heartbeat) "
         "VALUES (now() - %s * interval '1 second') RETURNING id",
@@ -84,7 +88,7 @@ def give_jobs_to_a_worker(workspace: Workspace, *, silent_seconds: float) -> Non
     execute(
         "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s "
         "WHERE id = ANY(%s)",
-        [worker, [step.job_id for step in steps_queued(workspace)]],
+        [worker, [*others, *(step.job_id for step in steps_queued(workspace))]],
     )
 
 
@@ -273,6 +277,27 @@ def test_jobs_of_a_silent_worker_are_given_to_another(
 
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY, workspace.status_message
+
+
+def test_a_dead_job_like_one_that_waits_keeps_no_other_from_being_given_on(
+    owner: User, published_template: Template, run_jobs: Callable[[], None]
+) -> None:
+    """The one that waits does so for the lock of the dead one: neither may go on."""
+    server = published_template.site.perforce_server
+    name = f"watch_server.{server.pk}"
+    watch = watch_server.configure(lock=name, queueing_lock=name)
+    dead = watch.defer(server_id=server.pk)
+    workspace = workspace_create(by=owner, template=published_template)
+    give_jobs_to_a_worker(workspace, dead, silent_seconds=3600)
+    waiting = watch.defer(server_id=server.pk)
+
+    tasks.sweep_jobs.defer(timestamp=0)
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert ProcrastinateJob.objects.get(pk=waiting).status == "succeeded"
+    assert not ProcrastinateJob.objects.filter(status="doing").exists()
 
 
 def test_jobs_of_a_worker_that_lives_are_left_to_it(
