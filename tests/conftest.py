@@ -14,6 +14,8 @@ from pytest_django import Settings
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Snapshot, Template
 from tests.at_work import at_work, lab_workspace
+from tests.compiling import keep_what_is_compiled, pytest_collection
+from tests.databases import _migrated, django_db_setup
 from tests.emptying import MAY_TRUNCATE_THE_TRAIL, empty_tables
 from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.lab import (
@@ -28,8 +30,10 @@ from tests.projects import make_template, project
 from tests.waiting import run_jobs_once
 
 __all__ = [
+    "_migrated",
     "at_work",
     "built_template",
+    "django_db_setup",
     "lab",
     "lab_site",
     "lab_template",
@@ -38,7 +42,10 @@ __all__ = [
     "project",
     "published",
     "published_template",
+    "pytest_collection",
 ]
+
+keep_what_is_compiled()
 
 # Playwright keeps an event loop in the test's thread; the ORM there is still sync.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")

@@ -1,0 +1,103 @@
+"""The test database is migrated once, and copied for the other workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from fasteners import InterProcessLock
+from psycopg import sql
+from pytest_django import DjangoDbBlocker
+
+MIGRATED = "test_migrated"
+
+
+class Migrated:
+    """A migrated database that the first worker keeps for those who come after."""
+
+    def __init__(self, *, run: str) -> None:
+        self.run = run
+        self.lock = InterProcessLock(settings.VAR_DIR / ".migrated.lock")
+        self.is_ours = False
+
+    def find(self) -> None:
+        """Have it copied, where there is one of this run; nobody else may meanwhile."""
+        settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
+        self.lock.acquire()
+        with connection._nodb_cursor() as cursor:
+            cursor.execute(
+                "SELECT shobj_description(oid, 'pg_database') FROM pg_database"
+                " WHERE datname = %s",
+                [MIGRATED],
+            )
+            if cursor.fetchone() != (self.run,):
+                self.is_ours = True
+                self._drop()
+                return
+        settings.DATABASES["default"]["TEST"]["TEMPLATE"] = MIGRATED
+
+    def keep(self) -> None:
+        """Let others copy it, which is made of ours where there was none."""
+        if self.is_ours:
+            self._copy()
+        self.lock.release()
+
+    def _copy(self) -> None:
+        name = connection.settings_dict["NAME"]
+        connection.close()
+        with connection._nodb_cursor() as cursor:
+            cursor.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                    sql.Identifier(MIGRATED), sql.Identifier(name)
+                )
+            )
+            cursor.execute(
+                sql.SQL("COMMENT ON DATABASE {} IS {}").format(
+                    sql.Identifier(MIGRATED), sql.Literal(self.run)
+                )
+            )
+
+    def drop(self) -> None:
+        """Leave nothing, where it is ours: who comes later migrates."""
+        if self.is_ours:
+            with self.lock:
+                self._drop()
+
+    def _drop(self) -> None:
+        with connection._nodb_cursor() as cursor:
+            cursor.execute(
+                sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(MIGRATED))
+            )
+
+
+@pytest.fixture(scope="session")
+def _migrated(
+    django_db_modify_db_settings: None,
+    django_test_environment: None,
+    django_db_blocker: DjangoDbBlocker,
+    request: pytest.FixtureRequest,
+) -> Iterator[Migrated | None]:
+    worker: dict[str, str] | None = getattr(request.config, "workerinput", None)
+    if worker is None:
+        yield None
+        return
+    migrated = Migrated(run=worker["testrunuid"])
+    with django_db_blocker.unblock():
+        migrated.find()
+    yield migrated
+    with django_db_blocker.unblock():
+        migrated.drop()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    _migrated: Migrated | None,
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+) -> None:
+    """Have the test database, by migrations or as a copy."""
+    if _migrated is not None:
+        with django_db_blocker.unblock():
+            _migrated.keep()
