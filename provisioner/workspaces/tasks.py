@@ -23,7 +23,7 @@ from procrastinate.jobs import Job, Status
 
 from provisioner.accounts.models import User
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
-from provisioner.workspaces import notices, states, workflow
+from provisioner.workspaces import governor, notices, states, workflow
 from provisioner.workspaces.errors import StateChanged, StepRefused, UnsavedWork
 from provisioner.workspaces.leases import policy_for
 from provisioner.workspaces.models import (
@@ -48,13 +48,18 @@ IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
 PEOPLE_FIRST = 10
 MACHINES_LATER = 0
-# A job that pauses keeps those with its lock waiting, unless they come before it.
-AFTER_ALL_OTHERS = -10
 
 
 def wait_before(attempts: int) -> float:
     """Return the pause in seconds after this many earlier attempts: 0.5, 1, 2 … 60."""
     return float(min(FIRST_RETRY_SECONDS * 2**attempts, LONGEST_RETRY_SECONDS))
+
+
+def _attempts_of(job: Job) -> int:
+    """Return how often its step was tried, by jobs before it, too."""
+    tried = job.task_kwargs.get("tried", 0)
+    assert isinstance(tried, int)
+    return job.attempts + tried
 
 
 class TransientRetry(BaseRetryStrategy):
@@ -70,25 +75,24 @@ class TransientRetry(BaseRetryStrategy):
     ) -> RetryDecision | None:
         if not isinstance(exception, (TransientGatewayError, *DATABASE_WENT_AWAY)):
             return None
-        waited = sum(wait_before(attempt) for attempt in range(job.attempts + 1))
+        attempts = _attempts_of(job)
+        waited = sum(wait_before(attempt) for attempt in range(attempts + 1))
         if waited > settings.STEP_GIVE_UP_SECONDS:
             return None
-        pause = dt.timedelta(seconds=wait_before(job.attempts))
-        return RetryDecision(
-            retry_at=timezone.now() + pause,
-            priority=None if job.lock is None else AFTER_ALL_OTHERS,
-        )
+        pause = dt.timedelta(seconds=wait_before(attempts))
+        return RetryDecision(retry_at=timezone.now() + pause)
 
 
 RETRY = TransientRetry()
 
 
 @app.task(name="run_step", pass_context=True, retry=RETRY)
-def run_step(context: JobContext, *, step_id: int) -> None:
+def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
     """Run a step, then those after it that this worker can go on with at once.
 
     A step that is settled already, or whose operation has ended, is left alone: that
-    is what a job sees that was repeated after a killed worker.
+    is what a job sees that was repeated after a killed worker. `tried` is how often
+    earlier jobs tried it that then had to wait for a turn.
     """
     step: Step | None = _step_of(context.job, step_id=step_id)
     while step is not None:
@@ -125,10 +129,26 @@ def _run(job: Job, step: Step) -> Step | None:
         if step.operation.state != Operation.State.RUNNING:
             states.skip_step(step)
             return None
-        states.start_step(step)
+        if not _start(job, step):
+            return None
     except StateChanged:
         return None
     return _attempt(job, step)
+
+
+def _start(job: Job, step: Step) -> bool:
+    """Begin an attempt; where it is not the step's turn, let it wait for that."""
+    if not step.perforce_use:
+        states.start_step(step)
+        return True
+    if step.job_id != job.id:
+        return False  # It waits for its turn, or has it with another job.
+    with transaction.atomic():
+        if governor.may_start(step):
+            states.start_step(step)
+            return True
+        states.queue_step(step, job_id=None)
+    return False
 
 
 def _attempt(job: Job, step: Step) -> Step | None:
@@ -144,13 +164,14 @@ def _attempt(job: Job, step: Step) -> Step | None:
             _settle_failure(step, code=code, message=error.sentence, why=error)
             return None
         log.warning("step_will_be_retried", attempt=step.attempt, **error.log_context())
-        with contextlib.suppress(StateChanged):
+        with contextlib.suppress(StateChanged), transaction.atomic():
             states.retry_step_later(
                 step,
                 code=type(error).__name__.lower(),
                 message=error.sentence,
                 retry_at=decision.retry_at,
             )
+            _give_up_turn(step)
         raise
     except DATABASE_WENT_AWAY:
         raise  # The job is tried again, and finds the step as it was left.
@@ -187,9 +208,10 @@ def _settle_success(job: Job, step: Step, result: dict[str, object]) -> Step | N
             states.finish_step(step, result=result)
         except StateChanged:
             return None
-        if operation.state != Operation.State.RUNNING:
-            return None
-        following = advance(operation, job=job)
+        following = None
+        if operation.state == Operation.State.RUNNING:
+            following = advance(operation, job=job)
+        _give_up_turn(step)
     if following is not None:
         # The rows that the step before had read are still at hand.
         following.operation = step.operation
@@ -204,29 +226,36 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
             states.fail_step(step, code=code, message=message)
         except StateChanged:
             return
-        findings = why.findings if isinstance(why, UnsavedWork) else None
-        is_refused = findings is not None
-        to = Operation.State.REFUSED if is_refused else Operation.State.FAILED
-        if not states.end_operation(
-            operation, to, code=code, message=message, findings=findings
-        ):
-            return
-        states.skip_waiting_steps(operation)
-        only_looked = operation.kind == Operation.Kind.FORWARD_LOOK
-        if operation.workspace is not None and not only_looked:
-            states.set_workspace_state(
-                operation.workspace,
-                _state_after_failure(operation, is_refused=is_refused),
-                code=code[:60],
-                message=message,
-            )
-        if operation.template is not None:
-            states.set_template_state(
-                operation.template,
-                Template.State.FAILED,
-                code=code[:60],
-                message=message,
-            )
+        _end_badly(operation, code=code, message=message, why=why)
+        _give_up_turn(step)
+
+
+def _end_badly(
+    operation: Operation, *, code: str, message: str, why: BaseException
+) -> None:
+    findings = why.findings if isinstance(why, UnsavedWork) else None
+    is_refused = findings is not None
+    to = Operation.State.REFUSED if is_refused else Operation.State.FAILED
+    if not states.end_operation(
+        operation, to, code=code, message=message, findings=findings
+    ):
+        return
+    states.skip_waiting_steps(operation)
+    only_looked = operation.kind == Operation.Kind.FORWARD_LOOK
+    if operation.workspace is not None and not only_looked:
+        states.set_workspace_state(
+            operation.workspace,
+            _state_after_failure(operation, is_refused=is_refused),
+            code=code[:60],
+            message=message,
+        )
+    if operation.template is not None:
+        states.set_template_state(
+            operation.template,
+            Template.State.FAILED,
+            code=code[:60],
+            message=message,
+        )
 
 
 def _state_after_failure(operation: Operation, *, is_refused: bool) -> Workspace.State:
@@ -268,15 +297,14 @@ def advance(operation: Operation, *, job: Job | None = None) -> Step | None:
 
 
 def _can_go_on(job: Job, step: Step) -> bool:
-    """Say whether a job's worker serves the step, and no lock bounds either.
+    """Say whether a job's worker serves the step, and it has to wait for no turn.
 
     A job that was tried again has used up some of its time for retries: the next step
     gets a job of its own, with all of it.
     """
-    spec = workflow.spec_of(step)
-    queue = spec.queue_at(step.operation.site)
-    has_no_lock = job.lock is None and not spec.limited_by_flush
-    return job.queue == queue and has_no_lock and job.attempts == 0
+    queue = workflow.spec_of(step).queue_at(step.operation.site)
+    needs_a_turn = step.perforce_use in governor.NEEDS_A_TURN
+    return job.queue == queue and not needs_a_turn and not _attempts_of(job)
 
 
 def _reach_goal(operation: Operation) -> None:
@@ -383,7 +411,13 @@ def start_operation(
         parameters=parameters or {},
     )
     Step.objects.bulk_create(
-        Step(operation=operation, name=spec.name, position=position)
+        Step(
+            operation=operation,
+            name=spec.name,
+            position=position,
+            perforce_use=spec.perforce,
+            perforce_server=operation.site.perforce_server if spec.perforce else None,
+        )
         for position, spec in enumerate(workflow.specs_of(operation))
     )
     advance(operation)
@@ -391,26 +425,47 @@ def start_operation(
 
 
 def defer_step(operation: Operation, step: Step) -> None:
-    """Queue a step's job in the current transaction."""
-    spec = workflow.spec_of(step)
-    site = operation.site
+    """Queue a step's job in the current transaction, or let it wait for its turn."""
+    if step.perforce_use in governor.NEEDS_A_TURN:
+        states.queue_step(step, job_id=None)
+        assert step.perforce_server_id is not None
+        give_turns(step.perforce_server_id)
+    else:
+        _defer(operation, step)
+
+
+def _defer(operation: Operation, step: Step) -> None:
     task = run_step.configure(
-        queue=spec.queue_at(site),
-        lock=_lock(step, spec=spec),
+        queue=workflow.spec_of(step).queue_at(operation.site),
         priority=MACHINES_LATER if operation.requested_by.is_service else PEOPLE_FIRST,
     )
-    states.queue_step(step, job_id=task.defer(step_id=step.pk))
+    tried = {"tried": step.attempt} if step.attempt else {}
+    states.queue_step(step, job_id=task.defer(step_id=step.pk, **tried))
 
 
-def _lock(step: Step, *, spec: workflow.StepSpec) -> str | None:
-    """Return the lock that bounds how many flushes run on a server, None for others.
+def give_turns(server_id: int) -> None:
+    """Queue the jobs of the steps whose turn it is at a Perforce server."""
+    for step in governor.next_in_turn(server_id):
+        _defer(step.operation, step)
 
-    Jobs with one lock run one at a time, so `flush_limit` locks are as many slots.
+
+def _give_up_turn(step: Step) -> None:
+    """Let others come after a step that has ended, or pauses for a retry.
+
+    As the last thing in a transaction: it locks the row of the server.
     """
-    if not spec.limited_by_flush:
-        return None
-    server = step.operation.site.perforce_server
-    return f"flush.{server.name}.{step.operation_id % server.flush_limit}"
+    if step.perforce_use in governor.NEEDS_A_TURN:
+        assert step.perforce_server_id is not None
+        give_turns(step.perforce_server_id)
+
+
+@app.periodic(cron="* * * * * */5")
+@app.task(name="sweep_turns", queue="sweeps", queueing_lock="sweep_turns")
+def sweep_turns(timestamp: int) -> None:
+    """Give the turns that a crash, or the end of an operation, left to nobody."""
+    for server_id in governor.servers_waited_for():
+        with transaction.atomic():
+            give_turns(server_id)
 
 
 @app.periodic(cron="* * * * * */5")
@@ -462,6 +517,8 @@ def sweep_steps(timestamp: int) -> None:
                 continue
             if operation.state != Operation.State.RUNNING:
                 states.skip_step(step)
+                continue
+            if governor.is_waiting(step):
                 continue
             log.warning("step_without_job_queued_again", step_id=step.pk)
             subject = operation.workspace or operation.template

@@ -10,7 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from provisioner.workspaces.models import Operation, Site, Step, Unsaved
+from provisioner.workspaces.models import (
+    Operation,
+    PerforceUse,
+    Site,
+    Step,
+    Unsaved,
+)
 from provisioner.workspaces.states import settled_names
 from provisioner.workspaces.steps import (
     commands,
@@ -34,14 +40,20 @@ STORAGE = "storage"
 PERFORCE = "perforce"
 HOST = "host"
 
+LIGHT, SHORT, LONG = (
+    PerforceUse.LIGHT,
+    PerforceUse.SHORT,
+    PerforceUse.LONG,
+)
+
 
 @dataclass(frozen=True)
 class StepSpec:
     """One step of a workflow.
 
     `ensure` looks, acts if needed, and returns what later steps use. `applies` says
-    whether an operation needs the step at all. `limited_by_flush` makes it count
-    against its Perforce server's limit.
+    whether an operation needs the step at all. `perforce` is what it does to the
+    Perforce server, where it may have to wait for its turn.
     """
 
     name: str
@@ -50,7 +62,7 @@ class StepSpec:
     queue: str
     after: tuple[str, ...] = ()
     applies: Callable[[Operation], bool] = lambda operation: True
-    limited_by_flush: bool = False
+    perforce: PerforceUse = PerforceUse.NONE
 
     def queue_at(self, site: Site) -> str:
         return site.host_queue if self.queue == HOST else self.queue
@@ -67,7 +79,13 @@ def _wants_reconcile(operation: Operation) -> bool:
 
 
 PROVISION = (
-    StepSpec("access", "Check read access", ensure_access, PERFORCE),
+    StepSpec(
+        "access",
+        "Check read access",
+        ensure_access,
+        PERFORCE,
+        perforce=LIGHT,
+    ),
     StepSpec(
         "clone", "Clone the snapshot", provision.ensure_clone, STORAGE, ("access",)
     ),
@@ -81,6 +99,7 @@ PROVISION = (
         PERFORCE,
         ("access",),
         applies=_has_client,
+        perforce=LIGHT,
     ),
     StepSpec(
         "flush",
@@ -89,7 +108,7 @@ PROVISION = (
         PERFORCE,
         ("client",),
         applies=_has_client,
-        limited_by_flush=True,
+        perforce=SHORT,
     ),
     StepSpec(
         "p4config",
@@ -106,6 +125,7 @@ PROVISION = (
         HOST,
         ("p4config", "flush"),
         applies=_wants_reconcile,
+        perforce=SHORT,
     ),
 )
 
@@ -114,7 +134,11 @@ PROVISION = (
 FORWARD = (
     *(spec for spec in PROVISION if spec.name != "reconcile"),
     StepSpec(
-        "look", "Look at what is to be taken along", forward_plan.ensure_planned, HOST
+        "look",
+        "Look at what is to be taken along",
+        forward_plan.ensure_planned,
+        HOST,
+        perforce=SHORT,
     ),
     StepSpec(
         "shelve",
@@ -122,6 +146,7 @@ FORWARD = (
         forward.ensure_shelved,
         HOST,
         ("access", "look"),
+        perforce=LIGHT,
     ),
     StepSpec(
         "unshelve",
@@ -129,9 +154,15 @@ FORWARD = (
         forward.ensure_opened,
         HOST,
         ("shelve", "flush", "p4config"),
+        perforce=LIGHT,
     ),
     StepSpec(
-        "merge", "Merge what others did", forward.ensure_merged, HOST, ("unshelve",)
+        "merge",
+        "Merge what others did",
+        forward.ensure_merged,
+        HOST,
+        ("unshelve",),
+        perforce=LIGHT,
     ),
     StepSpec(
         "files",
@@ -146,6 +177,7 @@ FORWARD = (
         forward_proof.ensure_proven,
         HOST,
         ("files",),
+        perforce=LIGHT,
     ),
     StepSpec(
         "shelves",
@@ -153,11 +185,18 @@ FORWARD = (
         forward.ensure_shelves_gone,
         PERFORCE,
         ("proof",),
+        perforce=LIGHT,
     ),
 )
 
 FORWARD_LOOK = (
-    StepSpec("look", "Look at the work in it", forward_plan.ensure_previewed, HOST),
+    StepSpec(
+        "look",
+        "Look at the work in it",
+        forward_plan.ensure_previewed,
+        HOST,
+        perforce=SHORT,
+    ),
 )
 
 
@@ -180,6 +219,7 @@ RETIRE = (
         HOST,
         ("quiet",),
         applies=_stops_at_unsaved_work,
+        perforce=SHORT,
     ),
     StepSpec("freeze", "Freeze it", retire.ensure_frozen, STORAGE, ("unsaved",)),
     StepSpec(
@@ -189,6 +229,7 @@ RETIRE = (
         HOST,
         ("freeze",),
         applies=_holds_work,
+        perforce=SHORT,
     ),
     StepSpec(
         "client",
@@ -197,6 +238,7 @@ RETIRE = (
         HOST,
         ("work",),
         applies=_has_client,
+        perforce=LIGHT,
     ),
     StepSpec("unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("client",)),
     StepSpec(
@@ -219,6 +261,7 @@ RESTORE = (
         PERFORCE,
         ("clone",),
         applies=_has_client,
+        perforce=LIGHT,
     ),
     StepSpec(
         "flush",
@@ -227,7 +270,7 @@ RESTORE = (
         HOST,
         ("client",),
         applies=_has_client,
-        limited_by_flush=True,
+        perforce=SHORT,
     ),
     StepSpec(
         "opened",
@@ -236,6 +279,7 @@ RESTORE = (
         HOST,
         ("visible", "flush"),
         applies=_has_client,
+        perforce=LIGHT,
     ),
 )
 
@@ -296,7 +340,13 @@ TEMPLATE_BUILD = (
     StepSpec("export", "Export it", template.ensure_exported, STORAGE, ("volume",)),
     StepSpec("mount", "Mount it", template.ensure_mounted, STORAGE, ("export",)),
     StepSpec("visible", "Check the mount", template.ensure_visible, HOST, ("mount",)),
-    StepSpec("client", "Define the client", template.ensure_client, PERFORCE),
+    StepSpec(
+        "client",
+        "Define the client",
+        template.ensure_client,
+        PERFORCE,
+        perforce=LIGHT,
+    ),
     StepSpec(
         "clean",
         "Remove what is not versioned",
@@ -304,6 +354,7 @@ TEMPLATE_BUILD = (
         HOST,
         ("visible", "client"),
         applies=_is_clean_build,
+        perforce=LIGHT,
     ),
     StepSpec(
         "sync",
@@ -311,12 +362,20 @@ TEMPLATE_BUILD = (
         contents.ensure_synced,
         HOST,
         ("visible", "client", "clean"),
+        perforce=LONG,
     ),
     StepSpec("build", "Build", commands.ensure_built, HOST, ("sync",)),
     StepSpec(
         "test", "Test", commands.ensure_tested, HOST, ("build",), applies=_has_test
     ),
-    StepSpec("verify", "Verify", publishing.ensure_verified, HOST, ("test",)),
+    StepSpec(
+        "verify",
+        "Verify",
+        publishing.ensure_verified,
+        HOST,
+        ("test",),
+        perforce=LONG,
+    ),
     StepSpec(
         "snapshot",
         "Take and publish the snapshot",

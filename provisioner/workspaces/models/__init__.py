@@ -18,7 +18,12 @@ from provisioner.workspaces.models.events import Event
 from provisioner.workspaces.models.findings import AuditedSystem, AuditRun, Finding
 from provisioner.workspaces.models.leases import LeasePolicy, Notice
 from provisioner.workspaces.models.names import name_validator
-from provisioner.workspaces.models.operations import Operation, Step, Unsaved
+from provisioner.workspaces.models.operations import (
+    Operation,
+    PerforceUse,
+    Step,
+    Unsaved,
+)
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.sites import (
     PerforceServer,
@@ -47,6 +52,7 @@ __all__ = [
     "Notice",
     "Operation",
     "PerforceServer",
+    "PerforceUse",
     "Quality",
     "RefreshPolicy",
     "RefreshSwitch",

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.models.sites import Site
+from provisioner.workspaces.models.sites import PerforceServer, Site
 from provisioner.workspaces.models.templates import Template
 from provisioner.workspaces.models.workspaces import Workspace
 
@@ -110,11 +110,22 @@ class Operation(models.Model):
         return subject.site
 
 
+class PerforceUse(models.TextChoices):
+    """What a step does to its Perforce server; see governor.py."""
+
+    NONE = "", "Nothing"
+    LIGHT = "light", "Commands that are over at once"
+    SHORT = "short", "A flush, or a comparison: counts against the budget"
+    LONG = "long", "A sync of a template: counts, and leaves room for others"
+
+
 class Step(models.Model):
     """One ensure_* of an operation; workflow.py says what it does and comes after.
 
     `progress` is {"done", "total", "unit", "text"}, any of them absent; `remote` holds
     ids of the far side as soon as they are known; `result` is what later steps use.
+
+    One that uses Perforce and is queued without a job waits for its turn there.
     """
 
     class State(models.TextChoices):
@@ -134,6 +145,21 @@ class Step(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     attempt = models.PositiveIntegerField(default=0)
     job_id = models.BigIntegerField(null=True, blank=True)
+    perforce_server = models.ForeignKey(
+        PerforceServer,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+    )
+    perforce_use = models.CharField(
+        max_length=5,
+        choices=PerforceUse,
+        default=PerforceUse.NONE,
+        db_default=PerforceUse.NONE,
+        blank=True,
+    )
     queued_at = models.DateTimeField(null=True, blank=True)
     first_started_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -162,6 +188,11 @@ class Step(models.Model):
                 | Q(ended_at__isnull=False),
             ),
             models.CheckConstraint(
+                name="step_that_uses_perforce_says_where",
+                condition=Q(perforce_use="", perforce_server__isnull=True)
+                | (~Q(perforce_use="") & Q(perforce_server__isnull=False)),
+            ),
+            models.CheckConstraint(
                 name="step_failed_has_reason",
                 condition=~Q(state__in=("failed", "retrying")) | ~Q(error_message=""),
             ),
@@ -171,6 +202,13 @@ class Step(models.Model):
                 fields=("queued_at",),
                 condition=Q(state__in=("queued", "running", "retrying")),
                 name="step_in_flight",
+            ),
+            models.Index(
+                fields=("perforce_server", "perforce_use"),
+                condition=Q(
+                    state__in=("queued", "running"), perforce_server__isnull=False
+                ),
+                name="step_at_perforce",
             ),
         )
 

@@ -28,7 +28,8 @@ class PerforceServer(models.Model):
     flush_limit = models.PositiveSmallIntegerField(
         default=4,
         validators=[MinValueValidator(1)],
-        help_text="How many flushes may run on it at a time.",
+        verbose_name="budget",
+        help_text="How many flushes, syncs and comparisons may run on it at a time.",
     )
     checks_read_access = models.BooleanField(
         default=True,

@@ -362,70 +362,7 @@ def test_a_step_that_died_in_an_ended_operation_holds_up_no_retirement(
     assert step.state == Step.State.SKIPPED
 
 
-# --- limits and priorities
-
-
-def test_a_flush_that_waits_for_its_next_try_keeps_no_other_from_its_slot(
-    workspace: Workspace, owner: User, run_jobs: Callable[[], None]
-) -> None:
-    server = workspace.site.perforce_server
-    server.flush_limit = 1
-    server.save()
-    workspace_create(by=owner, template=workspace.template, request_key="other")
-    first, second = Step.objects.filter(name="flush").order_by("pk")
-    for step in (first, second):
-        tasks.defer_step(step.operation, step)
-        states.end_operation(step.operation, Operation.State.CANCELLED)
-    job = job_tried(0).evolve(lock=f"flush.{server.name}.0", priority=10)
-    decision = tasks.RETRY.get_retry_decision(exception=failure(Busy), job=job)
-    assert decision is not None
-    execute(
-        "UPDATE procrastinate_jobs SET priority = coalesce(%s, priority), "
-        "scheduled_at = now() + interval '1 hour' WHERE id = %s",
-        [decision.priority, first.job_id],
-    )
-
-    run_jobs()
-
-    second.refresh_from_db()
-    assert second.state == Step.State.SKIPPED  # its job was run
-
-
-def test_flushes_share_as_many_locks_as_the_server_allows(
-    workspace: Workspace, owner: User
-) -> None:
-    server = workspace.site.perforce_server
-    server.flush_limit = 2
-    server.save()
-    for number in range(5):
-        workspace_create(by=owner, template=workspace.template, request_key=str(number))
-
-    for step in Step.objects.filter(name="flush"):
-        tasks.defer_step(step.operation, step)
-
-    flushes = Step.objects.filter(name="flush").values("job_id")
-    locks = ProcrastinateJob.objects.filter(pk__in=flushes).values_list(
-        "lock", flat=True
-    )
-    assert len(locks) == 6
-    assert set(locks) == {f"flush.{server.name}.0", f"flush.{server.name}.1"}
-
-
-def test_flushes_of_two_servers_share_no_lock(
-    workspace: Workspace, owner: User
-) -> None:
-    other = workspace_create(by=owner, template=SnapshotFactory().template)
-    for step in Step.objects.filter(name="flush"):
-        tasks.defer_step(step.operation, step)
-
-    locks = ProcrastinateJob.objects.exclude(lock=None).values_list("lock", flat=True)
-
-    assert workspace.site.perforce_server != other.site.perforce_server
-    assert len(set(locks)) == 2
-
-
-def test_nothing_but_flushes_waits_for_a_lock(workspace: Workspace) -> None:
-    assert set(ProcrastinateJob.objects.values_list("lock", flat=True)) == {None}
+# --- priorities
 
 
 def test_people_come_before_machines(

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from provisioner.accounts.models import User
 from provisioner.workspaces import states, workflow
 from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.models import Operation, Site, Snapshot, Step
+from provisioner.workspaces.models import (
+    Operation,
+    PerforceUse,
+    Site,
+    Snapshot,
+    Step,
+)
 from provisioner.workspaces.tasks import start_operation
 from provisioner.workspaces.workflow import WORKFLOWS, StepSpec
 
@@ -68,19 +74,36 @@ def test_steps_run_on_known_queues_and_are_told_in_words(kind: Operation.Kind) -
         assert spec.ensure.__doc__, spec.name
 
 
-def test_only_the_flush_counts_against_the_limit_of_flushes() -> None:
-    limited = [
-        (kind, spec.name)
+def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget() -> (
+    None
+):
+    counted = {
+        (kind, spec.name, spec.perforce)
         for kind, specs in WORKFLOWS.items()
         for spec in specs
-        if spec.limited_by_flush
-    ]
+        if spec.perforce in (PerforceUse.SHORT, PerforceUse.LONG)
+    }
 
-    assert limited == [
-        (Operation.Kind.PROVISION, "flush"),
-        (Operation.Kind.FORWARD, "flush"),
-        (Operation.Kind.RESTORE, "flush"),
-    ]
+    assert counted == {
+        (Operation.Kind.PROVISION, "flush", PerforceUse.SHORT),
+        (Operation.Kind.PROVISION, "reconcile", PerforceUse.SHORT),
+        (Operation.Kind.FORWARD, "flush", PerforceUse.SHORT),
+        (Operation.Kind.FORWARD, "look", PerforceUse.SHORT),
+        (Operation.Kind.FORWARD_LOOK, "look", PerforceUse.SHORT),
+        (Operation.Kind.RETIRE, "unsaved", PerforceUse.SHORT),
+        (Operation.Kind.RETIRE, "work", PerforceUse.SHORT),
+        (Operation.Kind.RESTORE, "flush", PerforceUse.SHORT),
+        (Operation.Kind.TEMPLATE_BUILD, "sync", PerforceUse.LONG),
+        (Operation.Kind.TEMPLATE_BUILD, "verify", PerforceUse.LONG),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_step_on_the_queue_of_perforce_says_that_it_uses_it(
+    kind: Operation.Kind,
+) -> None:
+    for spec in WORKFLOWS[kind]:
+        assert spec.perforce or spec.queue != workflow.PERFORCE, spec.name
 
 
 @given(data=st.data(), kind=st.sampled_from(KINDS))

@@ -1,0 +1,406 @@
+"""Turns at a Perforce server: how many at a time, whose is next, and who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import given
+from hypothesis import strategies as st
+from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.jobs import Job
+
+from provisioner.accounts.models import User
+from provisioner.gateways.errors import Busy, Unreachable
+from provisioner.workspaces import governor, states, tasks
+from provisioner.workspaces.actions import (
+    template_build,
+    workspace_create,
+    workspace_retire,
+)
+from provisioner.workspaces.models import (
+    Operation,
+    PerforceServer,
+    PerforceUse,
+    Snapshot,
+    Step,
+    Template,
+)
+from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+
+SHORT, LONG = PerforceUse.SHORT, PerforceUse.LONG
+
+
+@pytest.fixture
+def alice() -> User:
+    return UserFactory(username="alice", uid=20001, gid=20000)
+
+
+@pytest.fixture
+def ci() -> User:
+    return UserFactory(username="ci", uid=20003, gid=20000, is_service=True)
+
+
+@pytest.fixture
+def template() -> Template:
+    """Published; nothing answers at its site."""
+    published: Snapshot = SnapshotFactory()
+    return published.template
+
+
+def limit(template: Template, turns: int) -> None:
+    PerforceServer.objects.filter(pk=template.site.perforce_server_id).update(
+        flush_limit=turns
+    )
+
+
+def ask_to_flush(by: User, template: Template, *, key: str) -> Step:
+    """Have somebody's workspace at the point where it is to be flushed."""
+    workspace = workspace_create(by=by, template=template, request_key=key)
+    operation = workspace.operations.get()
+    return queue(operation, "flush")
+
+
+def ask_to_sync(template: Template, *, by: User) -> Step:
+    """Have a build at the point where it is to be synced."""
+    template_build(by=by, template=template)
+    return queue(template.operations.get(), "sync")
+
+
+def queue(operation: Operation, name: str) -> Step:
+    step = operation.steps.get(name=name)
+    with transaction.atomic():
+        tasks.defer_step(operation, step)
+    return step
+
+
+def has_turn(step: Step) -> bool:
+    step.refresh_from_db()
+    return step.state in (Step.State.QUEUED, Step.State.RUNNING) and bool(step.job_id)
+
+
+def turns(steps: Iterable[Step]) -> list[bool]:
+    return [has_turn(step) for step in steps]
+
+
+def settle(step: Step) -> None:
+    """End a step as its job would."""
+    states.start_step(step)
+    job = job_of(step)
+    tasks._settle_success(job, step, {})
+
+
+def job_of(step: Step, *, tried: int = 0) -> Job:
+    return Job(
+        id=step.job_id,
+        queue="perforce",
+        lock=None,
+        queueing_lock=None,
+        task_name="run_step",
+        task_kwargs={"step_id": step.pk, **({"tried": tried} if tried else {})},
+        attempts=0,
+    )
+
+
+def run(step: Step, *, job: Job | None = None) -> None:
+    """Run a step's job once, or another job that was queued for it."""
+    step.refresh_from_db()
+    try:
+        tasks._run(job or job_of(step), step)
+    except Unreachable:
+        pass
+    finally:
+        step.refresh_from_db()
+
+
+def lose_job(step: Step) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM procrastinate_jobs WHERE id = %s", [step.job_id])
+
+
+# --- how many
+
+
+@given(
+    uses=st.lists(st.sampled_from([SHORT, LONG]), max_size=20),
+    turns=st.integers(min_value=1, max_value=6),
+)
+def test_a_budget_is_kept_and_long_steps_leave_room(
+    uses: list[PerforceUse], turns: int
+) -> None:
+    budget = governor.Budget(limit=turns)
+
+    for use in uses:
+        budget.take(use)
+
+    # One short step may run in any case: at a limit of one, beside the one long.
+    assert budget.short + budget.long <= max(turns, budget.long + 1)
+    assert budget.long <= max(1, turns - 1)
+    assert budget.has_room(SHORT) or budget.short >= 1
+    if SHORT in uses:
+        assert budget.short >= 1
+
+
+def test_as_many_run_as_the_server_allows_and_the_next_follows_one_that_ends(
+    alice: User, template: Template
+) -> None:
+    limit(template, 2)
+    steps = [ask_to_flush(alice, template, key=str(number)) for number in range(4)]
+    assert turns(steps) == [True, True, False, False]
+
+    settle(steps[1])
+
+    assert turns(steps) == [True, False, True, False]
+    assert steps[1].state == Step.State.DONE
+
+
+def test_a_step_that_fails_gives_its_turn_to_the_next(
+    alice: User, template: Template
+) -> None:
+    limit(template, 1)
+    steps = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
+    states.start_step(steps[0])
+
+    tasks._settle_failure(steps[0], code="no", message="No.", why=ValueError())
+
+    assert turns(steps) == [False, True]
+
+
+def test_two_servers_share_no_turn(alice: User, template: Template) -> None:
+    other: Template = SnapshotFactory().template
+    for one in (template, other):
+        limit(one, 1)
+
+    here = ask_to_flush(alice, template, key="here")
+    there = ask_to_flush(alice, other, key="there")
+
+    assert turns([here, there]) == [True, True]
+
+
+def test_only_what_counts_waits(alice: User, template: Template) -> None:
+    limit(template, 1)
+    ask_to_flush(alice, template, key="first")
+    workspace = workspace_create(by=alice, template=template, request_key="second")
+
+    client = queue(workspace.operations.get(), "client")
+
+    assert has_turn(client)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_come_at_once_do_not_both_take_the_last_turn(
+    jobs_emptied: None, alice: User, template: Template
+) -> None:
+    limit(template, 1)
+    steps = [
+        workspace_create(by=alice, template=template, request_key=str(number))
+        .operations.get()
+        .steps.get(name="flush")
+        for number in range(6)
+    ]
+
+    def come(step: Step) -> None:
+        try:
+            with transaction.atomic():
+                tasks.defer_step(step.operation, step)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(max_workers=6) as threads:
+        list(threads.map(come, steps))
+
+    assert sum(turns(steps)) == 1
+
+
+# --- whose
+
+
+def test_people_come_before_machines_and_then_who_asked_first(
+    alice: User, ci: User, template: Template
+) -> None:
+    limit(template, 1)
+    running = ask_to_flush(ci, template, key="running")
+    of_ci = [ask_to_flush(ci, template, key=f"ci{number}") for number in range(2)]
+    of_alice = [ask_to_flush(alice, template, key=f"a{number}") for number in range(2)]
+
+    order = []
+    for _ in range(4):
+        settle(running)
+        [running] = [step for step in (*of_ci, *of_alice) if has_turn(step)]
+        order.append(running)
+
+    assert order == [*of_alice, *of_ci]
+
+
+def test_syncs_of_templates_leave_a_turn_to_people(
+    alice: User, template: Template
+) -> None:
+    limit(template, 3)
+    admin = UserFactory(is_staff=True, uid=20009)
+    others = [TemplateFactory(site=template.site) for _ in range(3)]
+
+    syncs = [ask_to_sync(each, by=admin) for each in others]
+    flush = ask_to_flush(alice, template, key="a")
+
+    assert turns(syncs) == [True, True, False]
+    assert has_turn(flush)
+
+
+def test_a_sync_that_runs_for_hours_keeps_nobody_waiting_at_a_limit_of_one(
+    alice: User, template: Template
+) -> None:
+    limit(template, 1)
+    admin = UserFactory(is_staff=True, uid=20009)
+    sync = ask_to_sync(template, by=admin)
+
+    flushes = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
+
+    assert turns([sync, *flushes]) == [True, True, False]
+
+
+# --- retries, ended operations, lost jobs
+
+
+def test_a_flush_that_waits_for_its_next_try_keeps_no_other_from_its_turn(
+    alice: User, template: Template
+) -> None:
+    limit(template, 1)
+    steps = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
+
+    run(steps[0])  # nothing answers
+
+    assert steps[0].state == Step.State.RETRYING
+    assert has_turn(steps[1])
+
+
+def test_a_retry_waits_where_its_turn_is_taken_and_keeps_its_count(
+    alice: User, template: Template
+) -> None:
+    limit(template, 1)
+    first, second = [
+        ask_to_flush(alice, template, key=str(number)) for number in range(2)
+    ]
+    run(first)
+    states.start_step(second)
+
+    run(first)
+
+    assert governor.is_waiting(first)
+    assert first.attempt == 1
+    tasks._settle_success(job_of(second), second, {})
+    assert has_turn(first)
+    assert ProcrastinateJob.objects.get(pk=first.job_id).args["tried"] == 1
+
+
+def test_a_retry_goes_on_where_there_is_room(alice: User, template: Template) -> None:
+    limit(template, 1)
+    step = ask_to_flush(alice, template, key="a")
+    run(step)
+
+    run(step)
+
+    assert (step.state, step.attempt) == (Step.State.RETRYING, 2)
+
+
+@pytest.mark.parametrize(("tried", "pause"), [(0, 0.5), (3, 4)])
+def test_pauses_go_on_growing_after_a_wait_for_a_turn(
+    tried: int, pause: float, alice: User, template: Template
+) -> None:
+    step = ask_to_flush(alice, template, key="a")
+    error = Busy("It is busy.", system="perforce", operation="sync")
+
+    job = job_of(step, tried=tried)
+
+    assert tasks.wait_before(tasks._attempts_of(job)) == pause
+    assert tasks.RETRY.get_retry_decision(exception=error, job=job)
+    assert not tasks.RETRY.get_retry_decision(
+        exception=error, job=job_of(step, tried=36)
+    )
+
+
+def test_a_job_whose_step_waits_for_its_turn_leaves_it_alone(
+    alice: User, template: Template
+) -> None:
+    limit(template, 1)
+    first, waits = [
+        ask_to_flush(alice, template, key=str(number)) for number in range(2)
+    ]
+
+    assert turns([first, waits]) == [True, False]
+
+    run(waits, job=job_of(first))
+
+    assert governor.is_waiting(waits)
+    assert waits.attempt == 0
+
+
+def test_who_waits_is_not_queued_by_the_sweep_that_looks_for_lost_jobs(
+    alice: User, template: Template
+) -> None:
+    limit(template, 1)
+    steps = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
+
+    tasks.sweep_steps(timestamp=0)
+
+    assert turns(steps) == [True, False]
+
+
+def test_the_turn_of_a_step_whose_job_was_lost_stays_its_own(
+    alice: User, template: Template
+) -> None:
+    limit(template, 1)
+    steps = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
+    states.start_step(steps[0])
+    lose_job(steps[0])
+
+    tasks.sweep_turns(timestamp=0)
+    assert turns(steps) == [True, False]
+
+    tasks.sweep_steps(timestamp=0)
+    assert turns(steps) == [True, False]
+    assert ProcrastinateJob.objects.filter(pk=steps[0].job_id).exists()
+
+
+def test_who_gives_up_waiting_leaves_the_turns_to_others(
+    alice: User, template: Template
+) -> None:
+    limit(template, 1)
+    steps = [ask_to_flush(alice, template, key=str(number)) for number in range(3)]
+    for step in steps[:2]:
+        workspace = step.operation.workspace
+        assert workspace is not None
+        workspace_retire(by=alice, workspace=workspace)
+
+    tasks.sweep_turns(timestamp=0)
+
+    assert turns(steps) == [False, False, True]
+    for step in steps[:2]:
+        assert step.state == Step.State.SKIPPED
+
+
+def test_a_larger_budget_is_used_at_the_next_sweep(
+    alice: User, template: Template
+) -> None:
+    limit(template, 1)
+    steps = [ask_to_flush(alice, template, key=str(number)) for number in range(3)]
+    limit(template, 2)
+
+    tasks.sweep_turns(timestamp=0)
+
+    assert turns(steps) == [True, True, False]
+
+
+def test_steps_of_an_earlier_release_run_as_before(
+    alice: User, template: Template
+) -> None:
+    operation = workspace_create(by=alice, template=template).operations.get()
+    operation.steps.update(perforce_use="", perforce_server=None)
+    step = queue(operation, "flush")
+
+    run(step)
+
+    assert step.attempt == 1
