@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 
 MINUTE = 60
 HOUR = 60 * MINUTE
@@ -23,6 +24,17 @@ def duration_text(seconds: float) -> str:
     if whole < DAY:
         return _two_units(whole, unit=HOUR, name="h", part=MINUTE, part_name="min")
     return _two_units(whole, unit=DAY, name="d", part=HOUR, part_name="h")
+
+
+def rough_text(seconds: float) -> str:
+    """Return a forecast, never too short: "7 s", "25 s", "3 min"."""
+    if seconds <= 10:
+        return f"{max(math.ceil(seconds), 1)} s"
+    if seconds <= MINUTE - 5:
+        return f"{5 * math.ceil(seconds / 5)} s"
+    if seconds <= HOUR - MINUTE:
+        return f"{math.ceil(seconds / MINUTE)} min"
+    return duration_text(MINUTE * math.ceil(seconds / MINUTE))
 
 
 def _two_units(whole: int, *, unit: int, name: str, part: int, part_name: str) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.validators import MinValueValidator
-from django.http import QueryDict
 from django.utils import timezone
 
 from provisioner.lib.sizes import exact_size_text, parse_size
@@ -393,76 +392,3 @@ class TemplateBuildForm(AskingForm):
     def clean_paths(self) -> list[str]:
         lines = (line.strip() for line in self.cleaned_data["paths"].splitlines())
         return [line for line in lines if line]
-
-
-class WorkspaceFilterForm(forms.Form):
-    """Filters of a list; what makes no sense is left out instead of refused."""
-
-    q = forms.CharField(required=False, max_length=100, label="Name or owner")
-    state = forms.ChoiceField(
-        required=False,
-        choices=[("", "All but retired"), *Workspace.State.choices],
-    )
-    owner = forms.CharField(required=False, max_length=150)
-    template = forms.ModelChoiceField(
-        required=False,
-        queryset=Template.objects.order_by("name"),
-        empty_label="All templates",
-    )
-
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as `workspaces_matching` takes it."""
-        self.is_valid()
-        template = self.cleaned_data.get("template")
-        return {
-            "text": self.cleaned_data.get("q", "").strip(),
-            "state": self.cleaned_data.get("state", ""),
-            "owner": self.cleaned_data.get("owner", "").strip(),
-            "template": template.pk if template else None,
-        }
-
-    def without_page(self) -> str:
-        """Return the filters as the beginning of a page's address."""
-        return address_without_page(self.data)
-
-
-def address_without_page(data: Any) -> str:
-    """Return a query string but for its page, ready for more to be added."""
-    assert isinstance(data, QueryDict)
-    query = data.copy()
-    query.pop("page", None)
-    return f"?{query.urlencode()}&" if query else "?"
-
-
-class TrailFilterForm(forms.Form):
-    """Filters of the trail; what makes no sense is left out instead of refused."""
-
-    q = forms.CharField(required=False, max_length=100, label="Text")
-    actor = forms.CharField(required=False, max_length=150, label="Who")
-    kind = forms.CharField(required=False, max_length=60, label="Kind")
-    subject = forms.CharField(required=False, max_length=200, label="About")
-    since = forms.DateTimeField(required=False, label="Since (UTC)")
-    until = forms.DateTimeField(required=False, label="Until (UTC)")
-
-    def __init__(self, data: Any) -> None:
-        super().__init__(data)
-        for name in ("since", "until"):
-            field = self.fields[name]
-            field.widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
-
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as `events_matching` takes it."""
-        self.is_valid()
-        cleaned = self.cleaned_data
-        return {
-            "text": cleaned.get("q", ""),
-            "actor": cleaned.get("actor", ""),
-            "kind": cleaned.get("kind", ""),
-            "subject": cleaned.get("subject", ""),
-            "since": cleaned.get("since"),
-            "until": cleaned.get("until"),
-        }
-
-    def without_page(self) -> str:
-        """Return the filters as the beginning of a page's address."""
-        return address_without_page(self.data)

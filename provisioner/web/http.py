@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.utils import timezone
 from django_htmx.middleware import HtmxDetails
 
 from provisioner.accounts.models import User
@@ -74,3 +75,13 @@ def posted(request: HttpRequest) -> QueryDict | None:
 def digest(text: str) -> str:
     """Return a short name of a text, to tell whether a page has shown it already."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def csv_answer(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
+    """Return a table as a file to download, line by line as it is read."""
+    file_name = f"cloneyard-{name}-{timezone.now():%Y%m%d-%H%M%S}.csv"
+    return StreamingHttpResponse(
+        lines,
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
+    )

@@ -122,6 +122,8 @@ urlpatterns = [
     ),
     path("refreshes/", refreshing.refresh_list, name="refresh-list"),
     path("refreshes/pause/", refreshing.refresh_pause, name="refresh-pause"),
+    path("operations/", operations.operation_list, name="operation-list"),
+    path("operations.csv", operations.operation_download, name="operation-download"),
     path("operations/<int:pk>/", operations.operation_detail, name="operation-detail"),
     path("operations/<int:pk>/log/", logs.operation_log, name="operation-log"),
     path(
@@ -142,6 +144,7 @@ urlpatterns = [
     path("audit/", audit.audit, name="audit"),
     path("audit/run/", audit.audit_run, name="audit-run"),
     path("audit/<int:pk>/", audit.finding_detail, name="finding-detail"),
+    path("overview/", administration.overview, name="overview"),
     path(
         "workspaces/",
         administration.admin_workspace_list,

@@ -36,6 +36,7 @@ from provisioner.workspaces.queries import (
     workspaces_of,
     workspaces_visible_to,
 )
+from provisioner.workspaces.ready_times import usual_seconds
 from provisioner.workspaces.retention import Pins, pins_of
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 
@@ -190,6 +191,8 @@ class Home:
     trash_count: int
     quotas: list[Limit]
     deadlines: dict[int, leases.Deadline]
+    lags: dict[int, lags.Lag]
+    usual_seconds: dict[int, float]
 
     @property
     def is_moving(self) -> bool:
@@ -202,10 +205,13 @@ def home_of(user: User) -> Home:
     is_unpublished = IsNull(F("default_snapshot_id"), True)
     templates = list(templates_visible_to(user).order_by(is_unpublished, "name"))
     workspaces = list(workspaces_of(user))
+    offered = templates[:TEMPLATES_OFFERED]
     return Home(
         workspaces=workspaces,
         deadlines=leases.deadlines_of(workspaces),
-        templates=templates[:TEMPLATES_OFFERED],
+        templates=offered,
+        lags=lags.lags_of(offered),
+        usual_seconds=usual_seconds(offered),
         templates_count=len(templates),
         trash_count=trashed_workspaces_of(user).count(),
         quotas=quota_limits(user),
@@ -506,9 +512,14 @@ class TemplateList:
 
     templates: list[Template]
     lags: dict[int, lags.Lag]
+    usual_seconds: dict[int, float]
 
 
 def templates_for(user: User) -> TemplateList:
     """Return all templates and how far they are behind."""
     templates = list(templates_visible_to(user))
-    return TemplateList(templates=templates, lags=lags.lags_of(templates))
+    return TemplateList(
+        templates=templates,
+        lags=lags.lags_of(templates),
+        usual_seconds=usual_seconds(templates),
+    )

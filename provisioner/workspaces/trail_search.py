@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
 from collections.abc import Iterator
 
 from django.db.models import Q, QuerySet
 
 from provisioner.accounts.models import User
+from provisioner.lib.tables import csv_lines
 from provisioner.workspaces.models import Event
 from provisioner.workspaces.queries import workspaces_visible_to
 
@@ -16,8 +16,6 @@ COLUMNS = (
     *("at", "kind", "message", "reason", "actor", "via", "ip", "user_agent"),
     *("subject_kind", "subject_id", "subject"),
 )
-# A spreadsheet would take what begins so for a formula.
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def events_visible_to(user: User) -> QuerySet[Event]:
@@ -67,29 +65,18 @@ def events_matching(
     return events
 
 
-class _Echo:
-    """A file that hands each line back instead of writing it."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
 def as_csv(events: QuerySet[Event]) -> Iterator[str]:
-    """Yield a table of events line by line; it may be long."""
-    writer = csv.writer(_Echo())
-    yield writer.writerow(COLUMNS)
-    for event in events.select_related(None).defer("data").iterator(chunk_size=1000):
-        cells = (
-            event.at.astimezone(dt.UTC).isoformat(timespec="milliseconds"),
-            *(event.kind, event.message, event.reason, event.actor_name, event.via),
-            *(event.ip or "", event.user_agent),
-            *(event.subject_kind, event.subject_id or "", event.subject),
-        )
-        yield writer.writerow([_cell(value) for value in cells])
-
-
-def _cell(value: str | int) -> str | int:
-    """Return a value that no spreadsheet takes for a formula."""
-    if isinstance(value, str) and value.startswith(FORMULAS):
-        return f"'{value}"
-    return value
+    """Yield a table of events line by line."""
+    every = events.select_related(None).defer("data").iterator(chunk_size=1000)
+    return csv_lines(
+        COLUMNS,
+        (
+            (
+                event.at.astimezone(dt.UTC).isoformat(timespec="milliseconds"),
+                *(event.kind, event.message, event.reason),
+                *(event.actor_name, event.via, event.ip or "", event.user_agent),
+                *(event.subject_kind, event.subject_id or "", event.subject),
+            )
+            for event in every
+        ),
+    )

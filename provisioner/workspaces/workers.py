@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import socket
+from dataclasses import dataclass
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -48,12 +49,46 @@ def tell_queues(worker_id: int, *, queues: list[str] | None) -> None:
     ).delete()
 
 
+@dataclass(frozen=True, kw_only=True)
+class AliveWorker:
+    """A worker that was heard lately; `queues` None: it serves all."""
+
+    host: str
+    process_id: int
+    queues: list[str] | None
+    started_at: dt.datetime
+    heard_at: dt.datetime
+
+    def serves(self, queue: str) -> bool:
+        return self.queues is None or queue in self.queues
+
+
+def alive_workers() -> list[AliveWorker]:
+    """Return the workers that were heard lately, by host."""
+    since = timezone.now() - dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
+    heard = dict(
+        ProcrastinateWorker.objects.filter(last_heartbeat__gte=since).values_list(
+            "pk", "last_heartbeat"
+        )
+    )
+    return [
+        AliveWorker(
+            host=worker.host,
+            process_id=worker.process_id,
+            queues=worker.queues,
+            started_at=worker.started_at,
+            heard_at=heard[worker.worker_id],
+        )
+        for worker in WorkerQueues.objects.filter(worker_id__in=heard).order_by(
+            "host", "process_id"
+        )
+    ]
+
+
 def served_queues() -> set[str] | None:
     """Return the queues that workers serve that were heard lately; None: all."""
-    since = timezone.now() - dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
-    alive = ProcrastinateWorker.objects.filter(last_heartbeat__gte=since).values("pk")
     served: set[str] = set()
-    for worker in WorkerQueues.objects.filter(worker_id__in=alive):
+    for worker in alive_workers():
         if worker.queues is None:
             return None
         served.update(worker.queues)

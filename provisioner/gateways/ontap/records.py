@@ -16,6 +16,7 @@ from provisioner.gateways.ontap.types import (
     CloneParent,
     Cluster,
     DataLif,
+    Efficiency,
     ExportPolicy,
     ExportRule,
     OntapJob,
@@ -36,7 +37,8 @@ VOLUME_FIELDS = (
 # All of clone: a release that has no clone.inherited_physical_used refuses its name.
 USAGE_FIELDS = "uuid,name,comment,size,snapshot_count,clone,space.physical_used"
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
-AGGREGATE_FIELDS = "uuid,name,space.block_storage"
+# All of space: a release that lacks one kind of efficiency refuses its name.
+AGGREGATE_FIELDS = "uuid,name,space"
 LIF_FIELDS = "name,ip.address,state,enabled"
 JOB_FIELDS = "uuid,state,description,message"
 EXPORT_POLICY_FIELDS = "id,name,rules"
@@ -57,6 +59,18 @@ def aggregate(record: Record) -> Aggregate:
         uuid=record["uuid"],
         size_bytes=_at(record, "space.block_storage.size", 0),
         available_bytes=_at(record, "space.block_storage.available", 0),
+        efficiency=_efficiency(record),
+    )
+
+
+def _efficiency(record: Record) -> Efficiency | None:
+    logical = _at(record, "space.efficiency.logical_used", None)
+    saved = _at(record, "space.efficiency.savings", None)
+    within = _at(record, "space.efficiency_without_snapshots_flexclones.savings", None)
+    if logical is None or saved is None or within is None:
+        return None
+    return Efficiency(
+        logical_bytes=logical, saved_bytes=saved, saved_within_bytes=within
     )
 
 

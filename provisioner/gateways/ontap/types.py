@@ -33,11 +33,31 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Efficiency:
+    """What an aggregate's volumes hold, and how much of it takes no blocks of its own.
+
+    `logical_bytes` counts what snapshots and FlexClones share once for each of them.
+    `saved_bytes` is all that sharing saves; `saved_within_bytes` the part of it that
+    deduplication, compression and compaction save, snapshots and clones left out.
+
+    Source: GET /api/storage/aggregates, space.efficiency and
+    space.efficiency_without_snapshots_flexclones.
+    """
+
+    logical_bytes: int
+    saved_bytes: int
+    saved_within_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Aggregate:
+    """`efficiency` is None where this release of ONTAP does not say."""
+
     name: str
     uuid: str
     size_bytes: int
     available_bytes: int
+    efficiency: Efficiency | None
 
 
 @dataclass(frozen=True, kw_only=True)

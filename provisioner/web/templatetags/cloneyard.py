@@ -116,6 +116,11 @@ def duration(seconds: float | None) -> str:
 
 
 @register.filter
+def roughly(seconds: float) -> str:
+    return times.rough_text(seconds)
+
+
+@register.filter
 def size(size_bytes: int) -> str:
     return sizes.size_text(size_bytes)
 

@@ -9,6 +9,7 @@ from django import template
 
 from provisioner.lib.times import duration_text
 from provisioner.workspaces.durations import Durations, Phase, Took
+from provisioner.workspaces.ready_times import DayToReady
 
 register = template.Library()
 
@@ -62,6 +63,50 @@ def durations_plot(durations: Durations) -> dict[str, Any]:
             (build, [phase.took[index] for phase in durations.phases])
             for index, build in enumerate(durations.builds)
         ][::-1],
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class DayBar:
+    """A day's two bars, one before the other, in percent of the plot."""
+
+    day: DayToReady
+    x: float
+    width: float
+    p50_height: float
+    p95_height: float
+
+    @property
+    def p50_y(self) -> float:
+        return 100 - self.p50_height
+
+    @property
+    def p95_y(self) -> float:
+        return 100 - self.p95_height
+
+
+@register.inclusion_tag("components/_days_plot.html")
+def days_plot(days: list[DayToReady]) -> dict[str, Any]:
+    """Draw how long each day's workspaces took, against the longest of all."""
+    longest = max(day.p95_seconds for day in days) or 1.0
+    slot = min(100 / len(days), _WIDEST_PERCENT)
+    last = days[-1]
+    return {
+        "bars": [
+            DayBar(
+                day=day,
+                x=index * slot + slot * (1 - _FILLED) / 2,
+                width=slot * _FILLED,
+                p50_height=max(100 * day.p50_seconds / longest, _LEAST_PERCENT),
+                p95_height=max(100 * day.p95_seconds / longest, _LEAST_PERCENT),
+            )
+            for index, day in enumerate(days)
+        ],
+        "longest": longest,
+        "newest_first": days[::-1],
+        "summary": f"{len(days)} {'day' if len(days) == 1 else 'days'}; on the last, "
+        f"half were ready in {duration_text(last.p50_seconds)} and 95 % in "
+        f"{duration_text(last.p95_seconds)}",
     }
 
 

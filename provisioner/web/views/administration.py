@@ -7,12 +7,24 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from provisioner.web.forms import WorkspaceFilterForm
+from provisioner.web.filter_forms import WorkspaceFilterForm
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.workspaces import overviews
+from provisioner.workspaces.installation import installation
 from provisioner.workspaces.limits_overview import limits_overview
 
 WORKSPACES_ON_A_PAGE = 50
+
+
+@require_safe
+@administrators_only
+def overview(request: WebRequest) -> HttpResponse:
+    """Show how everything is: space, workspaces, failures, and who waits for what."""
+    return render(
+        request,
+        "administration/overview.html",
+        {"installation": installation(request.user)},
+    )
 
 
 @require_safe

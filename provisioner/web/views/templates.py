@@ -29,7 +29,11 @@ from provisioner.workspaces.queries import templates_visible_to
 def template_list(request: WebRequest) -> HttpResponse:
     """Show all templates and what each would give now."""
     shown = overviews.templates_for(request.user)
-    context = {"templates": shown.templates, "lags": shown.lags}
+    context = {
+        "templates": shown.templates,
+        "lags": shown.lags,
+        "usual_seconds": shown.usual_seconds,
+    }
     return render(request, "templates/list.html", context)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from django.core.paginator import Paginator
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from provisioner.web.forms import TrailFilterForm
-from provisioner.web.http import WebRequest, administrators_only
+from provisioner.web.filter_forms import TrailFilterForm
+from provisioner.web.http import WebRequest, administrators_only, csv_answer
 from provisioner.workspaces import trail_search
 
 EVENTS_ON_A_PAGE = 100
@@ -32,9 +31,4 @@ def trail_download(request: WebRequest) -> HttpResponseBase:
     """Send the same, all pages of it, as a table."""
     form = TrailFilterForm(request.GET)
     events = trail_search.events_matching(request.user, **form.criteria())
-    name = f"cloneyard-trail-{timezone.now():%Y%m%d-%H%M%S}.csv"
-    return StreamingHttpResponse(
-        trail_search.as_csv(events),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    return csv_answer("trail", trail_search.as_csv(events))

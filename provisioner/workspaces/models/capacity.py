@@ -19,6 +19,19 @@ class SiteCapacity(models.Model):
     aggregate_size_bytes = models.BigIntegerField(default=0)
     aggregate_used_bytes = models.BigIntegerField(default=0)
     aggregate_available_bytes = models.BigIntegerField(default=0)
+    logical_bytes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="What all volumes hold, counting what they share once for each.",
+    )
+    saved_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="How much of that takes no blocks of its own."
+    )
+    saved_within_bytes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="The part of it that deduplication, compression and compaction save.",
+    )
     volumes = models.PositiveIntegerField(default=0)
     volumes_of_others = models.PositiveIntegerField(
         default=0, help_text="Those that no row of ours stands for."

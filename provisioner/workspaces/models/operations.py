@@ -104,6 +104,13 @@ class Operation(models.Model):
         return f"{self.get_kind_display()} {self.workspace or self.template}"
 
     @property
+    def seconds(self) -> float | None:
+        """How long it took, None while it runs."""
+        if self.ended_at is None:
+            return None
+        return (self.ended_at - self.created_at).total_seconds()
+
+    @property
     def site(self) -> Site:
         subject = self.workspace or self.template
         assert subject is not None

@@ -16,7 +16,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError
-from provisioner.gateways.ontap.types import VolumeUsage
+from provisioner.gateways.ontap.types import Efficiency, VolumeUsage
 from provisioner.workspaces.models import Site, SiteCapacity, Template, Workspace
 from provisioner.workspaces.queueing import defer_once
 from provisioner.workspaces.workflow import STORAGE
@@ -59,10 +59,12 @@ def measure(site: Site) -> SiteCapacity:
     began_at = timezone.now()
     version = ".".join(str(part) for part in ontap.get_cluster().version)
     size = available = 0
+    efficiency: Efficiency | None = None
     message = ""
     try:
         aggregate = ontap.get_aggregate(site.aggregate)
         size, available = aggregate.size_bytes, aggregate.available_bytes
+        efficiency = aggregate.efficiency
     except PermanentGatewayError as error:
         message = f"The aggregate could not be looked at: {error}"
     usage = ontap.list_volume_usage()
@@ -77,6 +79,7 @@ def measure(site: Site) -> SiteCapacity:
             "aggregate_size_bytes": size,
             "aggregate_used_bytes": size - available,
             "aggregate_available_bytes": available,
+            **_saved(efficiency),
             "volumes": len(usage),
             "volumes_of_others": len(others),
             "max_volumes": max_volumes,
@@ -87,6 +90,16 @@ def measure(site: Site) -> SiteCapacity:
         },
     )
     return capacity
+
+
+def _saved(efficiency: Efficiency | None) -> dict[str, int | None]:
+    if efficiency is None:
+        return dict.fromkeys(("logical_bytes", "saved_bytes", "saved_within_bytes"))
+    return {
+        "logical_bytes": efficiency.logical_bytes,
+        "saved_bytes": efficiency.saved_bytes,
+        "saved_within_bytes": efficiency.saved_within_bytes,
+    }
 
 
 def _write_unique_bytes(usage: Iterable[VolumeUsage]) -> None:

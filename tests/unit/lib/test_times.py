@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from provisioner.lib.times import age_text, duration_text
+from provisioner.lib.times import age_text, duration_text, rough_text
 
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
 
@@ -45,3 +45,22 @@ def test_durations_have_their_two_largest_units(seconds: float, text: str) -> No
 )
 def test_ages_have_their_largest_unit(seconds: float, text: str) -> None:
     assert age_text(NOW - dt.timedelta(seconds=seconds), now=NOW) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "1 s"),
+        (6.2, "7 s"),
+        (10, "10 s"),
+        (10.1, "15 s"),
+        (55, "55 s"),
+        (56, "1 min"),
+        (61, "2 min"),
+        (3540, "59 min"),
+        (3541, "1 h"),
+        (5000, "1 h 24 min"),
+    ],
+)
+def test_a_forecast_is_rounded_up(seconds: float, text: str) -> None:
+    assert rough_text(seconds) == text

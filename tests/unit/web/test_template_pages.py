@@ -48,7 +48,7 @@ def test_the_list_takes_no_more_queries_for_more(
         SnapshotFactory(template=TemplateFactory(site=snapshot.template.site))
     known_to_be_behind(snapshot, "alice", "bob")
     # the session, its user, the templates, which are watched, their changes
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         as_alice.get("/templates/")
 
 

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import datetime as dt
+
 from django.test import Client
+from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import actions, states
@@ -91,7 +94,7 @@ def test_more_workspaces_take_no_more_queries(
             by=alice, template=snapshot.template, name=f"w-{number}"
         )
     # the session, its user, their workspaces, the templates, how many are in the trash
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(8):
         as_alice.get("/")
 
 
@@ -102,3 +105,18 @@ def test_retired_ones_have_their_own_page(
     assert "hers" in as_alice.get("/retired/").text
     assert "hers" not in as_carol.get("/retired/").text
     assert as_alice.post("/retired/").status_code == 405
+
+
+def test_a_template_says_how_long_a_workspace_of_it_takes(
+    as_alice: Client, workspace: Workspace
+) -> None:
+    assert "ready in about" not in as_alice.get("/").text
+    now = timezone.now()
+    workspace.operations.update(
+        state=Operation.State.SUCCEEDED,
+        created_at=now - dt.timedelta(seconds=21),
+        ended_at=now,
+    )
+
+    assert "ready in about 25 s" in as_alice.get("/").text
+    assert "ready in about 25 s" in as_alice.get("/templates/").text

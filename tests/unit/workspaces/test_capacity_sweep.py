@@ -63,6 +63,11 @@ def test_a_site_is_measured(workspace: Workspace) -> None:
         measured.aggregate_used_bytes + measured.aggregate_available_bytes
     )
     assert measured.aggregate_size_bytes > 0
+    assert measured.logical_bytes is not None
+    assert measured.saved_bytes is not None
+    assert measured.saved_within_bytes is not None
+    assert 0 <= measured.saved_within_bytes <= measured.saved_bytes
+    assert measured.saved_bytes < measured.logical_bytes
     assert measured.volumes >= 2
     assert measured.max_volumes == 12_000
     assert measured.provisioned_bytes >= 2 * workspace.template.volume_size_bytes

@@ -1,0 +1,124 @@
+"""Filters of lists: their state is the address, and what makes no sense is left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from provisioner.workspaces.models import Operation, Template, Workspace
+
+
+class WorkspaceFilterForm(forms.Form):
+    """Filters of a list; what makes no sense is left out instead of refused."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name or owner")
+    state = forms.ChoiceField(
+        required=False,
+        choices=[("", "All but retired"), *Workspace.State.choices],
+    )
+    owner = forms.CharField(required=False, max_length=150)
+    template = forms.ModelChoiceField(
+        required=False,
+        queryset=Template.objects.order_by("name"),
+        empty_label="All templates",
+    )
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `workspaces_matching` takes it."""
+        self.is_valid()
+        template = self.cleaned_data.get("template")
+        return {
+            "text": self.cleaned_data.get("q", "").strip(),
+            "state": self.cleaned_data.get("state", ""),
+            "owner": self.cleaned_data.get("owner", "").strip(),
+            "template": template.pk if template else None,
+        }
+
+    def without_page(self) -> str:
+        """Return the filters as the beginning of a page's address."""
+        return address_without_page(self.data)
+
+
+class TrailFilterForm(forms.Form):
+    """Filters of the trail; what makes no sense is left out instead of refused."""
+
+    q = forms.CharField(required=False, max_length=100, label="Text")
+    actor = forms.CharField(required=False, max_length=150, label="Who")
+    kind = forms.CharField(required=False, max_length=60, label="Kind")
+    subject = forms.CharField(required=False, max_length=200, label="About")
+    since = forms.DateTimeField(required=False, label="Since (UTC)")
+    until = forms.DateTimeField(required=False, label="Until (UTC)")
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        for name in ("since", "until"):
+            field = self.fields[name]
+            field.widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `events_matching` takes it."""
+        self.is_valid()
+        cleaned = self.cleaned_data
+        return {
+            "text": cleaned.get("q", ""),
+            "actor": cleaned.get("actor", ""),
+            "kind": cleaned.get("kind", ""),
+            "subject": cleaned.get("subject", ""),
+            "since": cleaned.get("since"),
+            "until": cleaned.get("until"),
+        }
+
+    def without_page(self) -> str:
+        """Return the filters as the beginning of a page's address."""
+        return address_without_page(self.data)
+
+
+class OperationFilterForm(forms.Form):
+    """Filters of operations; what makes no sense is left out instead of refused."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name or text")
+    kind = forms.ChoiceField(
+        required=False, choices=[("", "All kinds"), *Operation.Kind.choices]
+    )
+    state = forms.ChoiceField(
+        required=False, choices=[("", "All states"), *Operation.State.choices]
+    )
+    by = forms.CharField(required=False, max_length=150, label="By")
+    since = forms.DateTimeField(required=False, label="Since (UTC)")
+    until = forms.DateTimeField(required=False, label="Until (UTC)")
+    order = forms.ChoiceField(
+        required=False,
+        choices=[("", "Newest first"), ("longest", "Longest first")],
+        label="Order",
+    )
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        for name in ("since", "until"):
+            field = self.fields[name]
+            field.widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `operations_matching` takes it."""
+        self.is_valid()
+        names = ("kind", "state", "by", "since", "until", "order")
+        asked = {
+            name: self.cleaned_data[name]
+            for name in names
+            if self.cleaned_data.get(name)
+        }
+        return {"text": self.cleaned_data.get("q", ""), **asked}
+
+    def without_page(self) -> str:
+        """Return the filters as the beginning of a page's address."""
+        return address_without_page(self.data)
+
+
+def address_without_page(data: Any) -> str:
+    """Return a query string but for its page, ready for more to be added."""
+    assert isinstance(data, QueryDict)
+    query = data.copy()
+    query.pop("page", None)
+    return f"?{query.urlencode()}&" if query else "?"

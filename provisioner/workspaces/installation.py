@@ -1,0 +1,270 @@
+"""The whole installation at a look, for those who run it. No remote call."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from django.db.models import (
+    Count,
+    DurationField,
+    ExpressionWrapper,
+    F,
+    Min,
+    Q,
+    QuerySet,
+    Sum,
+)
+from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import permissions
+from provisioner.workspaces.limits import Limit
+from provisioner.workspaces.limits_overview import limits_overview
+from provisioner.workspaces.models import Operation, SiteCapacity, Step, Workspace
+from provisioner.workspaces.ready_times import DayToReady, Percentile, days_to_ready
+from provisioner.workspaces.workers import AliveWorker, alive_workers
+
+DAYS = 14
+FAILURES_SHOWN = 10
+FAILURES_SINCE = dt.timedelta(days=7)
+NEAREST_LIMITS = 6
+# What a step of each may wait for is the same server.
+PERFORCE_STEPS = ("flush", "reconcile", "sync")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """What a site's aggregate holds; sums in bytes, None where ONTAP did not say."""
+
+    capacity: SiteCapacity
+
+    @property
+    def physical_bytes(self) -> int | None:
+        capacity = self.capacity
+        if capacity.logical_bytes is None or capacity.saved_bytes is None:
+            return None
+        return capacity.logical_bytes - capacity.saved_bytes
+
+    @property
+    def saved_by_clones_bytes(self) -> int | None:
+        """What FlexClones and snapshots share with what they were made from."""
+        capacity = self.capacity
+        if capacity.saved_bytes is None or capacity.saved_within_bytes is None:
+            return None
+        return max(capacity.saved_bytes - capacity.saved_within_bytes, 0)
+
+    @property
+    def reduction(self) -> float | None:
+        """Data reduction as a ratio: 3.4 stands for 3.4:1."""
+        logical, physical = self.capacity.logical_bytes, self.physical_bytes
+        return logical / physical if logical and physical else None
+
+    @property
+    def used_percent(self) -> int | None:
+        capacity = self.capacity
+        if not capacity.aggregate_size_bytes:
+            return None
+        return 100 * capacity.aggregate_used_bytes // capacity.aggregate_size_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clones:
+    """How many clones one template or team has, trash included, and what they take."""
+
+    name: str
+    number: int
+    ready: int
+    failed: int
+    unique_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """Jobs of a queue; `waiting` are due, and the oldest is so since `since`."""
+
+    name: str
+    running: int
+    waiting: int
+    since: dt.datetime | None
+    is_served: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerforceWait:
+    """Steps of a server that wait or run now, and how long those of a day waited."""
+
+    server: str
+    waiting: int
+    running: int
+    p95_seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    spaces: list[Space]
+    nearest_limits: list[Limit]
+    by_template: list[Clones]
+    by_team: list[Clones]
+    days: list[DayToReady]
+    failures: list[Operation]
+    failures_count: int
+    queues: list[Queue]
+    workers: list[AliveWorker]
+    perforce: list[PerforceWait]
+
+    @property
+    def clones(self) -> int:
+        return sum(of_template.number for of_template in self.by_template)
+
+    @property
+    def ready(self) -> int:
+        return sum(of_template.ready for of_template in self.by_template)
+
+    @property
+    def waiting(self) -> int:
+        return sum(queue.waiting for queue in self.queues)
+
+    @property
+    def unserved(self) -> list[Queue]:
+        """Queues in which something waits for a worker that there is not."""
+        return [queue for queue in self.queues if queue.waiting and not queue.is_served]
+
+    @property
+    def logical_bytes(self) -> int:
+        return sum(space.capacity.logical_bytes or 0 for space in self.spaces)
+
+    @property
+    def saved_bytes(self) -> int:
+        return sum(space.capacity.saved_bytes or 0 for space in self.spaces)
+
+
+def installation(user: User) -> Installation:
+    """Return how everything is, in a few queries, and a few for each site.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    now = timezone.now()
+    failures = _failures(since=now - FAILURES_SINCE)
+    workers = alive_workers()
+    return Installation(
+        spaces=[
+            Space(capacity=capacity)
+            for capacity in SiteCapacity.objects.select_related("site").order_by(
+                "site__name"
+            )
+        ],
+        nearest_limits=_nearest_limits(user),
+        by_template=_clones(by="template__name"),
+        by_team=_clones(by="owner__team__name"),
+        days=days_to_ready(since=now - dt.timedelta(days=DAYS)),
+        failures=list(failures[:FAILURES_SHOWN]),
+        failures_count=failures.count(),
+        queues=_queues(workers),
+        workers=workers,
+        perforce=_perforce_waits(since=now - dt.timedelta(days=1)),
+    )
+
+
+def _nearest_limits(user: User) -> list[Limit]:
+    overview = limits_overview(user)
+    limits = [limit for of_site in overview.sites for limit in of_site.limits]
+    known = [limit for limit in (*limits, *overview.quotas) if limit.percent]
+    return sorted(known, key=lambda limit: -(limit.percent or 0))[:NEAREST_LIMITS]
+
+
+def _clones(*, by: str) -> list[Clones]:
+    rows = (
+        Workspace.objects.exclude(state=Workspace.State.RETIRED)
+        .order_by()
+        .values(by)
+        .annotate(
+            number=Count("pk"),
+            ready=Count("pk", filter=Q(state=Workspace.State.READY)),
+            failed=Count("pk", filter=Q(state=Workspace.State.FAILED)),
+            unique=Coalesce(Sum("unique_bytes"), 0),
+        )
+        .order_by("-number", by)
+    )
+    return [
+        Clones(
+            name=row[by] or "",
+            number=row["number"],
+            ready=row["ready"],
+            failed=row["failed"],
+            unique_bytes=int(row["unique"]),
+        )
+        for row in rows
+    ]
+
+
+def _failures(*, since: dt.datetime) -> QuerySet[Operation]:
+    return (
+        Operation.objects.filter(state=Operation.State.FAILED, ended_at__gte=since)
+        .select_related("workspace", "template", "requested_by")
+        .order_by("-ended_at")
+    )
+
+
+def _queues(workers: list[AliveWorker]) -> list[Queue]:
+    """Return the queues that anything runs or waits in."""
+    due = Q(status="todo") & (Q(scheduled_at=None) | Q(scheduled_at__lte=Now()))
+    rows = (
+        ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
+        .order_by()
+        .values("queue_name")
+        .annotate(
+            running=Count("pk", filter=Q(status="doing"), distinct=True),
+            waiting=Count("pk", filter=due, distinct=True),
+            since=Min("procrastinateevent__at", filter=due),
+        )
+        .order_by("queue_name")
+    )
+    return [
+        Queue(
+            name=row["queue_name"],
+            running=row["running"],
+            waiting=row["waiting"],
+            since=row["since"],
+            is_served=any(worker.serves(row["queue_name"]) for worker in workers),
+        )
+        for row in rows
+    ]
+
+
+def _perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
+    """Return what steps wait for each server; how long is what those of a day did."""
+    waited = ExpressionWrapper(
+        F("first_started_at") - F("queued_at"), output_field=DurationField()
+    )
+    waiting = Q(state__in=(Step.State.QUEUED, Step.State.RETRYING))
+    begun = Q(first_started_at__gte=since, queued_at__isnull=False)
+    rows = (
+        Step.objects.filter(name__in=PERFORCE_STEPS)
+        .filter(waiting | Q(state=Step.State.RUNNING) | begun)
+        .order_by()
+        .values(
+            server=Coalesce(
+                "operation__workspace__site__perforce_server__name",
+                "operation__template__site__perforce_server__name",
+            )
+        )
+        .annotate(
+            waiting=Count("pk", filter=waiting),
+            running=Count("pk", filter=Q(state=Step.State.RUNNING)),
+            p95=Percentile(waited, share=0.95),
+        )
+        .order_by("server")
+    )
+    return [
+        PerforceWait(
+            server=row["server"],
+            waiting=row["waiting"],
+            running=row["running"],
+            p95_seconds=None if row["p95"] is None else row["p95"].total_seconds(),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,193 @@
+"""The administrator's overview: figures, plots as tables too, and who may see it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from provisioner.accounts.models import Team, User
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.installation import Space, installation
+from provisioner.workspaces.models import (
+    Operation,
+    SiteCapacity,
+    Snapshot,
+    Step,
+    Workspace,
+)
+from provisioner.workspaces.ready_times import days_to_ready
+from tests.factories import UserFactory
+
+GIB = 2**30
+
+
+def took(workspace: Workspace, *, seconds: float, days_ago: int = 0) -> None:
+    """Have the workspace's provisioning ended so many days ago, after so long."""
+    ended_at = timezone.now() - dt.timedelta(days=days_ago)
+    workspace.operations.update(
+        state=Operation.State.SUCCEEDED,
+        created_at=ended_at - dt.timedelta(seconds=seconds),
+        ended_at=ended_at,
+    )
+
+
+@pytest.mark.parametrize(
+    ("who", "status"), [("as_alice", 403), ("as_carol", 403), ("as_admin", 200)]
+)
+def test_it_is_for_administrators(
+    who: str, status: int, request: pytest.FixtureRequest
+) -> None:
+    browser: Client = request.getfixturevalue(who)
+    assert browser.get("/overview/").status_code == status
+
+
+def test_an_empty_installation_has_an_overview_that_says_so(as_admin: Client) -> None:
+    page = as_admin.get("/overview/").text
+
+    assert "No worker was heard lately" in page
+    assert "No site was measured yet" in page
+    assert "Nothing failed in the last 7 days" in page
+
+
+def test_workspaces_are_counted_by_template_and_team(
+    as_admin: Client, ready: Workspace, alice: User, admin: User
+) -> None:
+    alice.team = Team.objects.create(name="Rendering")
+    alice.save()
+    Workspace.objects.filter(pk=ready.pk).update(unique_bytes=3 * GIB)
+
+    it = installation(admin)
+    page = as_admin.get("/overview/").text
+
+    assert [(one.name, one.number, one.ready) for one in it.by_team] == [
+        ("Rendering", 1, 1)
+    ]
+    assert [one.name for one in it.by_template] == ["main"]
+    assert it.by_template[0].unique_bytes == 3 * GIB
+    assert "3 GiB" in page
+
+
+def test_retired_workspaces_are_no_clones(admin: User, retired: Workspace) -> None:
+    assert installation(admin).clones == 0
+
+
+def test_half_and_nearly_all_of_a_day_are_told(alice: User, snapshot: Snapshot) -> None:
+    for seconds in (2, 4, 6, 8, 30):
+        workspace = Workspace.objects.create(
+            name=f"w{seconds}",
+            owner=alice,
+            template=snapshot.template,
+            snapshot=snapshot,
+            site=snapshot.template.site,
+            uid=alice.uid,
+            gid=alice.gid,
+        )
+        Operation.objects.create(
+            kind=Operation.Kind.PROVISION, workspace=workspace, requested_by=alice
+        )
+        took(workspace, seconds=seconds, days_ago=1)
+
+    [day] = days_to_ready(since=timezone.now() - dt.timedelta(days=3))
+
+    assert day.number == 5
+    assert day.p50_seconds == pytest.approx(6)
+    assert day.p95_seconds == pytest.approx(8 + 0.8 * 22)
+
+
+def test_the_plot_has_its_numbers_as_a_table(
+    as_admin: Client, workspace: Workspace
+) -> None:
+    took(workspace, seconds=7)
+
+    page = as_admin.get("/overview/").text
+
+    assert 'class="plot-bars"' in page
+    assert '<td data-label="95 % in">7.0 s</td>' in page
+
+
+def test_failures_say_why_and_lead_to_their_steps(
+    as_admin: Client, failed: Workspace
+) -> None:
+    operation = failed.operations.get()
+    Operation.objects.filter(pk=operation.pk).update(status_message="No space <b>left")
+
+    page = as_admin.get("/overview/").text
+
+    assert f'href="/operations/{operation.pk}/"' in page
+    assert "No space &lt;b&gt;left" in page
+
+
+def test_a_queue_that_nobody_serves_is_said(
+    as_admin: Client, workspace: Workspace
+) -> None:
+    page = as_admin.get("/overview/").text
+
+    queued = workspace.operations.get().steps.filter(state=Step.State.QUEUED)
+    assert queued.exists()
+    assert "which no worker serves" in page
+
+
+def test_what_waits_for_perforce_is_told(admin: User, workspace: Workspace) -> None:
+    now = timezone.now()
+    Step.objects.filter(operation__workspace=workspace, name="flush").update(
+        state=Step.State.RUNNING,
+        queued_at=now - dt.timedelta(seconds=9),
+        first_started_at=now - dt.timedelta(seconds=5),
+        started_at=now,
+    )
+
+    [wait] = installation(admin).perforce
+
+    assert wait.server == workspace.site.perforce_server.name
+    assert (wait.running, wait.waiting) == (1, 0)
+    assert wait.p95_seconds == pytest.approx(4)
+
+
+def test_what_sharing_saves_is_told_apart() -> None:
+    space = Space(
+        capacity=SiteCapacity(
+            aggregate_size_bytes=100 * GIB,
+            aggregate_used_bytes=25 * GIB,
+            logical_bytes=80 * GIB,
+            saved_bytes=60 * GIB,
+            saved_within_bytes=10 * GIB,
+        )
+    )
+
+    assert space.physical_bytes == 20 * GIB
+    assert space.saved_by_clones_bytes == 50 * GIB
+    assert space.reduction == 4.0
+    assert space.used_percent == 25
+
+
+def test_what_ontap_does_not_say_is_not_made_up() -> None:
+    space = Space(capacity=SiteCapacity(aggregate_size_bytes=0))
+
+    assert space.physical_bytes is None
+    assert space.saved_by_clones_bytes is None
+    assert space.reduction is None
+    assert space.used_percent is None
+
+
+def test_its_queries_do_not_grow_with_what_there_is(
+    admin: User, failed: Workspace, build: Operation
+) -> None:
+    with CaptureQueriesContext(connection) as before:
+        installation(admin)
+    for number in range(3):
+        UserFactory(team=Team.objects.create(name=f"t{number}"))
+        workspace_create(by=UserFactory(), template=failed.template)
+    Operation.objects.filter(pk=build.pk).update(
+        state=Operation.State.FAILED, ended_at=timezone.now()
+    )
+
+    with CaptureQueriesContext(connection) as after:
+        it = installation(admin)
+
+    assert (it.clones, it.failures_count) == (4, 2)
+    assert len(after) == len(before)
