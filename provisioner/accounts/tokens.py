@@ -43,12 +43,14 @@ def token_create(
     by: User,
     name: str = "",
     days: int | None = None,
+    lives: dt.timedelta | None = None,
     template_ids: list[int] | None = None,
     purposes: list[str] | None = None,
     max_lease_seconds: int | None = None,
     max_workspaces: int | None = None,
 ) -> tuple[ApiToken, str]:
-    """Make a token that lives so many days, else API_TOKEN_DAYS; return its secret too.
+    """Make a token and return its secret, too. It `lives` so long, or so many days;
+    else API_TOKEN_DAYS.
 
     The secret is kept as a hash alone, so this is the one time it can be shown. A
     bound that is None is none; see ApiToken.
@@ -56,7 +58,7 @@ def token_create(
     token, secret = ApiToken.objects.create(
         user=by,
         name=name,
-        expiry=dt.timedelta(days=days or settings.API_TOKEN_DAYS),
+        expiry=lives or dt.timedelta(days=days or settings.API_TOKEN_DAYS),
         template_ids=template_ids,
         purposes=purposes,
         max_lease_seconds=max_lease_seconds,

@@ -18,6 +18,8 @@ from provisioner.workspaces.errors import ActionRefused
 REFUSAL_STATUS = {
     "invalid": 400,
     "template_invalid": 400,
+    "ticket_refused": 401,
+    "tickets_not_taken": 403,
     "not_allowed": 403,
     "not_allowed_to_keep": 403,
     "token_scope": 403,
@@ -25,6 +27,8 @@ REFUSAL_STATUS = {
     "name_taken": 409,
     "request_key_reused": 409,
     "account_incomplete": 409,
+    "no_account": 409,
+    "perforce_away": 409,
     "purpose_not_supported": 409,
     "workspace_failed": 409,
     "no_heartbeat": 409,

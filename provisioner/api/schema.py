@@ -69,6 +69,7 @@ def described(
     parameters: Sequence[OpenApiParameter | type[Serializer[Any]]] = (),
     body: type[Serializer[Any]] | None = None,
     operation_id: str | None = None,
+    by_anybody: bool = False,
 ) -> Callable[[Any], Any]:
     """Describe an operation of the API, with every answer that it can give."""
     statuses = {401, 429, *refused, *(WITH_BODY if body else ())}
@@ -78,6 +79,7 @@ def described(
     return extend_schema(
         operation_id=operation_id,
         summary=summary,
+        auth=[] if by_anybody else None,
         description=description or None,
         request=body,
         parameters=list(parameters),

@@ -8,13 +8,15 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from provisioner.accounts.attempts import TooManyAttempts, begin_attempt
 from provisioner.accounts.models import ApiToken
 from provisioner.accounts.tokens import LONGEST_DAYS, tokens_of, tokens_visible_to
-from provisioner.api.authentication import PasswordAuthentication
+from provisioner.api.authentication import PasswordAuthentication, Throttled
 from provisioner.api.fields import IdOrName, Number, Text
 from provisioner.api.lease_shapes import Seconds
 from provisioner.api.pagination import TokenPages
@@ -114,6 +116,19 @@ class TokenCreatedSerializer(TokenSerializer):
         read_only_fields = fields
 
 
+class TicketSerializer(serializers.Serializer[Any]):
+    p4_user = Text(max_length=128, help_text="The Perforce user.")
+    ticket = Text(
+        max_length=128, help_text="As p4 login -a -p prints it; never a password."
+    )
+    server = Text(
+        max_length=40,
+        default="",
+        allow_blank=True,
+        help_text="The Perforce server's name; not needed where there is one.",
+    )
+
+
 class TokenListQuery(serializers.Serializer[Any]):
     everybody = serializers.BooleanField(
         default=False, help_text="Those of all people; for administrators."
@@ -133,7 +148,13 @@ class TokenViewSet(ApiViewSet):
     def get_queryset(self) -> QuerySet[ApiToken]:
         return tokens_visible_to(self.user)
 
+    def get_permissions(self) -> list[Any]:
+        # The ticket is the proof.
+        return [] if self.action == "perforce" else list(super().get_permissions())
+
     def get_authenticators(self) -> list[BaseAuthentication]:
+        if self.action_map.get("post") == "perforce":
+            return []
         # A token cannot make another, or revoking one would not end its access.
         if self.request is not None and self.request.method == "POST":
             return [PasswordAuthentication(), SessionAuthentication()]
@@ -175,6 +196,33 @@ class TokenViewSet(ApiViewSet):
         token, secret = actions.api_token_create(
             by=self.user, templates=templates, **asked
         )
+        body = {**TokenSerializer(token).data, "token": secret}
+        where = reverse("api:token-detail", [token.token_key], request=request)
+        return Response(body, status=201, headers={"Location": where})
+
+    @described(
+        "Make a token with a Perforce ticket",
+        "For programs such as the filter of “p4 flex”. The Perforce server is asked "
+        "whether the ticket is good; it has to be one for all hosts, and the server's "
+        "row has to allow that. The token lives for minutes.",
+        body=TicketSerializer,
+        ok=TokenCreatedSerializer,
+        status=201,
+        refused=[403, 409],
+        operation_id="tokens_perforce_create",
+        by_anybody=True,
+    )
+    @action(methods=["post"], detail=False)
+    def perforce(self, request: Request) -> Response:
+        asked = self.read_body(TicketSerializer)
+        # By name and ticket: who guesses keeps out nobody but themselves.
+        name = f"{asked['p4_user']} {asked['ticket']}"
+        try:
+            attempt = begin_attempt(request._request, name=name)
+        except TooManyAttempts as refusal:
+            raise Throttled(refusal) from None
+        token, secret = actions.token_for_ticket(**asked)
+        attempt.succeeded()
         body = {**TokenSerializer(token).data, "token": secret}
         where = reverse("api:token-detail", [token.token_key], request=request)
         return Response(body, status=201, headers={"Location": where})

@@ -61,7 +61,11 @@ def ensure_site(*, lab: dict[str, Any]) -> Site:
     ontap, perforce = lab["ontap"], lab["perforce"]
     server, _ = PerforceServer.objects.update_or_create(
         name=SITE_NAME,
-        defaults={"p4port": perforce["port"], "p4user": perforce["user"]},
+        defaults={
+            "p4port": perforce["port"],
+            "p4user": perforce["user"],
+            "accepts_tickets": True,
+        },
     )
     admin = User.objects.get(username="admin")
     site = Site.objects.filter(name=SITE_NAME).first() or Site(

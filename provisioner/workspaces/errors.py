@@ -39,6 +39,33 @@ class OutOfScope(NotAllowed):
     code = "token_scope"
 
 
+class TicketRefused(ActionRefused):
+    """The Perforce server “{server}” does not take this as a ticket of {user} here. Ask
+    for one that is good on all hosts: p4 login -a -p."""
+
+    code = "ticket_refused"
+
+
+class TicketsNotTaken(ActionRefused):
+    """Tickets of the Perforce server “{server}” sign nobody in. An administrator can
+    allow that in its row."""
+
+    code = "tickets_not_taken"
+
+
+class NoAccount(ActionRefused):
+    """The Perforce user {user} has no account here, or more than one: ask an
+    administrator."""
+
+    code = "no_account"
+
+
+class PerforceAway(ActionRefused):
+    """The Perforce server “{server}” could not be asked. Try again later."""
+
+    code = "perforce_away"
+
+
 class PurposeNotSupported(ActionRefused):
     """The Perforce server “{server}” has no clients of type {type}, which workspaces
     for “{purpose}” need. Its administrator can set client.readonly.dir, which allows

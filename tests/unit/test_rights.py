@@ -109,6 +109,7 @@ PAGES: dict[str, dict[str, Verb]] = {
 }
 API: dict[str, dict[str, Verb]] = {
     "token-list": {"get": VISIT, "post": GET},
+    "token-perforce": {"post": KNOCK},
     "token-detail": {"delete": GET},
     "template-list": {"get": VISIT, "post": ADMINISTER},
     "template-detail": {"get": VISIT},

@@ -65,6 +65,15 @@ class PerforceGateway(Protocol):
         Source: p4 login -s.
         """
 
+    def ticket_seconds(self) -> int:
+        """Return for how long our account's ticket is good: proof that it is one.
+
+        Raises: AuthFailed (also where the server wants no ticket of this user, and
+        for a password: neither proves anything).
+        Source: p4 login -s. A ticket that was not asked for with p4 login -a is good
+        on the host that asked for it, and nowhere else.
+        """
+
     def user_ticket(self, user: str) -> str | None:
         """Return a ticket to act as this user; None where our account may not.
 

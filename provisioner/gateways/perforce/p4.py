@@ -106,6 +106,10 @@ class P4PerforceGateway:
         with self._connected() as connection:
             connection.run("login", "-s")
 
+    def ticket_seconds(self) -> int:
+        with self._connected() as connection:
+            return people.ticket_seconds(connection, self._account.user)
+
     def user_exists(self, user: str) -> bool:
         with self._connected() as connection:
             records = connection.run("users", user).records

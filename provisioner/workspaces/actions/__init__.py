@@ -47,6 +47,7 @@ from provisioner.workspaces.actions.templates import (
     template_create,
     template_update,
 )
+from provisioner.workspaces.actions.tickets import token_for_ticket
 from provisioner.workspaces.actions.tokens import api_token_create, api_token_revoke
 from provisioner.workspaces.actions.webhooks import (
     delivery_repeat,
@@ -79,6 +80,7 @@ __all__ = [
     "template_subscribe",
     "template_unsubscribe",
     "template_update",
+    "token_for_ticket",
     "webhook_create",
     "webhook_delete",
     "webhook_renew_secret",

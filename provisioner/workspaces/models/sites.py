@@ -43,6 +43,11 @@ class PerforceServer(models.Model):
         "only what they may read from anywhere counts.",
     )
 
+    accepts_tickets = models.BooleanField(
+        default=False,
+        help_text="A ticket of this server signs its user in at the API, for minutes. "
+        "Only where everybody who can make users there may say who somebody is here.",
+    )
     partitioned_development = models.BooleanField(
         default=False,
         help_text="Development workspaces get clients of type partitioned-jnl where "
