@@ -25,6 +25,7 @@ REFUSAL_STATUS = {
     "token_scope": 403,
     "refused": 409,
     "name_taken": 409,
+    "pool_exists": 409,
     "request_key_reused": 409,
     "account_incomplete": 409,
     "no_account": 409,

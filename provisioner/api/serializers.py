@@ -440,6 +440,15 @@ class Equals(TypedDict):
     sentence: str
 
 
+class Start(TypedDict):
+    """`seconds_saved`: what making it had taken before; null where it was cold."""
+
+    warm: bool
+    cold_because: str | None
+    seconds_saved: float | None
+    sentence: str
+
+
 def _sentence_of_what_it_equals(workspace: Workspace, *, is_proven: bool) -> str:
     snapshot = workspace.snapshot
     said = (
@@ -483,6 +492,11 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
         allow_null=True,
         help_text="What differed from the depot, where that was asked for.",
     )
+    start = serializers.SerializerMethodField(
+        help_text="Whether it lay ready in a warm pool when it was asked for; "
+        "`cold_because` is one of no_pool, reconcile, other_snapshot, pool_renewed, "
+        "pool_resting and pool_empty."
+    )
     lease = serializers.SerializerMethodField()
     operation = serializers.SerializerMethodField()
     links = serializers.SerializerMethodField()
@@ -518,6 +532,7 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
             "purge_at",
             "retired_at",
             "unique_bytes",
+            "start",
             "lease",
             "operation",
             "links",
@@ -547,6 +562,14 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
             "have_digest": snapshot.have_digest,
             "client_verified": is_proven,
             "sentence": _sentence_of_what_it_equals(workspace, is_proven=is_proven),
+        }
+
+    def get_start(self, workspace: Workspace) -> Start:
+        return {
+            "warm": workspace.is_warm,
+            "cold_because": workspace.cold_reason or None,
+            "seconds_saved": workspace.seconds_saved,
+            "sentence": workspace.start_sentence,
         }
 
     def get_links(self, workspace: Workspace) -> WorkspaceLinks:

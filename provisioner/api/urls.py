@@ -13,6 +13,7 @@ from provisioner.api import (
     forwarding,
     leases,
     limits,
+    pools,
     sanity,
     tokens,
     trail,
@@ -34,6 +35,7 @@ router.register(
     "v1/workspaces", leases.WorkspaceLeaseViewSet, basename="workspace-lease"
 )
 router.register("v1/lease-policies", leases.LeasePolicyViewSet, basename="lease-policy")
+router.register("v1/pools", pools.PoolViewSet, basename="pool")
 router.register("v1/abandoned", abandoned.AbandonedViewSet, basename="abandoned")
 router.register("v1/operations", viewsets.OperationViewSet, basename="operation")
 router.register("v1/limits", limits.LimitViewSet, basename="limit")

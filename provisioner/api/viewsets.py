@@ -273,8 +273,10 @@ class WorkspaceViewSet(ApiViewSet):
         "Ask for a workspace",
         "With `wait` the answer is held until the workspace has settled: 201 when it "
         "is ready, 202 while it is still being made, 409 `workspace_failed` where it "
-        "could not be. A request repeated with its key answers with the same "
-        "workspace as it is then; `Idempotency-Replayed` says so.",
+        "could not be. One that lies ready in a warm pool is handed out at once; "
+        "`start` says whether, and if not, why. A request repeated with its key "
+        "answers with the same workspace as it is then; `Idempotency-Replayed` says "
+        "so.",
         body=s.WorkspaceCreateSerializer,
         ok=s.WorkspaceSerializer,
         status=202,

@@ -5,6 +5,8 @@ What counts:
 - Clones, volumes and snapshots: our rows, which are always up to date, and what others
   have on the SVM as last measured. A workspace counts until it is retired for good:
   one that failed can be tried again, one in the trash is still a volume.
+- What lies in a warm pool is there, so it counts for all of these; nobody has it yet,
+  so it counts for no quota.
 - A quota of workspaces: those that are neither in the trash nor on their way out of
   it. A quota of bytes: what destroying them would free as last measured, the trash
   included. Bringing a workspace back from the trash is never refused by a quota.
@@ -20,10 +22,15 @@ from dataclasses import dataclass
 
 from django.db import connection
 from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from provisioner.accounts.models import Quota, Team, User
-from provisioner.workspaces.limits import Limit, refuse_what_is_reached
+from provisioner.workspaces.limits import (
+    Limit,
+    refuse_what_is_near,
+    refuse_what_is_reached,
+)
 from provisioner.workspaces.models import (
     Site,
     SiteCapacity,
@@ -66,6 +73,35 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
     )
 
 
+def check_claim(*, by: User) -> None:
+    """Refuse somebody who has enough a workspace that lies ready for them.
+
+    It is there already, so nothing but quotas and the token's bounds count.
+
+    Raises: LimitReached.
+    """
+    if by.team_id is not None:
+        _lock("admission_team", by.team_id)
+    refuse_what_is_reached([*_limits_of_token(by), *quota_limits(by)])
+
+
+def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
+    """Refuse a member of a warm pool that has no place, or would come near a limit.
+
+    The last fifth of each limit is for who asks. Call it in the transaction that
+    writes the row, before it does.
+
+    Raises: LimitReached.
+    """
+    _lock("admission_site", template.site_id)
+    limits = [
+        *clone_limits(template, snapshot),
+        *site_limits(template.site, needed_bytes=template.volume_size_bytes),
+    ]
+    refuse_what_is_reached(limits)
+    refuse_what_is_near(limits)
+
+
 def check_build(*, template: Template) -> None:
     """Refuse a build whose snapshot, or for the first one whose volume, has no place.
 
@@ -82,11 +118,14 @@ def check_build(*, template: Template) -> None:
 
 def _one_at_a_time(*, site: Site, team_id: int | None) -> None:
     """Let requests pass one by one until the transaction ends; teams before sites."""
+    if team_id is not None:
+        _lock("admission_team", team_id)
+    _lock("admission_site", site.pk)
+
+
+def _lock(what: str, pk: int) -> None:
     with connection.cursor() as cursor:
-        lock = "SELECT pg_advisory_xact_lock(hashtext(%s), %s)"
-        if team_id is not None:
-            cursor.execute(lock, ["admission_team", team_id])
-        cursor.execute(lock, ["admission_site", site.pk])
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, pk])
 
 
 # --- people
@@ -144,7 +183,7 @@ _TAKEN = Sum("unique_bytes")
 
 def _held(**whose: User | Team) -> _Held:
     there = (
-        Workspace.objects.filter(**whose)
+        Workspace.objects.filter(**whose, is_pooled=False)
         .exclude(state=Workspace.State.RETIRED)
         .aggregate(number=_NUMBER, taken=_TAKEN)
     )
@@ -153,7 +192,8 @@ def _held(**whose: User | Team) -> _Held:
 
 def _held_by(whose: str) -> dict[int | None, _Held]:
     rows = (
-        Workspace.objects.exclude(state=Workspace.State.RETIRED)
+        Workspace.objects.filter(is_pooled=False)
+        .exclude(state=Workspace.State.RETIRED)
         .order_by()
         .values_list(whose)
         .annotate(number=_NUMBER, taken=_TAKEN)
@@ -387,7 +427,10 @@ def _promised(known: _Known, *, needed_bytes: int) -> Limit:
 
 
 def _promised_since(site: Site, capacity: SiteCapacity) -> int:
-    new = site.workspaces.filter(created_at__gt=capacity.measured_at).exclude(
-        state=Workspace.State.RETIRED
+    # A claimed one was created when it was made, whenever it was asked for.
+    new = (
+        site.workspaces.annotate(made_at=Coalesce("made_ahead_at", "created_at"))
+        .filter(made_at__gt=capacity.measured_at)
+        .exclude(state=Workspace.State.RETIRED)
     )
     return int(new.aggregate(total=Sum("template__volume_size_bytes"))["total"] or 0)

@@ -279,3 +279,10 @@ class UnsavedWork(StepRefused):
     def __init__(self, sentence: str, *, findings: dict[str, object]) -> None:
         super().__init__(sentence, code="unsaved_work")
         self.findings = findings
+
+
+class PoolExists(ActionRefused):
+    """There is a warm pool of “{template}” for {owner} and this purpose. Change that
+    one."""
+
+    code = "pool_exists"

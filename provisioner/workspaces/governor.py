@@ -5,7 +5,8 @@ that job is its turn: it holds it while it is queued or runs. So there is no tab
 slots that could disagree with the steps, and the turn of a killed worker is still the
 step's when its job is given to another. One that pauses for a retry lets its turn go.
 
-People come before machines, then who asked first. Syncs of templates take hours: the
+People come before machines, then who asked first; what is made for a warm pool comes
+after all who ask. Syncs of templates take hours: the
 last turn is never theirs where there are several, and one short step may always run,
 however many of them do.
 """
@@ -16,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
+from django.db.models.functions import Coalesce
 
 from provisioner.workspaces.models import Operation, PerforceServer, PerforceUse, Step
 
@@ -129,7 +131,12 @@ def _candidates(server_id: int, *, at_most: int) -> Iterable[Step]:
                 "operation__template__site__perforce_server",
                 "operation__requested_by",
             )
-            .order_by("operation__requested_by__is_service", "operation_id", "position")
+            .order_by(
+                Coalesce("operation__workspace__is_pooled", False),
+                "operation__requested_by__is_service",
+                "operation_id",
+                "position",
+            )
             .select_for_update(of=("self",), skip_locked=True)[:at_most]
         )
 
@@ -138,6 +145,7 @@ def _in_order(steps: Iterable[Step]) -> list[Step]:
     return sorted(
         steps,
         key=lambda step: (
+            step.operation.workspace is not None and step.operation.workspace.is_pooled,
             step.operation.requested_by.is_service,
             step.perforce_use == PerforceUse.LONG,
             step.operation_id,

@@ -38,6 +38,7 @@ CHANGES_NAMED = 50
 
 OF_WORKSPACES = {
     "workspace_ready": WebhookEvent.WORKSPACE_READY,
+    "workspace_claimed": WebhookEvent.WORKSPACE_READY,
     "workspace_failed": WebhookEvent.WORKSPACE_FAILED,
     "workspace_trashed": WebhookEvent.WORKSPACE_TRASHED,
     "workspace_retired": WebhookEvent.WORKSPACE_RETIRED,
@@ -45,9 +46,9 @@ OF_WORKSPACES = {
 
 
 def tell_of_workspace(event: Event, workspace: Workspace) -> None:
-    """Write the messages about what happened to a workspace."""
+    """Write the messages about what happened to a workspace that is somebody's."""
     told = OF_WORKSPACES.get(event.kind)
-    if told is None:
+    if told is None or workspace.is_pooled:
         return
     hooks = list(
         listening(told)

@@ -221,7 +221,8 @@ def change_of(build: Operation) -> int:
 
 def _used_at(template: Template) -> dt.datetime | None:
     """Return when somebody last got a workspace of it, or asked to build it."""
-    got = Workspace.objects.filter(template=template).aggregate(at=Max("created_at"))
+    theirs = Workspace.objects.filter(template=template, is_pooled=False)
+    got = theirs.aggregate(at=Max("created_at"))
     asked = Operation.objects.filter(
         template=template, requested_by__is_service=False
     ).aggregate(at=Max("created_at"))

@@ -187,3 +187,13 @@ def refuse_what_is_reached(limits: Sequence[Limit]) -> None:
     for limit in limits:
         if limit.is_reached:
             raise REFUSALS[limit.code](limit, limits)
+
+
+def refuse_what_is_near(limits: Sequence[Limit]) -> None:
+    """Refuse by the first limit that is near: what can wait leaves the rest to others.
+
+    Raises: LimitReached.
+    """
+    for limit in limits:
+        if limit.is_near:
+            raise REFUSALS[limit.code](limit, limits)

@@ -67,8 +67,8 @@ def roles_of(
     roles = {Role.MACHINE if user.is_service else Role.STRANGER}
     if user.is_administrator:
         roles.add(Role.ADMINISTRATOR)
-    if workspace is None:
-        return roles
+    if workspace is None or workspace.is_pooled:
+        return roles  # what lies in a warm pool is nobody's yet
     if user.scope is not None:
         # A scoped token plays a part towards what it got itself, and nothing else.
         its_own = workspace.token_id == user.scope.pk

@@ -21,8 +21,11 @@ GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRE
 
 
 def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
-    """Return the workspaces a person may see, as the table of permissions has it."""
-    workspaces = Workspace.objects.select_related(
+    """Return the workspaces a person may see, as the table of permissions has it.
+
+    What lies in a warm pool is nobody's yet: it is shown with its pool.
+    """
+    workspaces = Workspace.objects.filter(is_pooled=False).select_related(
         "owner", "template", "snapshot", "site__perforce_server"
     )
     return workspaces if user.is_administrator else workspaces.filter(_shared(user))
@@ -33,12 +36,12 @@ def _shared(user: User, *, by: str = "") -> Q:
 
     `by` leads to the workspace ("workspace__").
     """
-    own = Q(**{f"{by}owner": user})
+    own = Q(**{f"{by}owner": user, f"{by}is_pooled": False})
     if user.scope is not None:
         return own & Q(**{f"{by}token": user.scope})
     if user.team_id is None:
         return own
-    return own | Q(**{f"{by}owner__team": user.team_id})
+    return own | Q(**{f"{by}owner__team": user.team_id, f"{by}is_pooled": False})
 
 
 def _in_scope(user: User, *, by: str) -> Q:

@@ -89,6 +89,10 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
 
 
 def _provisioned() -> QuerySet[Operation]:
+    """Return the makings that somebody waited for: not those for warm pools."""
     return Operation.objects.filter(
-        kind=Operation.Kind.PROVISION, state=Operation.State.SUCCEEDED
+        kind=Operation.Kind.PROVISION,
+        state=Operation.State.SUCCEEDED,
+        workspace__is_pooled=False,
+        workspace__made_ahead_at__isnull=True,
     ).order_by()

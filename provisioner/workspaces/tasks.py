@@ -48,6 +48,7 @@ IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
 PEOPLE_FIRST = 10
 MACHINES_LATER = 0
+BEHIND_REQUESTS = -5
 
 
 def wait_before(attempts: int) -> float:
@@ -437,10 +438,16 @@ def defer_step(operation: Operation, step: Step) -> None:
 def _defer(operation: Operation, step: Step) -> None:
     task = run_step.configure(
         queue=workflow.spec_of(step).queue_at(operation.site),
-        priority=MACHINES_LATER if operation.requested_by.is_service else PEOPLE_FIRST,
+        priority=_priority(operation),
     )
     tried = {"tried": step.attempt} if step.attempt else {}
     states.queue_step(step, job_id=task.defer(step_id=step.pk, **tried))
+
+
+def _priority(operation: Operation) -> int:
+    if operation.workspace is not None and operation.workspace.is_pooled:
+        return BEHIND_REQUESTS
+    return MACHINES_LATER if operation.requested_by.is_service else PEOPLE_FIRST
 
 
 def give_turns(server_id: int) -> None:

@@ -14,6 +14,7 @@ from provisioner.workspaces.models import (
     Event,
     LeasePolicy,
     PerforceServer,
+    Pool,
     Site,
     Template,
     Webhook,
@@ -21,7 +22,15 @@ from provisioner.workspaces.models import (
 )
 
 Subject = (
-    Workspace | Template | Site | PerforceServer | User | Team | LeasePolicy | Webhook
+    Workspace
+    | Template
+    | Site
+    | PerforceServer
+    | User
+    | Team
+    | LeasePolicy
+    | Webhook
+    | Pool
 )
 
 _KINDS: dict[type[Any], Event.SubjectKind] = {
@@ -33,6 +42,7 @@ _KINDS: dict[type[Any], Event.SubjectKind] = {
     Team: Event.SubjectKind.TEAM,
     LeasePolicy: Event.SubjectKind.POLICY,
     Webhook: Event.SubjectKind.WEBHOOK,
+    Pool: Event.SubjectKind.POOL,
 }
 
 
@@ -90,6 +100,6 @@ def _name_of(subject: Subject) -> str:
     """Return its short name: a site's title may be anything."""
     if isinstance(subject, User):
         return subject.get_username()
-    if isinstance(subject, LeasePolicy):
+    if isinstance(subject, LeasePolicy | Pool):
         return str(subject)
     return subject.name

@@ -22,14 +22,27 @@ from django.utils import timezone
 
 from provisioner.accounts import origin
 from provisioner.accounts.models import ApiToken, Team, User
-from provisioner.workspaces.models import Event, LeasePolicy, PerforceServer, Site
+from provisioner.workspaces.models import (
+    Event,
+    LeasePolicy,
+    PerforceServer,
+    Pool,
+    Site,
+)
 from provisioner.workspaces.trail import kind_of, record_event
 
 # Beyond this many failures a minute from one address, only the first ones are kept:
 # whoever tries passwords must not fill the database.
 FAILURES_A_MINUTE = 30
 
-BY_HAND: tuple[type[Model], ...] = (Site, PerforceServer, LeasePolicy, Team, User)
+BY_HAND: tuple[type[Model], ...] = (
+    Site,
+    PerforceServer,
+    LeasePolicy,
+    Pool,
+    Team,
+    User,
+)
 SECRET = frozenset({"password"})
 # Written by signing in, not by a person.
 NOT_A_CHANGE = frozenset({"last_login"})

@@ -33,7 +33,7 @@ from provisioner.workspaces.models import (
     WebhookDelivery,
     Workspace,
 )
-from tests.factories import PASSWORD
+from tests.factories import PASSWORD, UserFactory
 
 schema = schemathesis.openapi.from_path(
     Path(django_settings.BASE_DIR) / "docs" / "openapi.yaml"
@@ -93,6 +93,13 @@ def rows(alice: User, snapshot: Snapshot) -> Rows:
             "findings": _finding_about(workspace).pk,
             "webhooks": webhook.pk,
             "deliveries": delivery.pk,
+            "pools": actions.pool_create(
+                by=UserFactory(is_staff=True),
+                template=snapshot.template,
+                purpose="ci",
+                owner=alice,
+                size=1,
+            ).pk,
         },
         prefix=token.token_key,
     )

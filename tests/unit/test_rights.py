@@ -23,6 +23,7 @@ from provisioner.workspaces.hooks import write_test
 from provisioner.workspaces.models import (
     LeasePolicy,
     Operation,
+    Pool,
     Snapshot,
     Template,
     Webhook,
@@ -93,6 +94,11 @@ PAGES: dict[str, dict[str, Verb]] = {
     "webhook-secret": {"post": HOOK},
     "webhook-delete": {"get": HOOK, "post": HOOK},
     "webhook-again": {"post": HOOK},
+    "pool-list": {"get": ADMINISTER},
+    "pool-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "pool-detail": {"get": ADMINISTER},
+    "pool-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "pool-delete": {"get": ADMINISTER, "post": ADMINISTER},
     "refresh-list": {"get": ADMINISTER},
     "refresh-pause": {"post": ADMINISTER},
     "operation-detail": {"get": SEE},
@@ -143,6 +149,8 @@ API: dict[str, dict[str, Verb]] = {
     "workspace-lease-release": {"post": CHANGE},
     "lease-policy-list": {"get": ADMINISTER, "post": ADMINISTER},
     "lease-policy-detail": {"get": ADMINISTER, "delete": ADMINISTER},
+    "pool-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "pool-detail": {"get": ADMINISTER, "patch": ADMINISTER, "delete": ADMINISTER},
     "abandoned-list": {"get": ADMINISTER},
     "abandoned-notify": {"post": ADMINISTER},
     "abandoned-retire": {"post": ADMINISTER},
@@ -220,7 +228,11 @@ def numbers(
         owner=workspace.owner, url="https://hooks.example/", events=["template.built"]
     )
     delivery = write_test(webhook, at="")
+    pool = Pool.objects.create(
+        template=template, purpose="ci", owner=workspace.owner, size=2
+    )
     return {
+        "pool": {"pk": pool.pk},
         "workspace-create": {"template_pk": template.pk},
         "template": {"pk": template.pk},
         "snapshot": {"pk": snapshot.pk},

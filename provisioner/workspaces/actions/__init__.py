@@ -27,6 +27,11 @@ from provisioner.workspaces.actions.leases import (
     workspace_keep,
     workspace_release,
 )
+from provisioner.workspaces.actions.pools import (
+    pool_create,
+    pool_delete,
+    pool_update,
+)
 from provisioner.workspaces.actions.refreshing import (
     refresh_pause,
     refresh_policy_save,
@@ -70,6 +75,9 @@ __all__ = [
     "lease_policy_remove",
     "lease_policy_remove_preview",
     "lease_policy_save",
+    "pool_create",
+    "pool_delete",
+    "pool_update",
     "refresh_pause",
     "refresh_policy_save",
     "site_save",

@@ -9,6 +9,12 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import leases, notices, permissions, states
+from provisioner.workspaces.actions.claiming import (
+    find_pool,
+    hand_out,
+    lock_member,
+    why_cold,
+)
 from provisioner.workspaces.actions.heartbeats import check_heartbeat
 from provisioner.workspaces.actions.leases import end_of_first_lease
 from provisioner.workspaces.actions.names import check_name
@@ -18,7 +24,7 @@ from provisioner.workspaces.actions.repeating import (
     fingerprint_of,
     one_request_at_a_time,
 )
-from provisioner.workspaces.admission import check_admission
+from provisioner.workspaces.admission import check_admission, check_claim
 from provisioner.workspaces.errors import (
     AccountIncomplete,
     InvalidRequest,
@@ -49,6 +55,8 @@ def workspace_create(
     request_key: str = "",
 ) -> Workspace:
     """Ask for a workspace of a template's snapshot; its default where none is named.
+
+    One that lies ready in a warm pool is handed out at once; else it is made.
 
     With a `quality` (built, tested) it is the newest of at least that. Without a name
     one is made from the owner's and the template's. Asking again with the same
@@ -101,36 +109,79 @@ def workspace_create(
         )
         snapshot = snapshot_to_clone(template, snapshot, quality=quality)
         client_type = client_type_for(purpose, server=template.site.perforce_server)
-        check_admission(by=by, template=template, snapshot=snapshot)
-        workspace = insert_workspace(
-            owner=by,
-            token=by.token,
-            site=template.site,
-            template=template,
-            snapshot=snapshot,
-            name=name or free_name(owner=by, template=template),
-            purpose=purpose,
-            client_type=client_type,
-            wants_reconcile=wants_reconcile,
-            request_key=request_key,
-            request_fingerprint=fingerprint if request_key else "",
-            uid=by.uid,
-            gid=by.gid,
-            p4_user=by.perforce_name,
-            expires_at=expires_at,
-            heartbeat_seconds=heartbeat_seconds,
-        )
+        pool = find_pool(by=by, template=template, purpose=purpose)
+        workspace = None
+        if pool is not None and not wants_reconcile:
+            workspace = lock_member(
+                pool, snapshot=snapshot, client_type=client_type, now=now
+            )
+        if workspace is None:
+            check_admission(by=by, template=template, snapshot=snapshot)
+        else:
+            check_claim(by=by)
+        asked: dict[str, Any] = {
+            "token": by.token,
+            "name": name or free_name(owner=by, template=template),
+            "request_key": request_key,
+            "request_fingerprint": fingerprint if request_key else "",
+            "expires_at": expires_at,
+            "heartbeat_seconds": heartbeat_seconds,
+        }
+        is_warm = workspace is not None
+        if workspace is not None:
+            hand_out(workspace, now=now, **asked)
+        else:
+            workspace = insert_workspace(
+                **asked,
+                owner=by,
+                site=template.site,
+                template=template,
+                snapshot=snapshot,
+                purpose=purpose,
+                client_type=client_type,
+                wants_reconcile=wants_reconcile,
+                pool=pool,
+                cold_reason=why_cold(
+                    pool,
+                    template=template,
+                    snapshot=snapshot,
+                    client_type=client_type,
+                    wants_reconcile=wants_reconcile,
+                    now=now,
+                ),
+                uid=by.uid,
+                gid=by.gid,
+                p4_user=by.perforce_name,
+            )
         policy = leases.policy_for(template, purpose)
         notices.plan_warnings(workspace, policy, now=now)
-        states.record_event(
-            workspace,
-            kind="workspace_requested",
-            message=f"Asked for a clone of {template.name} at change "
-            f"{snapshot.change}.",
-            actor=by,
-        )
-        start_operation(Operation.Kind.PROVISION, by=by, workspace=workspace)
+        if is_warm:
+            _record_claim(workspace, by=by)
+        else:
+            states.record_event(
+                workspace,
+                kind="workspace_requested",
+                message=f"Asked for a clone of {template.name} at change "
+                f"{snapshot.change}.",
+                actor=by,
+            )
+            start_operation(Operation.Kind.PROVISION, by=by, workspace=workspace)
     return workspace
+
+
+def _record_claim(workspace: Workspace, *, by: User) -> None:
+    states.record_event(
+        workspace,
+        kind="workspace_claimed",
+        message=f"Asked for a clone of {workspace.template.name} at change "
+        f"{workspace.snapshot.change}, and got one that lay ready.",
+        actor=by,
+        data={
+            "pool": workspace.pool_id,
+            "made_as": workspace.made_as,
+            "seconds_saved": workspace.seconds_saved,
+        },
+    )
 
 
 def _check_request(*, by: User, purpose: str, name: str) -> None:

@@ -232,7 +232,9 @@ def _covered(
 ) -> list[Workspace]:
     """Return the workspaces for which the policy is or would be the nearest one."""
     workspaces = (
-        Workspace.objects.filter(purpose=purpose, state__in=leases.LEASED)
+        Workspace.objects.filter(
+            purpose=purpose, state__in=leases.LEASED, is_pooled=False
+        )
         .select_related("owner", "template", "site")
         .order_by("expires_at", "pk")
     )

@@ -46,7 +46,7 @@ def workspace_retire(
     if unsaved not in Unsaved.values:
         raise InvalidRequest(f"There is no choice “{unsaved}” for unsaved work.")
     with transaction.atomic():
-        workspace = _locked(workspace)
+        workspace = locked(workspace)
         if workspace.state in (
             Workspace.State.RETIRED,
             Workspace.State.TRASHED,
@@ -84,7 +84,7 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
     """
     permissions.require(permissions.can_change_workspace(by, workspace))
     with transaction.atomic():
-        workspace = _locked(workspace)
+        workspace = locked(workspace)
         if workspace.state in (Workspace.State.RETIRED, Workspace.State.PURGING):
             raise WorkspaceRetired(name=workspace.name)
         running = _running(workspace)
@@ -113,7 +113,7 @@ def workspace_purge(*, by: User, workspace: Workspace) -> Operation:
     """
     permissions.require(permissions.can_change_workspace(by, workspace))
     with transaction.atomic():
-        workspace = _locked(workspace)
+        workspace = locked(workspace)
         if workspace.state == Workspace.State.RETIRED:
             raise WorkspaceRetired(name=workspace.name)
         running = _running(workspace)
@@ -141,7 +141,7 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
     """
     permissions.require(permissions.can_change_workspace(by, workspace))
     with transaction.atomic():
-        workspace = _locked(workspace)
+        workspace = locked(workspace)
         if workspace.is_moving:
             raise WorkspaceNotReady(
                 name=workspace.name, state=workspace.get_state_display().lower()
@@ -178,7 +178,7 @@ def _looks_anew(workspace: Workspace) -> bool:
     return carries.exists()
 
 
-def _locked(workspace: Workspace) -> Workspace:
+def locked(workspace: Workspace) -> Workspace:
     """Return a workspace locked, after what is under way: its job locks that first."""
     under_way = workspace.operations.filter(state=Operation.State.RUNNING)
     list(under_way.order_by("pk").select_for_update(of=("self",)))

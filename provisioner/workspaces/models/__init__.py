@@ -24,6 +24,7 @@ from provisioner.workspaces.models.operations import (
     Step,
     Unsaved,
 )
+from provisioner.workspaces.models.pools import Pool
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.sites import (
     PerforceServer,
@@ -53,6 +54,7 @@ __all__ = [
     "Operation",
     "PerforceServer",
     "PerforceUse",
+    "Pool",
     "Quality",
     "RefreshPolicy",
     "RefreshSwitch",

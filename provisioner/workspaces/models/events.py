@@ -28,6 +28,7 @@ class Event(models.Model):
         TEAM = "team", "Team"
         POLICY = "policy", "Lease policy"
         WEBHOOK = "webhook", "Webhook"
+        POOL = "pool", "Warm pool"
 
     at = models.DateTimeField(auto_now_add=True)
     kind = models.CharField(max_length=60)

@@ -33,6 +33,14 @@ class Workspace(models.Model):
         CI = "ci", "CI (read-only client)"
         CI_EDIT = "ci-edit", "CI that submits"
 
+    class ColdReason(models.TextChoices):
+        NO_POOL = "no_pool", "No pool"
+        RECONCILE = "reconcile", "To be compared first"
+        OTHER_SNAPSHOT = "other_snapshot", "Of another snapshot"
+        POOL_RENEWED = "pool_renewed", "Pool being filled anew"
+        POOL_RESTING = "pool_resting", "Pool at rest"
+        POOL_EMPTY = "pool_empty", "Pool empty"
+
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="workspaces")
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="workspaces")
     template = models.ForeignKey(
@@ -42,6 +50,12 @@ class Workspace(models.Model):
         Snapshot, on_delete=models.PROTECT, related_name="workspaces"
     )
     name = models.CharField(max_length=40, validators=[name_validator])
+    remote_name = models.CharField(
+        max_length=40,
+        blank=True,
+        help_text="What its volume, client and path are named after where that is not "
+        "its name: it was made before anybody named it.",
+    )
     purpose = models.CharField(
         max_length=16, choices=Purpose, default=Purpose.DEVELOPMENT
     )
@@ -65,6 +79,26 @@ class Workspace(models.Model):
         related_name="workspaces",
         help_text="The API token that it was asked for with, while there is one.",
     )
+    pool = models.ForeignKey(
+        "workspaces.Pool",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="workspaces",
+        help_text="The warm pool that it is in, came from, or could have come from.",
+    )
+    is_pooled = models.BooleanField(
+        default=False, help_text="It was made ahead, and nobody has got it."
+    )
+    made_ahead_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="When it was made for a pool, where it was claimed from one.",
+    )
+    seconds_saved = models.FloatField(
+        null=True, blank=True, help_text="What making it had taken, where it was warm."
+    )
+    cold_reason = models.CharField(max_length=16, choices=ColdReason, blank=True)
     uid = models.PositiveIntegerField()
     gid = models.PositiveIntegerField()
     p4_user = models.CharField(max_length=128)
@@ -162,6 +196,15 @@ class Workspace(models.Model):
                 condition=~Q(purpose="build") | Q(client_type=""),
             ),
             models.CheckConstraint(
+                name="workspace_pooled_is_nobodys",
+                condition=Q(is_pooled=False)
+                | (
+                    Q(expires_at__isnull=True, token__isnull=True, keep_reason="")
+                    & Q(request_key="")
+                    & ~Q(remote_name="")
+                ),
+            ),
+            models.CheckConstraint(
                 name="workspace_failed_has_reason",
                 condition=~Q(state="failed") | ~Q(status_code=""),
             ),
@@ -192,21 +235,48 @@ class Workspace(models.Model):
                 ),
                 name="workspace_by_heartbeat",
             ),
+            models.Index(
+                fields=("pool", "state"),
+                condition=Q(is_pooled=True),
+                name="workspace_in_pool",
+            ),
         )
 
     def __str__(self) -> str:
         return self.name
 
     @property
+    def made_as(self) -> str:
+        """What is remote of it is named after."""
+        return self.remote_name or self.name
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether it was claimed from a pool: it was made before it was asked for."""
+        return self.made_ahead_at is not None
+
+    @property
+    def start_sentence(self) -> str:
+        """Say whether it was there when it was asked for, and if not, why."""
+        if self.is_warm:
+            return (
+                "It lay ready in a warm pool: making it had taken "
+                f"{self.seconds_saved or 0:.1f} seconds before."
+            )
+        if not self.cold_reason:
+            return "It was made when it was asked for."
+        return f"It was made when it was asked for. {WHY_COLD[self.cold_reason]}"
+
+    @property
     def volume_name(self) -> str:
-        return f"cy_{underscored(self.name)}_w{self.tag.hex[:6]}"
+        return f"cy_{underscored(self.made_as)}_w{self.tag.hex[:6]}"
 
     @property
     def client_name(self) -> str:
         """The Perforce client, "" for a build-only workspace, which has none."""
         if self.purpose == self.Purpose.BUILD:
             return ""
-        return f"cy-{self.name}-w{self.tag.hex[:6]}"
+        return f"cy-{self.made_as}-w{self.tag.hex[:6]}"
 
     @property
     def holds_work(self) -> bool:
@@ -215,7 +285,7 @@ class Workspace(models.Model):
 
     @property
     def junction_path(self) -> str:
-        return f"/w-{self.name}"
+        return f"/w-{self.made_as}"
 
     @property
     def purge_path(self) -> str:
@@ -252,3 +322,18 @@ MOVING = (
     Workspace.State.PURGING,
 )
 """An operation is under way; the others rest until somebody asks or time is up."""
+
+WHY_COLD: dict[str, str] = {
+    Workspace.ColdReason.NO_POOL: "There is no warm pool of this kind for this "
+    "account.",
+    Workspace.ColdReason.RECONCILE: "Its files were to be compared with the depot, "
+    "which is not done ahead.",
+    Workspace.ColdReason.OTHER_SNAPSHOT: "It is of another snapshot than the template "
+    "hands out by itself.",
+    Workspace.ColdReason.POOL_RENEWED: "The pool is being filled anew: what lay there "
+    "was of an older generation, too old, or of the account as it was.",
+    Workspace.ColdReason.POOL_RESTING: "The pool keeps none at such a time, or while "
+    "nobody asks.",
+    Workspace.ColdReason.POOL_EMPTY: "All that lay ready were taken.",
+}
+"""Why a workspace did not come from a warm pool, for people."""

@@ -37,7 +37,7 @@ ACCESS_IS_LATE_BY = dt.timedelta(hours=1)
 @app.task(name="sweep_activity", queue="sweeps", queueing_lock="sweep_activity")
 def sweep_activity(timestamp: int) -> None:
     """Have every server and every site looked at by workers that reach them."""
-    ready = Workspace.objects.filter(state=Workspace.State.READY)
+    ready = Workspace.objects.filter(state=Workspace.State.READY, is_pooled=False)
     servers = ready.values_list("site__perforce_server", flat=True)
     for server_id in servers.order_by().distinct():
         defer_once(
@@ -65,7 +65,9 @@ def look_at_clients(server_id: int) -> None:
     workspaces = [
         workspace
         for workspace in Workspace.objects.filter(
-            state=Workspace.State.READY, site__perforce_server=server
+            state=Workspace.State.READY,
+            is_pooled=False,
+            site__perforce_server=server,
         ).select_related("owner")
         if not workspace.client_name or workspace.client_name in clients
     ]
@@ -133,7 +135,7 @@ def look_at_trees(site_id: int) -> None:
     site = Site.objects.get(pk=site_id)
     now = timezone.now()
     for workspace in Workspace.objects.filter(
-        state=Workspace.State.READY, site=site
+        state=Workspace.State.READY, is_pooled=False, site=site
     ).select_related("site"):
         try:
             found = newest_modification(workspace.path)

@@ -93,7 +93,7 @@ def _end_lease(pk: int, *, now: dt.datetime) -> bool:
                 why="It was brought back, so its lease begins anew.",
             )
             return False
-        if not _may_try_again(
+        if not may_try_again(
             workspace, Operation.Kind.RETIRE, since=expires_at, now=now
         ):
             return False
@@ -123,7 +123,7 @@ def _was_brought_back(workspace: Workspace, *, after: dt.datetime) -> bool:
     ).exists()
 
 
-def _may_try_again(
+def may_try_again(
     workspace: Workspace,
     kind: Operation.Kind,
     *,
@@ -195,7 +195,7 @@ def _empty_trash(pk: int, *, now: dt.datetime) -> bool:
         if workspace.state == Workspace.State.TRASHED:
             actions.workspace_purge(by=system_user(), workspace=workspace)
             return True
-        if not _was_being_purged(workspace) or not _may_try_again(
+        if not _was_being_purged(workspace) or not may_try_again(
             workspace, Operation.Kind.PURGE, since=purge_at, now=now
         ):
             return False
@@ -219,6 +219,7 @@ def tell_owners(*, now: dt.datetime) -> None:
             kind=Operation.Kind.RETIRE,
             ended_at__gt=now - NEWS_OF,
             workspace__state__in=(Workspace.State.TRASHED, *ENDING),
+            workspace__is_pooled=False,
         )
         .exclude(requested_by=F("workspace__owner"))
         .exclude(state=Operation.State.CANCELLED)

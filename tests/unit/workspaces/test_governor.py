@@ -28,7 +28,9 @@ from provisioner.workspaces.models import (
     Step,
     Template,
 )
+from provisioner.workspaces.sweeps.pools import sweep_pools
 from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.pooled import make_pool
 
 pytestmark = pytest.mark.django_db
 
@@ -404,3 +406,18 @@ def test_steps_of_an_earlier_release_run_as_before(
     run(step)
 
     assert step.attempt == 1
+
+
+def test_what_is_made_for_a_pool_comes_after_all_who_ask(
+    alice: User, ci: User, template: Template
+) -> None:
+    limit(template, 1)
+    make_pool(template, ci, size=1)
+    sweep_pools(timestamp=0)
+    first = ask_to_flush(alice, template, key="1")
+    pooled = queue(Operation.objects.get(workspace__is_pooled=True), "flush")
+    asked = ask_to_flush(ci, template, key="2")
+
+    settle(first)
+
+    assert turns([pooled, asked]) == [False, True]

@@ -1,0 +1,94 @@
+"""Warm pools: which there are, what lies in them, what they cost and save."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.pool_forms import PoolChangeForm, PoolCreateForm
+from provisioner.workspaces import actions, pools
+from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.models import Pool
+
+
+@require_safe
+@administrators_only
+def pool_list(request: WebRequest) -> HttpResponse:
+    """Show all pools with their figures."""
+    return render(
+        request, "pools/list.html", {"pools": pools.overviews_of(pools.all_pools())}
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def pool_create(request: WebRequest) -> HttpResponse:
+    """Make a pool; sweeps fill it."""
+    form = PoolCreateForm(posted(request), initial=PoolCreateForm.initial_of(Pool()))
+    if form.is_valid():
+        try:
+            pool = actions.pool_create(by=request.user, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Made. It is filled behind everybody's requests.")
+            return redirect("pool-detail", pool.pk)
+    return render(request, "pools/create.html", {"form": form}, status=form.http_code)
+
+
+@require_safe
+@administrators_only
+def pool_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show a pool, its figures and its members."""
+    return render(request, "pools/detail.html", _with_members(_pool(pk)))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def pool_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change how many lie ready, when, and for how long."""
+    pool = _pool(pk)
+    form = PoolChangeForm(posted(request), initial=PoolChangeForm.initial_of(pool))
+    if form.is_valid():
+        try:
+            actions.pool_update(by=request.user, pool=pool, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Saved.")
+            return redirect("pool-detail", pk)
+    return render(
+        request,
+        "pools/edit.html",
+        {"form": form, "pool": pool},
+        status=form.http_code,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def pool_delete(request: WebRequest, pk: int) -> HttpResponse:
+    """Show what goes, then forget a pool."""
+    pool = _pool(pk)
+    if request.method == "POST":
+        actions.pool_delete(by=request.user, pool=pool)
+        messages.success(request, "Deleted. What lay in it is retired.")
+        return redirect("pool-list")
+    return render(request, "pools/delete.html", _with_members(pool))
+
+
+def _pool(pk: int) -> Pool:
+    return get_object_or_404(pools.all_pools(), pk=pk)
+
+
+def _with_members(pool: Pool) -> dict[str, object]:
+    [overview] = pools.overviews_of([pool])
+    members = pools.members_of(pool).select_related("snapshot", "site")
+    return {
+        "pool": pool,
+        "overview": overview,
+        "members": members.prefetch_related("operations"),
+    }

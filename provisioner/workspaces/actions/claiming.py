@@ -1,0 +1,135 @@
+"""A workspace that lies ready: claimed in one short transaction, nothing remote.
+
+Members of warm pools are made, replaced and retired by sweeps/pools.py.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import pools, workflow
+from provisioner.workspaces.errors import NameTaken
+from provisioner.workspaces.models import (
+    Operation,
+    Pool,
+    Snapshot,
+    Template,
+    Workspace,
+)
+from provisioner.workspaces.queries import default_snapshot
+
+Reason = Workspace.ColdReason
+
+
+def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
+    """Return the pool that somebody's workspaces of a template come from, or None."""
+    found = Pool.objects.filter(template=template, purpose=purpose, owner=by)
+    return found.select_related("owner").first()
+
+
+def lock_member(
+    pool: Pool, *, snapshot: Snapshot, client_type: str, now: dt.datetime
+) -> Workspace | None:
+    """Return a member that can be handed out, locked until the transaction ends.
+
+    Who asks at the same time gets another: one that is locked is passed over, whoever
+    holds it. None: there is none.
+    """
+    working = Operation.objects.filter(
+        workspace=OuterRef("pk"), state=Operation.State.RUNNING
+    )
+    return (
+        Workspace.objects.select_for_update(skip_locked=True, of=("self",))
+        .select_related("site", "template", "snapshot", "owner")
+        .filter(
+            pools.as_the_pool_makes_them(
+                pool, snapshot=snapshot, client_type=client_type
+            ),
+            ~Exists(working),
+            pool=pool,
+            is_pooled=True,
+            state=Workspace.State.READY,
+            ready_at__gt=pools.youngest_too_old(pool, now=now),
+        )
+        .order_by("ready_at", "pk")
+        .first()
+    )
+
+
+def hand_out(member: Workspace, *, now: dt.datetime, **fields: Any) -> None:
+    """Make a locked member somebody's: it was asked for, and became ready, now.
+
+    Raises: NameTaken.
+    """
+    fields |= {
+        "is_pooled": False,
+        "made_ahead_at": member.created_at,
+        "seconds_saved": seconds_it_took(member),
+        "created_at": now,
+        "ready_at": now,
+        "status_code": "",
+        "status_message": "",
+    }
+    try:
+        with transaction.atomic():
+            Workspace.objects.filter(pk=member.pk).update(**fields)
+    except IntegrityError as error:
+        if "workspace_name_unique_in_site" in str(error):
+            raise NameTaken(name=fields["name"]) from error
+        raise
+    for field, value in fields.items():
+        setattr(member, field, value)
+
+
+def why_cold(
+    pool: Pool | None,
+    *,
+    template: Template,
+    snapshot: Snapshot,
+    client_type: str,
+    wants_reconcile: bool,
+    now: dt.datetime,
+) -> Workspace.ColdReason:
+    """Return why a workspace has to be made, where no member could be locked."""
+    if pool is None:
+        return Reason.NO_POOL
+    if wants_reconcile:
+        return Reason.RECONCILE
+    if snapshot != default_snapshot(template):
+        return Reason.OTHER_SNAPSHOT
+    asked_at = pools.last_asked_at(pool)
+    if not pools.wanted_size(pool, last_asked_at=asked_at, now=now):
+        return Reason.POOL_RESTING
+    ready = pools.members_of(pool).filter(state=Workspace.State.READY)
+    as_now = pools.as_the_pool_makes_them(
+        pool, snapshot=snapshot, client_type=client_type
+    )
+    young = ready.filter(as_now, ready_at__gt=pools.youngest_too_old(pool, now=now))
+    is_stale = ready.exists() and not young.exists()
+    return Reason.POOL_RENEWED if is_stale else Reason.POOL_EMPTY
+
+
+def seconds_it_took(workspace: Workspace) -> float:
+    """Return how long its making took at least, whatever it waited for in queues.
+
+    Steps that do not need each other run at the same time, so it is the longest way
+    through them.
+    """
+    made = (
+        workspace.operations.filter(
+            kind=Operation.Kind.PROVISION, state=Operation.State.SUCCEEDED
+        )
+        .prefetch_related("steps")
+        .first()
+    )
+    took = {step.name: step.seconds or 0.0 for step in made.steps.all()} if made else {}
+    ended: dict[str, float] = {}
+    for spec in workflow.PROVISION:  # each comes after those that it waits for
+        began = max((ended[before] for before in spec.after), default=0.0)
+        ended[spec.name] = began + took.get(spec.name, 0.0)
+    return round(max(ended.values()), 3)

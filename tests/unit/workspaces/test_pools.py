@@ -1,0 +1,706 @@
+"""Warm pools: claims, and what the sweep makes, replaces and lets go."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.tokens import token_create
+from provisioner.gateways import registry
+from provisioner.workspaces import actions, leases, pools, states
+from provisioner.workspaces.abandoned import abandoned_workspaces
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.actions.claiming import seconds_it_took
+from provisioner.workspaces.errors import (
+    AccountIncomplete,
+    InvalidRequest,
+    NameTaken,
+    NotAllowed,
+    PoolExists,
+)
+from provisioner.workspaces.limits import LimitReached
+from provisioner.workspaces.models import (
+    Event,
+    Operation,
+    Pool,
+    Snapshot,
+    Step,
+    Template,
+    WebhookDelivery,
+    Workspace,
+)
+from provisioner.workspaces.queries import (
+    operations_visible_to,
+    workspaces_visible_to,
+)
+from provisioner.workspaces.ready_times import usual_seconds
+from provisioner.workspaces.sweeps.leases import sweep_leases
+from provisioner.workspaces.sweeps.pools import AT_ONCE, sweep_pools
+from provisioner.workspaces.tasks import BEHIND_REQUESTS
+from tests.factories import SnapshotFactory, UserFactory, purge
+from tests.pooled import fail, filled, finish, make_pool
+
+W = Workspace.State
+READY = W.READY
+
+
+@pytest.fixture
+def pool(ci: User, snapshot: Snapshot) -> Pool:
+    """CI's pool of three, empty yet."""
+    return make_pool(snapshot.template, ci, size=3)
+
+
+def claim(pool: Pool, **asked: Any) -> Workspace:
+    asked = {"purpose": pool.purpose, **asked}
+    return workspace_create(by=pool.owner, template=pool.template, **asked)
+
+
+def members(pool: Pool, *states_: str) -> list[Workspace]:
+    return list(pools.members_of(pool).filter(state__in=states_ or W.values))
+
+
+def later(pool: Pool, seconds: float) -> None:
+    """Let all that happened in a pool have happened so much earlier."""
+    shift = dt.timedelta(seconds=seconds)
+    for row in (pool, *Workspace.objects.filter(pool=pool)):
+        row.refresh_from_db()
+        names = ("created_at", "changed_at", "ready_at", "failed_at", "retry_at")
+        moved = {n: getattr(row, n) for n in names if getattr(row, n, None)}
+        type(row).objects.filter(pk=row.pk).update(
+            **{name: value - shift for name, value in moved.items()}
+        )
+    for operation in Operation.objects.filter(workspace__pool=pool):
+        Operation.objects.filter(pk=operation.pk).update(
+            created_at=operation.created_at - shift,
+            ended_at=operation.ended_at and operation.ended_at - shift,
+        )
+
+
+# --- claiming
+
+
+def test_what_lies_ready_is_handed_out_with_nothing_left_to_do(pool: Pool) -> None:
+    [oldest, *_] = filled(pool)
+    jobs, operations = ProcrastinateJob.objects.count(), Operation.objects.count()
+
+    got = claim(pool, name="mine", lease_seconds=900, heartbeat_seconds=60)
+
+    assert got.pk == oldest.pk
+    got.refresh_from_db()
+    assert (got.state, got.is_pooled, got.is_warm) == (READY, False, True)
+    assert (got.name, got.owner) == ("mine", pool.owner)
+    assert (got.volume_name, got.client_name, got.junction_path) == (
+        oldest.volume_name,
+        oldest.client_name,
+        f"/w-{oldest.name}",
+    )
+    assert ProcrastinateJob.objects.count() == jobs
+    assert Operation.objects.count() == operations
+    assert got.expires_at is not None
+    assert got.expires_at - got.created_at == dt.timedelta(seconds=900)
+    assert not leases.is_silent(got, timezone.now())
+    event = got.events.get(kind="workspace_claimed")
+    assert event.actor == pool.owner
+    assert event.data["seconds_saved"] == got.seconds_saved
+
+
+def test_a_claim_costs_few_queries(pool: Pool) -> None:
+    filled(pool)
+
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        claim(pool)
+
+    # No step, no job, and none that grows with what is there.
+    assert len(queries) <= 24, [query["sql"][:90] for query in queries]
+
+
+def test_what_is_saved_is_the_longest_way_through_the_steps(pool: Pool) -> None:
+    [member, *_] = filled(pool)
+    began = timezone.now()
+    took = {"access": 1, "clone": 2, "export": 1, "mount": 1, "owner": 3}
+    took |= {"client": 1, "flush": 4, "p4config": 0.5}
+    for step in Step.objects.filter(operation__workspace=member):
+        ended = began + dt.timedelta(seconds=took[step.name])
+        Step.objects.filter(pk=step.pk).update(started_at=began, ended_at=ended)
+
+    assert seconds_it_took(member) == 8.5
+
+
+def test_its_clock_begins_when_it_is_claimed(pool: Pool) -> None:
+    filled(pool)
+    later(pool, 7200)
+
+    got = claim(pool, heartbeat_seconds=60)
+    sweep_leases(timestamp=0)
+
+    got.refresh_from_db()
+    assert got.state == READY
+    assert timezone.now() - got.created_at < dt.timedelta(minutes=5)
+    assert got.made_ahead_at is not None
+    assert got.created_at - got.made_ahead_at >= dt.timedelta(hours=2)
+
+
+def test_a_taken_name_takes_no_member(pool: Pool) -> None:
+    filled(pool)
+    claim(pool, name="mine")
+
+    with pytest.raises(NameTaken):
+        claim(pool, name="mine")
+
+    assert len(members(pool, READY)) == 2
+
+
+def test_a_repeated_request_takes_one(pool: Pool) -> None:
+    filled(pool)
+    first = claim(pool, request_key="build 7")
+
+    again = claim(pool, request_key="build 7")
+
+    assert (again.pk, again.was_asked_for_before) == (first.pk, True)
+    assert len(members(pool, READY)) == 2
+
+
+def test_quotas_hold_for_what_lies_ready(pool: Pool) -> None:
+    filled(pool)
+    User.objects.filter(pk=pool.owner_id).update(max_workspaces=1)
+    pool.owner.refresh_from_db()
+    claim(pool)
+
+    with pytest.raises(LimitReached) as refused:
+        claim(pool)
+
+    assert refused.value.limit.code == "quota_workspaces"
+    assert len(members(pool, READY)) == 2
+
+
+def test_a_token_holds_for_what_lies_ready(pool: Pool) -> None:
+    filled(pool)
+    token, _ = token_create(by=pool.owner, max_workspaces=1, max_lease_seconds=600)
+    pool.owner.token = ApiToken.objects.get(pk=token.pk)
+
+    got = claim(pool)
+
+    assert got.token == token
+    assert got.expires_at is not None
+    assert got.expires_at - got.created_at <= dt.timedelta(seconds=600)
+    with pytest.raises(LimitReached) as refused:
+        claim(pool)
+    assert refused.value.limit.code == "token_workspaces"
+
+
+def test_nobody_else_gets_one(pool: Pool, alice: User) -> None:
+    filled(pool)
+
+    got = workspace_create(by=alice, template=pool.template, purpose="ci")
+
+    assert (got.is_warm, got.cold_reason, got.pool) == (False, "no_pool", None)
+    assert len(members(pool, READY)) == 3
+
+
+@pytest.mark.parametrize(
+    ("prepare", "asked", "reason"),
+    [
+        (lambda pool: None, {"purpose": "build"}, "no_pool"),
+        (lambda pool: None, {"wants_reconcile": True}, "reconcile"),
+        (lambda pool: SnapshotFactory(template=pool.template), {}, "pool_renewed"),
+        (lambda pool: later(pool, 25 * 3600), {}, "pool_renewed"),
+        (
+            lambda pool: User.objects.filter(pk=pool.owner_id).update(uid=4711),
+            {},
+            "pool_renewed",
+        ),
+        (
+            lambda pool: Pool.objects.update(size=0) and sweep_pools(timestamp=0),
+            {},
+            "pool_resting",
+        ),
+        (lambda pool: [claim(pool) for _ in range(3)], {}, "pool_empty"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_answer_says_why_it_is_cold(
+    pool: Pool, prepare: Callable[[Pool], Any], asked: dict[str, Any], reason: str
+) -> None:
+    filled(pool)
+    prepare(pool)
+    pool.owner.refresh_from_db()
+
+    got = claim(pool, **asked)
+
+    assert (got.is_warm, got.cold_reason) == (False, reason)
+    assert got.state == W.PROVISIONING
+    assert got.start_sentence.startswith("It was made when it was asked for. ")
+    assert got.seconds_saved is None
+
+
+def test_another_snapshot_is_made(pool: Pool) -> None:
+    older = pool.template.snapshots.get()
+    SnapshotFactory(template=pool.template)
+    filled(pool)
+
+    assert claim(pool, snapshot=older).cold_reason == "other_snapshot"
+    newest = pool.template.snapshots.first()
+    assert claim(pool, snapshot=newest).is_warm
+    assert claim(pool, quality="built").is_warm
+
+
+def test_one_with_work_under_way_is_passed_over(pool: Pool, admin: User) -> None:
+    [oldest, *_] = filled(pool)
+    Operation.objects.create(
+        kind=Operation.Kind.FORWARD_LOOK, workspace=oldest, requested_by=admin
+    )
+
+    assert claim(pool).pk != oldest.pk
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_somebody_holds_is_passed_over(pool: Pool) -> None:
+    [oldest, *_] = filled(pool)
+
+    def claim_elsewhere() -> int:
+        try:
+            return claim(pool).pk
+        finally:
+            connection.close()
+
+    with transaction.atomic(), ThreadPoolExecutor(1) as executor:
+        Workspace.objects.select_for_update().get(pk=oldest.pk)
+        assert executor.submit(claim_elsewhere).result() != oldest.pk
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_of_many_gets_one_of_its_own(pool: Pool) -> None:
+    Pool.objects.update(size=6)
+    lying = {member.pk for member in filled(pool)}
+    assert len(lying) == 6
+
+    def ask(number: int) -> tuple[int, bool]:
+        try:
+            got = claim(pool, request_key=f"job {number}")
+            return got.pk, got.is_warm
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(10) as executor:
+        got = list(executor.map(ask, range(10)))
+
+    assert len({pk for pk, _ in got}) == 10
+    assert {pk for pk, is_warm in got if is_warm} == lying
+    cold = Workspace.objects.filter(cold_reason="pool_empty")
+    assert cold.count() == 4
+    assert len(set(Workspace.objects.values_list("name", flat=True))) == 10
+
+
+# --- whose they are
+
+
+def test_members_are_nobodys_yet(pool: Pool, admin: User) -> None:
+    User.objects.filter(pk=pool.owner_id).update(max_workspaces=3)
+    hook = actions.webhook_create(
+        by=pool.owner, url="https://hooks.example.com/", events=["workspace.ready"]
+    )
+    filled(pool)
+    later(pool, 365 * 86400)
+    Workspace.objects.update(activity_seen_at=timezone.now())
+
+    for person in (pool.owner, admin):
+        assert not workspaces_visible_to(person).exists()
+    assert not operations_visible_to(pool.owner).exists()
+    assert abandoned_workspaces(admin).workspaces == ()
+    sweep_leases(timestamp=0)
+    assert len(members(pool, READY)) == 3
+    assert not WebhookDelivery.objects.exists()
+    preview = actions.lease_policy_preview(
+        by=admin,
+        template=None,
+        purpose="ci",
+        default_seconds=60,
+        maximum_seconds=60,
+        trash_seconds=0,
+        warn_seconds=(),
+    )
+    assert preview.affected == ()
+    assert hook.is_enabled
+
+
+def test_nobody_waited_for_what_was_made_ahead(pool: Pool) -> None:
+    filled(pool)
+    claim(pool)
+
+    assert usual_seconds([pool.template]) == {}
+
+
+def test_a_claim_is_told_as_ready(pool: Pool) -> None:
+    actions.webhook_create(
+        by=pool.owner, url="https://hooks.example.com/", events=["workspace.ready"]
+    )
+    filled(pool)
+
+    got = claim(pool)
+
+    told = WebhookDelivery.objects.get()
+    assert told.event == "workspace.ready"
+    assert f'"id": {got.pk}' in told.body
+
+
+def test_members_count_for_what_the_volume_can_have(pool: Pool, alice: User) -> None:
+    filled(pool)
+    site = pool.template.site
+    site.clones_per_volume = 3
+    site.save()
+
+    with pytest.raises(LimitReached) as refused:
+        workspace_create(by=alice, template=pool.template)
+
+    assert refused.value.limit.code == "clone_limit"
+
+
+# --- the sweep
+
+
+def test_a_pool_is_filled_behind_requests(pool: Pool) -> None:
+    Pool.objects.update(size=AT_ONCE + 2)
+
+    sweep_pools(timestamp=0)
+
+    assert len(members(pool, W.PROVISIONING)) == AT_ONCE
+    assert {job.priority for job in ProcrastinateJob.objects.all()} == {BEHIND_REQUESTS}
+    sweep_pools(timestamp=0)
+    assert len(members(pool)) == AT_ONCE
+    finish(members(pool)[0])
+    sweep_pools(timestamp=0)
+    assert len(members(pool)) == AT_ONCE + 1
+
+
+def test_nothing_is_begun_while_others_wait(pool: Pool, alice: User) -> None:
+    hers = workspace_create(by=alice, template=pool.template)
+
+    sweep_pools(timestamp=0)
+
+    pool.refresh_from_db()
+    assert members(pool) == []
+    assert "Others wait" in pool.status_message
+    Step.objects.filter(operation__workspace=hers).update(
+        state=Step.State.RUNNING, started_at=timezone.now()
+    )
+    sweep_pools(timestamp=0)
+    pool.refresh_from_db()
+    assert len(members(pool)) == 3
+    assert pool.status_message == ""
+
+
+def test_the_last_fifth_of_a_limit_is_left(pool: Pool) -> None:
+    site = pool.template.site
+    site.clones_per_volume = 2
+    site.save()
+
+    filled(pool)
+
+    pool.refresh_from_db()
+    assert len(members(pool)) == 2
+    site.clones_per_volume = 5
+    site.save()
+    Pool.objects.update(size=10)
+    filled(pool)
+    pool.refresh_from_db()
+    assert len(members(pool)) == 4
+    assert "clone" in pool.status_message
+
+
+def test_a_new_generation_replaces_the_pool(pool: Pool) -> None:
+    old = filled(pool)
+    newer = SnapshotFactory(template=pool.template)
+
+    sweep_pools(timestamp=0)
+
+    leaving = members(pool, W.RETIRING)
+    assert [member.pk for member in leaving] == [member.pk for member in old]
+    made = members(pool, W.PROVISIONING)
+    assert {member.snapshot for member in made} == {newer}
+    # Never more than twice its size, however long retiring takes.
+    assert len(made) == 3
+    sweep_pools(timestamp=0)
+    assert len(members(pool)) == 6
+
+
+def test_what_is_made_of_an_older_generation_goes_at_once(pool: Pool) -> None:
+    sweep_pools(timestamp=0)
+    SnapshotFactory(template=pool.template)
+
+    sweep_pools(timestamp=0)
+
+    assert len(members(pool, W.RETIRING)) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pool: later(pool, 25 * 3600),
+        lambda pool: User.objects.filter(pk=pool.owner_id).update(p4_user="other"),
+        lambda pool: User.objects.filter(pk=pool.owner_id).update(is_active=False),
+        lambda pool: Pool.objects.update(size=0),
+        lambda pool: Snapshot.objects.update(deleted_at=timezone.now()),
+        lambda pool: pool.delete(),
+    ],
+    ids=["age", "account", "inactive", "size", "no snapshot", "deleted"],
+)
+def test_what_does_not_belong_there_is_retired(
+    pool: Pool, change: Callable[[Pool], Any]
+) -> None:
+    old = {member.pk for member in filled(pool)}
+    change(pool)
+
+    sweep_pools(timestamp=0)
+
+    leaving = Workspace.objects.filter(state=W.RETIRING)
+    assert set(leaving.values_list("pk", flat=True)) == old
+    operation = Operation.objects.filter(workspace__in=leaving).first()
+    assert operation is not None
+    assert operation.parameters["purge"] is True
+
+
+def test_what_was_claimed_is_no_affair_of_the_sweep(pool: Pool) -> None:
+    filled(pool)
+    got = claim(pool)
+    SnapshotFactory(template=pool.template)
+    pool.delete()
+
+    sweep_pools(timestamp=0)
+
+    got.refresh_from_db()
+    assert (got.state, got.is_warm) == (READY, True)
+
+
+def test_one_that_is_claimed_meanwhile_is_not_retired(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sweep has looked, then somebody claims, then the sweep retires."""
+    from provisioner.workspaces.sweeps import pools as sweep
+
+    filled(pool)
+    Pool.objects.update(size=2)
+    really = sweep.locked
+    got: list[Workspace] = []
+
+    def claimed_first(member: Workspace) -> Workspace:
+        if not got:
+            got.append(claim(pool))
+        return really(member)
+
+    monkeypatch.setattr(sweep, "locked", claimed_first)
+    sweep_pools(timestamp=0)
+
+    got[0].refresh_from_db()
+    assert got[0].state == READY
+
+
+def test_an_idle_pool_shrinks_by_halves(pool: Pool) -> None:
+    Pool.objects.update(size=8, idle_seconds=3600, max_age_seconds=10**6)
+    now = timezone.now()
+
+    def wanted(hours: float) -> int:
+        pool.refresh_from_db()
+        at = now + dt.timedelta(hours=hours, minutes=1)
+        return pools.wanted_size(pool, last_asked_at=now, now=at)
+
+    assert [wanted(hours) for hours in (0, 0.9, 1, 2, 3, 4, 1000)] == [
+        *(8, 8, 4, 2, 1, 0, 0)
+    ]
+    filled(pool)
+    later(pool, 2 * 3600 + 60)
+    sweep_pools(timestamp=0)
+    sweep_pools(timestamp=0)
+    assert len(members(pool, READY)) == 2
+    got = [claim(pool) for _ in range(3)]
+    assert [each.cold_reason for each in got] == ["", "", "pool_empty"]
+    assert pools.overviews_of([pool])[0].wanted == 8
+
+
+def test_a_schedule_decides_how_many(pool: Pool) -> None:
+    Pool.objects.update(windows=["mon-sun 00:00-24:00 1"], size=9)
+    pool.refresh_from_db()
+
+    assert len(filled(pool)) == 1
+
+
+# --- failures
+
+
+def test_failed_members_go_and_the_pool_pauses(pool: Pool) -> None:
+    sweep_pools(timestamp=0)
+    failed = [fail(member) for member in members(pool)]
+
+    sweep_pools(timestamp=0)
+
+    assert {member.pk for member in members(pool, W.RETIRING)} == {
+        member.pk for member in failed
+    }
+    pool.refresh_from_db()
+    assert pool.failures == 1
+    assert "tried again after a pause" in pool.status_message
+    sweep_pools(timestamp=0)
+    assert members(pool, W.PROVISIONING) == []
+    for member in members(pool):
+        states.end_operation(
+            member.operations.get(state=Operation.State.RUNNING),
+            Operation.State.SUCCEEDED,
+        )
+        purge(member)
+    later(pool, 61)
+    sweep_pools(timestamp=0)
+    [first, *_] = members(pool, W.PROVISIONING)
+    fail(first)
+    sweep_pools(timestamp=0)
+    pool.refresh_from_db()
+    assert pool.failures == 2
+    assert pool.retry_at is not None
+    assert pool.retry_at - timezone.now() > dt.timedelta(seconds=90)
+    finish(members(pool, W.PROVISIONING)[0])
+    sweep_pools(timestamp=0)
+    pool.refresh_from_db()
+    assert (pool.failures, pool.retry_at) == (0, None)
+
+
+def test_what_cannot_be_retired_stops_the_filling(pool: Pool) -> None:
+    sweep_pools(timestamp=0)
+    for member in members(pool):
+        fail(member)
+    sweep_pools(timestamp=0)
+    for member in members(pool):
+        fail(member)  # its retirement
+    later(pool, 120)
+
+    sweep_pools(timestamp=0)
+
+    assert len(members(pool, W.FAILED)) == len(members(pool)) == 3
+    pool.refresh_from_db()
+    assert "could not be removed" in pool.status_message
+    later(pool, 3600)
+    sweep_pools(timestamp=0)
+    assert len(members(pool, W.RETIRING)) == 3
+
+
+def test_a_failed_member_is_never_handed_out(pool: Pool) -> None:
+    sweep_pools(timestamp=0)
+    for member in members(pool):
+        fail(member)
+
+    assert claim(pool).cold_reason == "pool_empty"
+
+
+# --- settings
+
+
+def test_pools_are_for_administrators(pool: Pool, alice: User) -> None:
+    for attempt in (
+        lambda: actions.pool_create(
+            by=alice, template=pool.template, purpose="ci", owner=alice, size=1
+        ),
+        lambda: actions.pool_update(by=alice, pool=pool, size=1),
+        lambda: actions.pool_delete(by=alice, pool=pool),
+    ):
+        with pytest.raises(NotAllowed):
+            attempt()
+
+
+def test_what_makes_no_sense_is_refused(
+    pool: Pool, template: Template, admin: User
+) -> None:
+    def create(**changes: Any) -> None:
+        asked = {"template": template, "purpose": "build", "owner": pool.owner}
+        actions.pool_create(by=admin, **{**asked, "size": 1, **changes})
+
+    for wrong in (
+        {"purpose": "other"},
+        {"size": 1001},
+        {"size": -1},
+        {"windows": ["mon 07:00-19:00 1001"]},
+        {"windows": ["always 3"]},
+        {"windows": ["mon 07:00-19:00 1"] * 51},
+        {"max_age_seconds": 299},
+        {"idle_seconds": 10**12},
+        {"owner": UserFactory(is_active=False)},
+    ):
+        with pytest.raises(InvalidRequest):
+            create(**wrong)
+    with pytest.raises(AccountIncomplete):
+        create(owner=UserFactory(uid=None, gid=None))
+    with pytest.raises(PoolExists):
+        create(purpose="ci")
+    assert Pool.objects.get() == pool
+
+
+def test_changes_enter_the_trail(pool: Pool, admin: User) -> None:
+    actions.pool_update(by=admin, pool=pool, size=7, windows=["MON 07:00-19:00  5"])
+    pool.refresh_from_db()
+    assert (pool.size, pool.windows) == (7, ["mon 07:00-19:00 5"])
+    actions.pool_delete(by=admin, pool=pool)
+
+    told = Event.objects.filter(subject_kind="pool").order_by("pk")
+    assert [event.kind for event in told] == [
+        *("pool_made", "pool_changed", "pool_deleted")
+    ]
+    assert told[1].data["size"] == {"before": 3, "after": 7}
+    assert told[1].subject == f"{pool.template.name}, ci, {pool.owner.username}"
+
+
+def test_figures_say_what_it_costs_and_saves(pool: Pool) -> None:
+    filled(pool)
+    Workspace.objects.filter(pk=members(pool)[0].pk).update(unique_bytes=2**20)
+    got = [claim(pool) for _ in range(2)]
+    Workspace.objects.filter(pk=members(pool)[0].pk).update(unique_bytes=2**30)
+    claim(pool, wants_reconcile=True)
+
+    [figures] = pools.overviews_of([pool])
+
+    assert (figures.ready, figures.warm, figures.cold) == (1, 2, 1)
+    assert figures.unique_bytes == 2**30
+    assert figures.unmeasured == 0
+    assert figures.seconds_saved == sum(each.seconds_saved or 0 for each in got) > 0
+    assert figures.last_asked_at is not None
+
+
+# --- on the lab
+
+
+def test_a_pool_on_the_lab_from_its_filling_to_its_end(
+    published_template: Template, run_jobs: Callable[[], None]
+) -> None:
+    ci = UserFactory(username="ci", uid=20007, gid=20000, is_service=True)
+    pool = make_pool(published_template, ci, size=2, purpose="ci-edit")
+    perforce = registry.perforce(pool.template.site.perforce_server)
+    ontap = registry.ontap(pool.template.site)
+    sweep_pools(timestamp=0)
+    run_jobs()
+    lying = members(pool, READY)
+    assert len(lying) == 2, [member.status_message for member in members(pool)]
+
+    got = claim(pool, name="job-7")
+
+    assert got.pk == lying[0].pk
+    assert (got.path / "Makefile").stat().st_uid == ci.uid
+    assert f"P4CLIENT={got.client_name}" in (got.path / ".p4config").read_text()
+    assert got.seconds_saved is not None
+    assert got.seconds_saved > 0
+    operation = actions.workspace_retire(by=ci, workspace=got, purge=True)
+    Pool.objects.update(size=0)
+    sweep_pools(timestamp=0)
+    run_jobs()
+    operation.refresh_from_db()
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    for workspace in lying:
+        workspace.refresh_from_db()
+        assert workspace.state == W.RETIRED
+        assert ontap.find_volume(workspace.volume_name) is None
+        assert perforce.find_client(workspace.client_name) is None
