@@ -14,7 +14,7 @@ from provisioner.api.errors import CODES
 from provisioner.api.fields import Flag, IdOrName, Name, Number, Text
 from provisioner.api.lease_shapes import LeaseSerializer, Seconds
 from provisioner.api.refresh_shapes import LagSerializer, RefreshSerializer
-from provisioner.workspaces import lags, leases
+from provisioner.workspaces import governor, lags, leases
 from provisioner.workspaces.actions import heartbeats
 from provisioner.workspaces.actions.templates import MOST_PATHS
 from provisioner.workspaces.models import (
@@ -334,11 +334,23 @@ class Progress(TypedDict, total=False):
     seconds_left: float | None
 
 
+class WaitSerializer(serializers.Serializer[governor.Wait]):
+    """Why a queued step has not begun: others come first, or a pause."""
+
+    server = serializers.CharField(help_text="The name of the Perforce server.")
+    before = serializers.IntegerField(help_text="How many come before it.")
+    is_paused = serializers.BooleanField()
+    sentence = serializers.CharField(help_text="All of it for people.")
+
+
 class StepSerializer(serializers.ModelSerializer[Step]):
     title = serializers.SerializerMethodField()
     progress = serializers.SerializerMethodField(help_text="Any of these, or none.")
     seconds = serializers.FloatField(
         allow_null=True, help_text="How long its last attempt took."
+    )
+    wait = serializers.SerializerMethodField(
+        help_text="null unless it waits for its turn at its Perforce server."
     )
 
     class Meta:
@@ -352,10 +364,16 @@ class StepSerializer(serializers.ModelSerializer[Step]):
             "ended_at",
             "seconds",
             "progress",
+            "wait",
             "error_code",
             "error_message",
         )
         read_only_fields = fields
+
+    @extend_schema_field(WaitSerializer(allow_null=True))
+    def get_wait(self, step: Step) -> Any:
+        wait = governor.wait_of(step)
+        return None if wait is None else WaitSerializer(wait).data
 
     def get_title(self, step: Step) -> str:
         return STEP_TITLES.get((step.operation.kind, step.name), step.name)

@@ -11,6 +11,7 @@ from provisioner.api import (
     abandoned,
     audit,
     forwarding,
+    governor,
     leases,
     limits,
     pools,
@@ -39,6 +40,9 @@ router.register("v1/pools", pools.PoolViewSet, basename="pool")
 router.register("v1/abandoned", abandoned.AbandonedViewSet, basename="abandoned")
 router.register("v1/operations", viewsets.OperationViewSet, basename="operation")
 router.register("v1/limits", limits.LimitViewSet, basename="limit")
+router.register(
+    "v1/perforce-servers", governor.PerforceServerViewSet, basename="perforce-server"
+)
 router.register("v1/events", trail.EventViewSet, basename="event")
 router.register("v1/findings", audit.FindingViewSet, basename="finding")
 router.register("v1/templates", sanity.TemplateCheckViewSet, basename="template-sanity")

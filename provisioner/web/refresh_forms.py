@@ -9,6 +9,7 @@ from django import forms
 from provisioner.lib.spans import span_text
 from provisioner.web.forms import AskingForm
 from provisioner.web.lease_forms import SpanField
+from provisioner.workspaces.actions.governing import LONGEST_REASON
 from provisioner.workspaces.models import PerforceServer, RefreshPolicy
 from provisioner.workspaces.refreshing import Policy
 
@@ -78,3 +79,13 @@ class RefreshPauseForm(AskingForm):
         required=False, queryset=PerforceServer.objects.order_by("name")
     )
     do = forms.ChoiceField(choices=[(word, word) for word in ("pause", "resume")])
+
+
+class ReasonForm(forms.Form):
+    """Why a Perforce server is paused."""
+
+    reason = forms.CharField(
+        max_length=LONGEST_REASON,
+        label="Why is it paused?",
+        help_text="People whose work waits read it.",
+    )

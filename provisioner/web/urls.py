@@ -12,6 +12,7 @@ from provisioner.web.views import (
     audit,
     command_line,
     forwarding,
+    governor,
     health,
     leases,
     logs,
@@ -130,6 +131,17 @@ urlpatterns = [
     path("refreshes/pause/", refreshing.refresh_pause, name="refresh-pause"),
     path("operations/", operations.operation_list, name="operation-list"),
     path("operations.csv", operations.operation_download, name="operation-download"),
+    path("perforce/", governor.perforce_server_list, name="perforce-server-list"),
+    path(
+        "perforce/<int:pk>/pause/",
+        governor.perforce_server_pause,
+        name="perforce-server-pause",
+    ),
+    path(
+        "perforce/<int:pk>/resume/",
+        governor.perforce_server_resume,
+        name="perforce-server-resume",
+    ),
     path("operations/<int:pk>/", operations.operation_detail, name="operation-detail"),
     path("operations/<int:pk>/log/", logs.operation_log, name="operation-log"),
     path(

@@ -6,9 +6,10 @@ slots that could disagree with the steps, and the turn of a killed worker is sti
 step's when its job is given to another. One that pauses for a retry lets its turn go.
 
 People come before machines, then who asked first; what is made for a warm pool comes
-after all who ask. Syncs of templates take hours: the
-last turn is never theirs where there are several, and one short step may always run,
-however many of them do.
+after all who ask. Syncs of templates take hours: the last turn is never theirs where
+there are several, and one short step may always run, however many of them do.
+
+At a server that is paused nothing gets a turn, and nothing begins that uses it at all.
 """
 
 from __future__ import annotations
@@ -16,10 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Count, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import Case, Count, Q, QuerySet, Value, When
 
-from provisioner.workspaces.models import Operation, PerforceServer, PerforceUse, Step
+from provisioner.workspaces.models import (
+    Governor,
+    Operation,
+    PerforceServer,
+    PerforceUse,
+    Step,
+)
 
 NEEDS_A_TURN = (PerforceUse.SHORT, PerforceUse.LONG)
 
@@ -33,6 +39,8 @@ class Budget:
     long: int = 0
 
     def has_room(self, use: PerforceUse) -> bool:
+        if use == PerforceUse.LIGHT:
+            return True
         is_free = self.short + self.long < self.limit
         if use == PerforceUse.LONG:
             return is_free and self.long < max(1, self.limit - 1)
@@ -51,6 +59,12 @@ def is_waiting(step: Step) -> bool:
     """Say whether a step waits for its turn: no job is to be expected then."""
     is_queued = step.state == Step.State.QUEUED and step.job_id is None
     return is_queued and step.perforce_use != PerforceUse.NONE
+
+
+def is_paused(server_id: int) -> bool:
+    """Say whether nothing may begin that uses the server."""
+    paused = Governor.objects.filter(server=server_id, paused_at__isnull=False)
+    return paused.exists()
 
 
 def waiting() -> QuerySet[Step]:
@@ -84,7 +98,7 @@ def next_in_turn(server_id: int) -> list[Step]:
     that somebody else is changing are left to the next look.
     """
     budget = _locked_budget(server_id)
-    if not any(budget.has_room(use) for use in NEEDS_A_TURN):
+    if is_paused(server_id):
         return []
     return [
         step
@@ -98,9 +112,11 @@ def may_start(step: Step) -> bool:
 
     One that paused for a retry has to take a turn anew.
     """
+    assert step.perforce_server_id is not None
+    if is_paused(step.perforce_server_id):
+        return False
     if step.perforce_use == PerforceUse.LIGHT or step.state != Step.State.RETRYING:
         return True
-    assert step.perforce_server_id is not None
     budget = _locked_budget(step.perforce_server_id)
     return budget.has_room(PerforceUse(step.perforce_use))
 
@@ -118,9 +134,9 @@ def _locked_budget(server_id: int) -> Budget:
 
 def _candidates(server_id: int, *, at_most: int) -> Iterable[Step]:
     """Return the first of each kind that wait: no more could start."""
-    for use in NEEDS_A_TURN:
+    for use in (PerforceUse.LIGHT, *NEEDS_A_TURN):
         yield from (
-            waiting()
+            in_turn(waiting())
             .filter(
                 perforce_server=server_id,
                 perforce_use=use,
@@ -131,24 +147,104 @@ def _candidates(server_id: int, *, at_most: int) -> Iterable[Step]:
                 "operation__template__site__perforce_server",
                 "operation__requested_by",
             )
-            .order_by(
-                Coalesce("operation__workspace__is_pooled", False),
-                "operation__requested_by__is_service",
-                "operation_id",
-                "position",
-            )
-            .select_for_update(of=("self",), skip_locked=True)[:at_most]
+            .select_for_update(of=("self",), skip_locked=True)[
+                : None if use == PerforceUse.LIGHT else at_most
+            ]
         )
+
+
+# People first, then machines, then pools; of each what is short, then who asked first.
+_RANK = Case(
+    When(operation__workspace__is_pooled=True, then=Value(2)),
+    When(operation__requested_by__is_service=True, then=Value(1)),
+    default=Value(0),
+)
+
+
+def _rank_of(step: Step) -> int:
+    workspace = step.operation.workspace
+    if workspace is not None and workspace.is_pooled:
+        return 2
+    return 1 if step.operation.requested_by.is_service else 0
+
+
+def in_turn(steps: QuerySet[Step]) -> QuerySet[Step]:
+    """Return steps in the order in which they get their turns."""
+    is_long = Case(When(perforce_use=PerforceUse.LONG, then=Value(1)), default=Value(0))
+    return steps.order_by(_RANK, is_long, "operation_id", "position")
 
 
 def _in_order(steps: Iterable[Step]) -> list[Step]:
     return sorted(
         steps,
         key=lambda step: (
-            step.operation.workspace is not None and step.operation.workspace.is_pooled,
-            step.operation.requested_by.is_service,
+            _rank_of(step),
             step.perforce_use == PerforceUse.LONG,
             step.operation_id,
             step.position,
         ),
     )
+
+
+def _before(step: Step) -> QuerySet[Step]:
+    """Return those that wait at the same server and come before a step."""
+    earlier = Q(perforce_use=step.perforce_use, operation__lt=step.operation_id)
+    if step.perforce_use == PerforceUse.LONG:
+        earlier |= Q(perforce_use=PerforceUse.SHORT)
+    # What is long holds up nothing that is short.
+    is_long = step.perforce_use == PerforceUse.LONG
+    holds_up = Q(perforce_use__in=NEEDS_A_TURN if is_long else NEEDS_A_TURN[:1])
+    rank = _rank_of(step)
+    return (
+        waiting()
+        .filter(perforce_server=step.perforce_server_id)
+        .annotate(rank=_RANK)
+        .filter((Q(rank__lt=rank) & holds_up) | (Q(rank=rank) & earlier))
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """That a step waits for its turn: behind how many, or for the end of a pause."""
+
+    server: str
+    before: int
+    paused_reason: str
+
+    @property
+    def is_paused(self) -> bool:
+        return bool(self.paused_reason)
+
+    @property
+    def sentence(self) -> str:
+        if self.is_paused:
+            return (
+                f"The Perforce server {self.server} is paused: {self.paused_reason} "
+                "It goes on by itself once an administrator resumes the server."
+            )
+        if not self.before:
+            return f"Its turn at the Perforce server {self.server} is next."
+        are = "one is" if self.before == 1 else f"{self.before:,} are"
+        return (
+            f"Waits for its turn at the Perforce server {self.server}: {are} before it."
+        )
+
+
+def wait_of(step: Step) -> Wait | None:
+    """Say why a step has not begun yet; None where it does not wait for a turn."""
+    if not is_waiting(step):
+        return None
+    assert step.perforce_server is not None
+    pause = Governor.objects.filter(
+        server=step.perforce_server, paused_at__isnull=False
+    ).first()
+    needs_a_turn = step.perforce_use in NEEDS_A_TURN
+    return Wait(
+        server=step.perforce_server.name,
+        before=_before(step).count() if needs_a_turn and pause is None else 0,
+        paused_reason=_as_sentence(pause.paused_reason) if pause else "",
+    )
+
+
+def _as_sentence(reason: str) -> str:
+    return reason if reason[-1:] in ".!?" else f"{reason}."

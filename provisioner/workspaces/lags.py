@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce
 
 from provisioner.workspaces import refreshing
 from provisioner.workspaces.models import (
+    Governor,
     Operation,
     RefreshPolicy,
     RefreshSwitch,
@@ -164,6 +165,9 @@ def pauses_of(template: Template) -> list[str]:
     server = template.site.perforce_server
     if ServerWatch.objects.filter(server=server, is_paused=True).exists():
         said.append(f"The refresh of all templates of {server} is paused.")
+    governor = Governor.objects.filter(server=server, paused_at__isnull=False).first()
+    if governor is not None:
+        said.append(f"The Perforce server {server} is paused: {governor.paused_reason}")
     return said
 
 
@@ -191,7 +195,10 @@ def refresh_state_of(template: Template, *, lag: Lag | None) -> refreshing.State
         clean_tried_at=clean.aggregate(at=Max("created_at"))["at"],
         used_at=_used_at(template),
         is_paused_elsewhere=is_everything_paused()
-        or ServerWatch.objects.filter(server_id=server_id, is_paused=True).exists(),
+        or ServerWatch.objects.filter(server_id=server_id, is_paused=True).exists()
+        or Governor.objects.filter(
+            server_id=server_id, paused_at__isnull=False
+        ).exists(),
     )
 
 

@@ -11,7 +11,7 @@ from django.db.models.lookups import IsNull
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import lags, leases, refreshing, workflow
+from provisioner.workspaces import governor, lags, leases, refreshing, workflow
 from provisioner.workspaces.admission import quota_limits
 from provisioner.workspaces.carries import CarryOverview, carry_of
 from provisioner.workspaces.limits import Limit
@@ -58,11 +58,15 @@ FINDING_TITLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class StepLine:
-    """A step as its operation shows it: with its title, and how far it is."""
+    """A step as its operation shows it: with its title, and how far it is.
+
+    `wait` says so where it waits for its turn at its Perforce server.
+    """
 
     step: Step
     title: str
     operation: Operation
+    wait: governor.Wait | None = None
 
     @property
     def is_current(self) -> bool:
@@ -71,6 +75,8 @@ class StepLine:
     @property
     def state_word(self) -> str:
         """Its state; a step that an early end left out was not unneeded."""
+        if self.wait is not None:
+            return "Waits for its turn"
         is_cut_short = self.operation.state != Operation.State.SUCCEEDED
         if self.step.state == Step.State.SKIPPED and is_cut_short:
             return "Not begun"
@@ -164,6 +170,11 @@ class OperationOverview:
                 if line.step.state == Step.State.RETRYING:
                     said += f" {line.step.error_message} It will be tried again."
                 return said
+        for line in self.lines:
+            if line.wait is not None:
+                # Not how many are before it: that would be read out again and again.
+                why = "is paused" if line.wait.is_paused else "is busy with others"
+                return f"Waiting: the Perforce server {line.wait.server} {why}."
         return "Waiting for a worker."
 
 
@@ -174,7 +185,10 @@ def operation_overview(operation: Operation) -> OperationOverview:
         operation=operation,
         lines=tuple(
             StepLine(
-                step=step, title=titles.get(step.name, step.name), operation=operation
+                step=step,
+                title=titles.get(step.name, step.name),
+                operation=operation,
+                wait=governor.wait_of(step),
             )
             for step in operation.steps.all()
         ),

@@ -427,10 +427,11 @@ def start_operation(
 
 def defer_step(operation: Operation, step: Step) -> None:
     """Queue a step's job in the current transaction, or let it wait for its turn."""
-    if step.perforce_use in governor.NEEDS_A_TURN:
+    server_id = step.perforce_server_id
+    needs_a_turn = step.perforce_use in governor.NEEDS_A_TURN
+    if server_id and (needs_a_turn or governor.is_paused(server_id)):
         states.queue_step(step, job_id=None)
-        assert step.perforce_server_id is not None
-        give_turns(step.perforce_server_id)
+        give_turns(server_id)
     else:
         _defer(operation, step)
 

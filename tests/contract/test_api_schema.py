@@ -100,6 +100,7 @@ def rows(alice: User, snapshot: Snapshot) -> Rows:
                 owner=alice,
                 size=1,
             ).pk,
+            "perforce-servers": snapshot.template.site.perforce_server_id,
         },
         prefix=token.token_key,
     )

@@ -15,6 +15,10 @@ from provisioner.workspaces.actions.forwarding import (
     workspace_forward_abort,
     workspace_forward_look,
 )
+from provisioner.workspaces.actions.governing import (
+    perforce_server_pause,
+    perforce_server_resume,
+)
 from provisioner.workspaces.actions.heartbeats import workspace_heartbeat
 from provisioner.workspaces.actions.lease_policies import (
     lease_policy_preview,
@@ -75,6 +79,8 @@ __all__ = [
     "lease_policy_remove",
     "lease_policy_remove_preview",
     "lease_policy_save",
+    "perforce_server_pause",
+    "perforce_server_resume",
     "pool_create",
     "pool_delete",
     "pool_update",

@@ -19,7 +19,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, NotFound
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.workspaces import states
+from provisioner.workspaces import governor, states
 from provisioner.workspaces.audit import tag_of_client, tag_of_volume
 from provisioner.workspaces.errors import StateChanged, StepRefused
 from provisioner.workspaces.models import (
@@ -305,6 +305,8 @@ def _remove_client(finding: Finding) -> str:
 
 def _finish_lost_client(finding: Finding) -> str:
     workspace = _workspace_in(finding, Workspace.State.READY)
+    if governor.is_paused(finding.site.perforce_server_id):
+        raise CannotRepair("The Perforce server is paused; ask again once it is not.")
     perforce = registry.perforce(finding.site.perforce_server)
     if _client_now(finding) is None:
         perforce.save_client(client_spec_of(workspace))

@@ -53,7 +53,10 @@ def sweep_watch(timestamp: int) -> None:
     needed = Snapshot.objects.filter(deleted_at=None).values(
         "template__site__perforce_server"
     )
-    for server in PerforceServer.objects.filter(pk__in=needed).select_related("watch"):
+    servers = PerforceServer.objects.filter(pk__in=needed).exclude(
+        governor__paused_at__isnull=False
+    )
+    for server in servers.select_related("watch"):
         watch = getattr(server, "watch", None)
         if watch is not None and (
             watch.is_paused or (watch.next_poll_at and watch.next_poll_at > now)

@@ -14,13 +14,18 @@ from procrastinate.jobs import Job
 
 from provisioner.accounts.models import User
 from provisioner.gateways.errors import Busy, Unreachable
-from provisioner.workspaces import governor, states, tasks
+from provisioner.workspaces import governor, lags, states, tasks
 from provisioner.workspaces.actions import (
+    perforce_server_pause,
+    perforce_server_resume,
     template_build,
     workspace_create,
     workspace_retire,
 )
+from provisioner.workspaces.errors import InvalidRequest, NotAllowed
 from provisioner.workspaces.models import (
+    Event,
+    Governor,
     Operation,
     PerforceServer,
     PerforceUse,
@@ -29,6 +34,7 @@ from provisioner.workspaces.models import (
     Template,
 )
 from provisioner.workspaces.sweeps.pools import sweep_pools
+from provisioner.workspaces.sweeps.watch import sweep_watch
 from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.pooled import make_pool
 
@@ -421,3 +427,168 @@ def test_what_is_made_for_a_pool_comes_after_all_who_ask(
     settle(first)
 
     assert turns([pooled, asked]) == [False, True]
+
+
+# --- how many are before one
+
+
+def before(step: Step) -> int:
+    step.refresh_from_db()
+    wait = governor.wait_of(step)
+    assert wait is not None
+    return wait.before
+
+
+def test_who_waits_is_told_how_many_come_before(
+    alice: User, ci: User, template: Template
+) -> None:
+    limit(template, 1)
+    admin = UserFactory(is_staff=True, uid=20009)
+    running = ask_to_flush(alice, template, key="running")
+    of_ci = [ask_to_flush(ci, template, key=f"ci{number}") for number in range(2)]
+    first_sync, second_sync = [
+        ask_to_sync(TemplateFactory(site=template.site), by=admin) for _ in range(2)
+    ]
+    of_alice = [ask_to_flush(alice, template, key=f"a{number}") for number in range(2)]
+
+    assert [before(step) for step in of_alice] == [0, 1]
+    assert [before(step) for step in of_ci] == [2, 3]
+    # What is long waits for all that is short and of people, and holds up none of it.
+    assert [before(step) for step in (first_sync, second_sync)] == [2, 3]
+    running.refresh_from_db()
+    assert governor.wait_of(running) is None
+    wait = governor.wait_of(of_ci[0])
+    assert wait is not None
+    assert wait.sentence == (
+        f"Waits for its turn at the Perforce server {wait.server}: 2 are before it."
+    )
+
+
+# --- the pause
+
+
+@pytest.fixture
+def admin() -> User:
+    return UserFactory(username="root", uid=20010, is_staff=True)
+
+
+def pause(
+    template: Template, *, by: User, reason: str = "A checkpoint is made"
+) -> None:
+    perforce_server_pause(by=by, server=template.site.perforce_server, reason=reason)
+
+
+def resume(template: Template, *, by: User) -> bool:
+    return perforce_server_resume(by=by, server=template.site.perforce_server)
+
+
+def test_at_a_paused_server_nothing_begins_until_it_goes_on(
+    alice: User, admin: User, template: Template
+) -> None:
+    pause(template, by=admin)
+    limit(template, 1)
+    flushes = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
+    light = flushes[0].operation.steps.get(name="access")
+
+    assert turns([*flushes, light]) == [False, False, False]
+    wait = governor.wait_of(light)
+    assert wait is not None
+    assert wait.sentence == (
+        f"The Perforce server {wait.server} is paused: A checkpoint is made. It goes "
+        "on by itself once an administrator resumes the server."
+    )
+    tasks.sweep_turns(timestamp=0)
+    tasks.sweep_steps(timestamp=0)
+    assert turns([*flushes, light]) == [False, False, False]
+
+    assert resume(template, by=admin)
+
+    assert turns([*flushes, light]) == [True, False, True]
+    assert governor.wait_of(light) is None
+
+
+def test_a_job_that_was_queued_before_the_pause_begins_nothing(
+    alice: User, admin: User, template: Template
+) -> None:
+    step = ask_to_flush(alice, template, key="a")
+    pause(template, by=admin)
+
+    run(step)
+
+    assert governor.is_waiting(step)
+    assert step.attempt == 0
+
+
+def test_what_has_begun_goes_on_through_a_pause_and_its_next_step_waits(
+    alice: User, admin: User, template: Template
+) -> None:
+    operation = workspace_create(by=alice, template=template).operations.get()
+    access = operation.steps.get(name="access")
+    states.start_step(access)
+    pause(template, by=admin)
+
+    following = tasks._settle_success(job_of(access), access, {})
+    assert following is None or not tasks._start(job_of(following), following)
+
+    client = operation.steps.get(name="client")
+    assert governor.is_waiting(client)
+    # What does not use Perforce goes on.
+    clone = operation.steps.get(name="clone")
+    assert (clone.state, bool(clone.job_id)) == (Step.State.QUEUED, True)
+
+
+def test_another_server_is_not_paused(
+    alice: User, admin: User, template: Template
+) -> None:
+    other: Template = SnapshotFactory().template
+    pause(other, by=admin)
+
+    assert has_turn(ask_to_flush(alice, template, key="a"))
+
+
+def test_a_pause_and_its_end_are_in_the_trail(admin: User, template: Template) -> None:
+    pause(template, by=admin, reason=" A checkpoint ")
+    pause(template, by=admin, reason="It takes longer")
+    assert Governor.objects.get().paused_reason == "It takes longer"
+    assert resume(template, by=admin)
+    assert not resume(template, by=admin)
+
+    told = Event.objects.filter(subject_kind="perforce_server", actor=admin)
+    assert list(told.order_by("pk").values_list("kind", "reason")) == [
+        ("perforce_server_paused", "A checkpoint"),
+        ("perforce_server_paused", "It takes longer"),
+        ("perforce_server_resumed", ""),
+    ]
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "x" * 501])
+def test_a_pause_needs_a_reason(reason: str, admin: User, template: Template) -> None:
+    with pytest.raises(InvalidRequest):
+        pause(template, by=admin, reason=reason)
+    assert not Governor.objects.exists()
+
+
+def test_the_switch_is_for_administrators(
+    alice: User, admin: User, template: Template
+) -> None:
+    with pytest.raises(NotAllowed):
+        pause(template, by=alice)
+    pause(template, by=admin)
+    with pytest.raises(NotAllowed):
+        resume(template, by=alice)
+    assert Governor.objects.get().is_paused
+
+
+def test_templates_of_a_paused_server_are_not_refreshed(
+    admin: User, template: Template
+) -> None:
+    assert not lags.refresh_state_of(template, lag=None).is_paused_elsewhere
+    pause(template, by=admin)
+
+    assert lags.refresh_state_of(template, lag=None).is_paused_elsewhere
+    assert any("is paused: A checkpoint" in said for said in lags.pauses_of(template))
+    sweep_watch(timestamp=0)
+    assert not ProcrastinateJob.objects.filter(task_name="watch_server").exists()
+    resume(template, by=admin)
+    sweep_watch(timestamp=0)
+    assert ProcrastinateJob.objects.filter(task_name="watch_server").exists()

@@ -1,0 +1,109 @@
+"""What runs at Perforce servers and what waits, for those who run the place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import governor, permissions, workflow
+from provisioner.workspaces.models import (
+    Governor,
+    PerforceServer,
+    Step,
+    Template,
+    Workspace,
+)
+
+WAITING_SHOWN = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnLine:
+    """A step that has its turn, or waits for it."""
+
+    step: Step
+
+    @property
+    def title(self) -> str:
+        return workflow.spec_of(self.step).title
+
+    @property
+    def subject(self) -> Workspace | Template:
+        subject = self.step.operation.workspace or self.step.operation.template
+        assert subject is not None
+        return subject
+
+    @property
+    def asked_by(self) -> str:
+        return self.step.operation.requested_by.get_username()
+
+    @property
+    def is_of_machine(self) -> bool:
+        return self.step.operation.requested_by.is_service
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a worker runs it; otherwise it has its turn and waits for one."""
+        return self.step.state == Step.State.RUNNING
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerTurns:
+    """A Perforce server: what runs on it, who waits, and how many may run.
+
+    `waiting` are the first of those that wait.
+    """
+
+    server: PerforceServer
+    pause: Governor | None
+    limit: int
+    running: list[TurnLine]
+    waiting: list[TurnLine]
+    people_waiting: int
+    machines_waiting: int
+
+    @property
+    def is_paused(self) -> bool:
+        return self.pause is not None
+
+    @property
+    def waiting_count(self) -> int:
+        return self.people_waiting + self.machines_waiting
+
+
+def turns_for(user: User) -> list[ServerTurns]:
+    """Return what goes on at each Perforce server.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    servers = PerforceServer.objects.select_related("governor__paused_by")
+    return [turns_of(server) for server in servers.order_by("name")]
+
+
+def turns_of(server: PerforceServer) -> ServerTurns:
+    """Return what goes on at one server."""
+    pause = getattr(server, "governor", None)
+    waiting = governor.waiting().filter(perforce_server=server)
+    is_machine = Q(operation__requested_by__is_service=True)
+    counts = waiting.order_by().aggregate(
+        people=Count("pk", filter=~is_machine), machines=Count("pk", filter=is_machine)
+    )
+    return ServerTurns(
+        server=server,
+        pause=pause if pause is not None and pause.is_paused else None,
+        limit=server.flush_limit,
+        running=_lines(governor.at_work(server.pk).order_by("queued_at", "pk")),
+        waiting=_lines(governor.in_turn(waiting)[:WAITING_SHOWN]),
+        people_waiting=counts["people"],
+        machines_waiting=counts["machines"],
+    )
+
+
+def _lines(steps: QuerySet[Step]) -> list[TurnLine]:
+    loaded = steps.select_related(
+        "operation__workspace", "operation__template", "operation__requested_by"
+    )
+    return [TurnLine(step=step) for step in loaded]

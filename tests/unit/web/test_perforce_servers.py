@@ -1,0 +1,95 @@
+"""The page of Perforce servers: what runs, who waits, and the switch."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions, states, tasks
+from provisioner.workspaces.models import Governor, Snapshot, Workspace
+from tests.factories import UserFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def waiting(alice: User, snapshot: Snapshot) -> Workspace:
+    """One whose flush waits behind that of another, which is at work."""
+    server = snapshot.template.site.perforce_server
+    server.flush_limit = 1
+    server.save()
+    ci = UserFactory(username="ci-1", is_service=True)
+    for by in (alice, ci):
+        workspace = actions.workspace_create(by=by, template=snapshot.template)
+        operation = workspace.operations.get()
+        tasks.defer_step(operation, operation.steps.get(name="flush"))
+        if by == alice:
+            states.start_step(operation.steps.get(name="flush"))
+    return workspace
+
+
+def test_it_shows_what_runs_and_who_waits(waiting: Workspace, as_admin: Client) -> None:
+    page = as_admin.get("/perforce/").text
+    assert "1 of 1 at work" in page
+    assert "0 requests of people, 1 request of machines" in page
+    assert "ci-1 (machine)" in page
+    assert "Began" in page
+    assert "Waits since" in page
+
+
+def test_it_costs_as_many_queries_for_many_as_for_one(
+    waiting: Workspace,
+    as_admin: Client,
+    alice: User,
+    django_assert_max_num_queries: object,
+) -> None:
+    for number in range(3):
+        operation = actions.workspace_create(
+            by=alice, template=waiting.template, request_key=str(number)
+        ).operations.get()
+        tasks.defer_step(operation, operation.steps.get(name="flush"))
+    with django_assert_max_num_queries(10):  # type: ignore[operator]  # a fixture
+        assert "4 wait" in as_admin.get("/perforce/").text
+
+
+def test_a_server_is_paused_and_goes_on(
+    waiting: Workspace, as_admin: Client, admin: User
+) -> None:
+    address = f"/perforce/{waiting.site.perforce_server_id}/"
+    page = as_admin.post(f"{address}pause/", {"reason": "Move it"}, follow=True).text
+    assert f"by {admin.username}: Move it" in page
+    assert Governor.objects.get().is_paused
+
+    page = as_admin.post(f"{address}resume/", follow=True).text
+    assert "goes on" in page
+    assert not Governor.objects.get().is_paused
+
+
+def test_a_pause_without_a_reason_is_refused(
+    waiting: Workspace, as_admin: Client
+) -> None:
+    address = f"/perforce/{waiting.site.perforce_server_id}/pause/"
+    page = as_admin.post(address, {"reason": " "}, follow=True).text
+    assert "Say why" in page
+    assert not Governor.objects.exists()
+
+
+def test_an_unknown_server_is_not_found(as_admin: Client) -> None:
+    assert as_admin.post("/perforce/999/pause/", {"reason": "x"}).status_code == 404
+    assert as_admin.post("/perforce/999/resume/").status_code == 404
+
+
+def test_the_page_of_a_workspace_says_that_it_waits(
+    waiting: Workspace, as_admin: Client
+) -> None:
+    page = as_admin.get(f"/workspaces/{waiting.pk}/").text
+    server = waiting.site.perforce_server
+    assert f"Its turn at the Perforce server {server.name} is next." in page
+    assert "Waits for its turn" in page
+
+    actions.perforce_server_pause(
+        by=UserFactory(is_staff=True), server=server, reason="Move it"
+    )
+    page = as_admin.get(f"/workspaces/{waiting.pk}/").text
+    assert f"The Perforce server {server.name} is paused: Move it." in page
