@@ -1,7 +1,8 @@
 """Run one of our modules in a process of its own, as the uid that owns the files.
 
-The child is our own interpreter, started as we are: it imports the module, then drops
-its privileges for good, then works. So the uid needs no access to the interpreter.
+The child is forked from a nursery of ours, started as we are: it imports the module,
+then drops its privileges for good, then works. So the uid needs no access to the
+interpreter.
 Secrets travel on standard input, never in argv or the environment.
 
 A module that can be run this way has `run(request, show) -> result`: JSON objects in
@@ -16,20 +17,18 @@ import importlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from provisioner.gateways import errors
+from provisioner.gateways.hosts.nursery import Child, NurseryEnded, fork_child
 
 UMASK = 0o022
 LINES_OF_STDERR_KEPT = 20
 _PR_SET_PDEATHSIG = 1
-_PROJECT = Path(__file__).resolve().parents[3]
 
 Json = dict[str, Any]
 
@@ -61,20 +60,12 @@ def run_module_as(
     """
     if uid <= 0 or gid <= 0:
         raise ValueError("Nothing is run as uid or gid 0.")
-    child = subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-m", __name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=_PROJECT,
-        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
-        start_new_session=True,
-    )
+    child = _forked_for(module, uid=uid)
     was_too_slow = threading.Event()
 
     def stop() -> None:
         was_too_slow.set()
-        _kill(child)
+        child.kill()
 
     too_slow = threading.Timer(timeout_seconds, stop)
     too_slow.start()
@@ -83,7 +74,7 @@ def run_module_as(
         "request": request,
         "uid": uid,
         "gid": gid,
-        "parent": os.getpid(),
+        "parent": child.parent,
     }
     try:
         return _converse(child, order, on_progress or _unseen)
@@ -92,31 +83,32 @@ def run_module_as(
             raise _too_slow(order, seconds=timeout_seconds) from failure
         raise
     except BaseException:
-        _kill(child)
+        child.kill()
         raise
     finally:
         too_slow.cancel()
         child.wait()
         for pipe in (child.stdin, child.stdout, child.stderr):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def _forked_for(module: str, *, uid: int) -> Child:
+    try:
+        return fork_child()
+    except NurseryEnded as ended:
+        raise _child_failed(
+            f"No process could be started that works as uid {uid}.",
+            order={"module": module},
+            code=-signal.SIGKILL,
+        ) from ended
 
 
 def _unseen(progress: Json) -> None:
     """Nobody asked to be told."""
 
 
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-
-
-def _converse(
-    child: subprocess.Popen[bytes], order: Json, on_progress: Callable[[Json], None]
-) -> Json:
-    assert child.stdin is not None
-    assert child.stdout is not None
+def _converse(child: Child, order: Json, on_progress: Callable[[Json], None]) -> Json:
     noise: list[bytes] = []
     listener = threading.Thread(target=_keep_stderr, args=[child, noise], daemon=True)
     listener.start()
@@ -134,15 +126,15 @@ def _converse(
         else:
             result: Json = said["result"]
             return result
-    child.wait()
+    code = child.wait()
     listener.join(1)
     last = b"".join(noise).decode(errors="replace").strip().splitlines()
-    reason = last[-1] if last else f"exit code {child.returncode}"
+    reason = last[-1] if last else f"exit code {code}"
     raise _child_failed(
         f"The process that worked as uid {order['uid']} ended without an answer: "
         f"{reason}",
         order=order,
-        code=child.returncode,
+        code=code,
     )
 
 
@@ -162,8 +154,7 @@ def _child_failed(sentence: str, *, order: Json, code: int) -> ChildFailed:
     )
 
 
-def _keep_stderr(child: subprocess.Popen[bytes], noise: list[bytes]) -> None:
-    assert child.stderr is not None
+def _keep_stderr(child: Child, noise: list[bytes]) -> None:
     for line in child.stderr:
         noise.append(line)
         del noise[:-LINES_OF_STDERR_KEPT]
@@ -221,7 +212,8 @@ def _general_class(error: errors.GatewayError) -> str:
     )
 
 
-def _main() -> None:
+def do_as_ordered() -> None:
+    """Read an order from standard input, carry it out, answer on standard output."""
     order = json.load(sys.stdin)
     say = _answers()
     module = importlib.import_module(order["module"])
@@ -244,7 +236,3 @@ def _main() -> None:
         say({"bug": traceback.format_exc()})
     else:
         say({"result": result})
-
-
-if __name__ == "__main__":
-    _main()

@@ -73,8 +73,10 @@ def test_secrets_are_neither_in_argv_nor_in_the_environment(
         seen.append((process / "cmdline").read_bytes())
         if AS_ROOT:
             seen.append((process / "environ").read_bytes())
+        raise RuntimeError("It was there to be looked at.")
 
-    run("look around", secret=SECRET, on_progress=look_from_outside)
+    with pytest.raises(RuntimeError):
+        run("sleep", secret=SECRET, on_progress=look_from_outside)
 
     assert seen
     assert SECRET.encode() not in b"".join(seen)
