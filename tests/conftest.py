@@ -83,6 +83,8 @@ def socket_disabled_beyond_loopback() -> Iterator[None]:
 def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
     """A worker's threads end with the test: they must not keep connections."""
     settings.DATABASES["default"]["CONN_MAX_AGE"] = 0
+    options = settings.DATABASES["default"].setdefault("OPTIONS", {})
+    options["pool"] = {"min_size": 1, "max_size": 60, "num_workers": 1}
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -47,6 +47,7 @@ class Migrated:
     def _copy(self) -> None:
         name = connection.settings_dict["NAME"]
         connection.close()
+        connection.close_pool()
         with connection._nodb_cursor() as cursor:
             cursor.execute(
                 sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(

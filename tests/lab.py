@@ -13,7 +13,7 @@ import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,12 @@ class Lab:
     root: Path
     ontap: dict[str, Any]
     perforce: dict[str, Any]
+    broken: set[str] = field(default_factory=set)
 
     def break_ontap(self, *rules: dict[str, Any]) -> None:
         """Put these faults into force, in place of those before; none heals it."""
+        if not self._changes("ontap", rules):
+            return
         account = f"{self.ontap['user']}:{self.ontap['password']}"
         request = urllib.request.Request(
             f"https://{self.ontap['host']}:{self.ontap['port']}/lab/faults",
@@ -62,9 +65,17 @@ class Lab:
 
     def break_perforce(self, *rules: dict[str, Any]) -> None:
         """Put these faults into force, in place of those before; none heals it."""
+        if not self._changes("perforce", rules):
+            return
         path = self.root / "perforce" / "faults.json"
         path.with_suffix(".new").write_text(json.dumps({"rules": rules}))
         path.with_suffix(".new").replace(path)
+
+    def _changes(self, server: str, rules: tuple[dict[str, Any], ...]) -> bool:
+        """Note who has faults; say whether that is anything new."""
+        was_broken = server in self.broken
+        (self.broken.add if rules else self.broken.discard)(server)
+        return bool(rules) or was_broken
 
     def as_admin(self, *, client: str = "test-admin") -> Any:
         """Return a P4 connection of the lab's super user."""

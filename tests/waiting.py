@@ -8,8 +8,12 @@ import time
 from collections.abc import Iterator
 from typing import TypeVar
 
-from procrastinate import App
+from django.db.models import Min
+from django.utils import timezone
+from procrastinate import App, PsycopgConnector
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.contrib.django.utils import connector_params
 from procrastinate.periodic import PeriodicRegistry
 
 from provisioner.workspaces.models import Operation, Template, Workspace
@@ -27,7 +31,8 @@ def run_jobs_once(*, queues: list[str] | None = None) -> None:
     """
 
     async def work() -> None:
-        connector = app.connector.get_worker_connector()
+        # One connection to begin with: most have few jobs, and each costs its start.
+        connector = PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=4)
         with app.replace_connector(connector) as worker_app, _no_clock(worker_app):
             async with worker_app.open_async():
                 await worker_app.run_worker_async(
@@ -62,4 +67,14 @@ def settle(subject: Subject) -> Subject:
         assert time.monotonic() < ends, list(
             running.get().steps.values_list("name", "state", "error_message")
         )
-        time.sleep(LOOK_EVERY_SECONDS)
+        time.sleep(min(_pause_seconds(), max(ends - time.monotonic(), 0.0)))
+
+
+def _pause_seconds() -> float:
+    """Return for how long nothing can run: until the first retry, where all are."""
+    waiting = ProcrastinateJob.objects.filter(status="todo")
+    later = waiting.filter(scheduled_at__gt=timezone.now())
+    first = later.aggregate(first=Min("scheduled_at"))["first"]
+    if first is None or waiting.count() > later.count():
+        return LOOK_EVERY_SECONDS
+    return max((first - timezone.now()).total_seconds(), 0.0)

@@ -87,7 +87,10 @@ class _Run:
         admin = Person("admin", number=901, is_staff=True)
         self.servers.start_lab()
         call_command("migrate", verbosity=0, interactive=False)
-        call_command("collectstatic", verbosity=0, interactive=False)
+        # There as they are: nobody looks at a page, and compressing takes seconds.
+        call_command(
+            "collectstatic", verbosity=0, interactive=False, post_process=False
+        )
         everybody = [*people, bystander, admin]
         self.everybody = everybody
         for person in everybody:

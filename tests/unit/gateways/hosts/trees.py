@@ -42,7 +42,7 @@ def plant(root: Path, *, directories: int = 3, files: int = 4) -> int:
             directory = root / f"outer{outer}" / f"inner{inner}"
             directory.mkdir(parents=True)
             for number in range(files):
-                (directory / f"file{number}").touch()
+                os.mknod(f"{directory}/file{number}", 0o644)  # touch, but fast
     return 1 + directories + directories**2 * (1 + files)
 
 
