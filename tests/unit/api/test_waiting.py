@@ -25,8 +25,9 @@ def settled_meanwhile(*, after_seconds: float, to: Workspace.State) -> Iterator[
 
     def work() -> None:
         try:
-            deadline = time.monotonic() + 5
-            while not Workspace.objects.exists() and time.monotonic() < deadline:
+            deadline = time.monotonic() + 10
+            under_way = Operation.objects.filter(state=Operation.State.RUNNING)
+            while not under_way.exists() and time.monotonic() < deadline:
                 time.sleep(0.01)
             time.sleep(after_seconds)
             workspace = Workspace.objects.get()
@@ -72,7 +73,7 @@ def test_a_look_waits_until_the_workspace_is_ready(
 def test_a_retirement_waits_until_the_workspace_is_in_the_trash(
     committed: None, as_alice: APIClient, ready: Workspace
 ) -> None:
-    with settled_meanwhile(after_seconds=0.5, to=Workspace.State.TRASHED):
+    with settled_meanwhile(after_seconds=0.2, to=Workspace.State.TRASHED):
         response = as_alice.delete(f"{WORKSPACES}/{ready.pk}?wait=10")
 
     assert response.status_code == 202
