@@ -44,6 +44,8 @@ REFUSAL_STATUS = {
     "nothing_newer": 409,
     "nothing_to_abort": 409,
     "being_carried": 409,
+    "not_being_tried": 409,
+    "bisection_over": 409,
     "not_in_trash": 409,
     "lease_too_long": 409,
     "lease_not_longer": 409,

@@ -10,6 +10,7 @@ from rest_framework.routers import SimpleRouter
 from provisioner.api import (
     abandoned,
     audit,
+    bisections,
     forwarding,
     governor,
     leases,
@@ -38,6 +39,7 @@ router.register(
 router.register("v1/lease-policies", leases.LeasePolicyViewSet, basename="lease-policy")
 router.register("v1/pools", pools.PoolViewSet, basename="pool")
 router.register("v1/abandoned", abandoned.AbandonedViewSet, basename="abandoned")
+router.register("v1/bisections", bisections.BisectionViewSet, basename="bisection")
 router.register("v1/operations", viewsets.OperationViewSet, basename="operation")
 router.register("v1/limits", limits.LimitViewSet, basename="limit")
 router.register(

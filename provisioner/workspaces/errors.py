@@ -172,6 +172,18 @@ class BeingCarried(ActionRefused):
     code = "being_carried"
 
 
+class NotBeingTried(ActionRefused):
+    """Change {change} is not being tried now: look which one is."""
+
+    code = "not_being_tried"
+
+
+class BisectionOver(ActionRefused):
+    """This bisection is over, so there is nothing to decide any more."""
+
+    code = "bisection_over"
+
+
 class LeaseTooLong(ActionRefused):
     """A lease until {asked} is too long: {latest} is the latest possible now. It can
     be extended again later."""

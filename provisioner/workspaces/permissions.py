@@ -13,7 +13,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.errors import NotAllowed, OutOfScope
-from provisioner.workspaces.models import Template, Webhook, Workspace
+from provisioner.workspaces.models import Bisection, Template, Webhook, Workspace
 
 
 class Role(StrEnum):
@@ -38,7 +38,7 @@ class Verb(StrEnum):
     VISIT = "see templates, their builds, and what is one's own"
     GET_WORKSPACE = "get a workspace, and tokens to do so"
     SEE_WORKSPACE = "see a workspace: where it is, what it equals, what happened"
-    CHANGE_WORKSPACE = "extend, retire, restore, purge a workspace, or try again"
+    CHANGE_WORKSPACE = "extend, retire, restore, purge it, try again; decide a trial"
     CHANGE_WEBHOOK = "see and change a webhook, and what was sent to it"
     ADMINISTER = "define templates, see everybody's workspaces, limits and policies"
 
@@ -59,15 +59,20 @@ PERMISSIONS: dict[Verb, frozenset[Role]] = {
 
 
 def roles_of(
-    user: User | AnonymousUser, workspace: Workspace | None = None
+    user: User | AnonymousUser, workspace: Workspace | Bisection | None = None
 ) -> set[Role]:
-    """Return the parts that somebody plays, towards a workspace where one is given."""
+    """Return the parts that somebody plays, towards a workspace where one is given.
+
+    A bisection is to its owner, and to others, what its workspaces are.
+    """
     if not isinstance(user, User) or not user.is_active:
         return {Role.NOBODY}
     roles = {Role.MACHINE if user.is_service else Role.STRANGER}
     if user.is_administrator:
         roles.add(Role.ADMINISTRATOR)
-    if workspace is None or workspace.is_pooled:
+    if workspace is None:
+        return roles
+    if isinstance(workspace, Workspace) and workspace.is_pooled:
         return roles  # what lies in a warm pool is nobody's yet
     if user.scope is not None:
         # A scoped token plays a part towards what it got itself, and nothing else.
@@ -81,7 +86,9 @@ def roles_of(
 
 
 def may(
-    user: User | AnonymousUser, verb: Verb, workspace: Workspace | None = None
+    user: User | AnonymousUser,
+    verb: Verb,
+    workspace: Workspace | Bisection | None = None,
 ) -> bool:
     """Say whether the table allows it."""
     return bool(PERMISSIONS[verb] & roles_of(user, workspace))
@@ -93,6 +100,10 @@ def can_see_workspace(user: User, workspace: Workspace) -> bool:
 
 def can_change_workspace(user: User, workspace: Workspace) -> bool:
     return may(user, Verb.CHANGE_WORKSPACE, workspace)
+
+
+def can_change_bisection(user: User, bisection: Bisection) -> bool:
+    return may(user, Verb.CHANGE_WORKSPACE, bisection)
 
 
 def can_make_webhooks(user: User) -> bool:

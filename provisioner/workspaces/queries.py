@@ -5,13 +5,16 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from provisioner.accounts.models import User
+from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.workspaces.models import (
+    Bisection,
     Carry,
     Operation,
     Quality,
     Snapshot,
     Step,
     Template,
+    Trial,
     Workspace,
 )
 from provisioner.workspaces.models.templates import SnapshotQuerySet
@@ -34,14 +37,19 @@ def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
 def _shared(user: User, *, by: str = "") -> Q:
     """Return the condition for what is a person's own or a team mate's.
 
-    `by` leads to the workspace ("workspace__").
+    `by` leads to the workspace ("workspace__"). What lies in a pool is nobody's yet.
     """
-    own = Q(**{f"{by}owner": user, f"{by}is_pooled": False})
+    return _whose(user, by=by) & Q(**{f"{by}is_pooled": False})
+
+
+def _whose(user: User, *, by: str = "") -> Q:
+    """Return the condition for owners that are the person or a team mate."""
+    own = Q(**{f"{by}owner": user})
     if user.scope is not None:
         return own & Q(**{f"{by}token": user.scope})
     if user.team_id is None:
         return own
-    return own | Q(**{f"{by}owner__team": user.team_id, f"{by}is_pooled": False})
+    return own | Q(**{f"{by}owner__team": user.team_id})
 
 
 def _in_scope(user: User, *, by: str) -> Q:
@@ -189,6 +197,27 @@ def snapshots_to_move_to(workspace: Workspace) -> QuerySet[Snapshot]:
     return available_snapshots().filter(
         template=workspace.template_id, created_at__gt=workspace.snapshot.created_at
     )
+
+
+def bisections_visible_to(user: User) -> QuerySet[Bisection]:
+    """Return bisections with their trials: one's own, and those of team mates."""
+    trials = Trial.objects.select_related(
+        "workspace__snapshot", "workspace__site", "decided_by"
+    )
+    bisections = Bisection.objects.select_related("owner", "template").prefetch_related(
+        Prefetch("trials", queryset=trials.order_by("pk"))
+    )
+    return bisections if user.is_administrator else bisections.filter(_whose(user))
+
+
+def generations_for_trials(template: Template) -> list[Snapshot]:
+    """Return the snapshots from which a change can be reached by what was submitted.
+
+    The whole view is at one change, and it is the view that the newest of them has.
+    """
+    snapshots = list(available_snapshots().complete().filter(template=template))
+    views = [parse_client_spec(s.client_spec).view for s in snapshots]
+    return [s for s, view in zip(snapshots, views, strict=True) if view == views[0]]
 
 
 def can_be_restored(workspace: Workspace) -> bool:

@@ -10,14 +10,18 @@ from typing import Any
 
 from django.db.models.signals import post_save
 from django.utils import timezone
+from procrastinate.contrib.django import app
 
 from provisioner.workspaces import hooks, news
-from provisioner.workspaces.models import Event, Operation
+from provisioner.workspaces.models import Event, Operation, Trial
 
 OF_BUILDS = {
     "template_ready": (Operation.State.SUCCEEDED,),
     "template_failed": (Operation.State.FAILED,),
 }
+
+ENDS_OF_TRIALS = ("workspace_ready", "workspace_failed", "workspace_trashed")
+GO_ON_BISECTING = "go_on_bisecting"
 
 
 def listen() -> None:
@@ -30,8 +34,17 @@ def _entered(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
         return
     if instance.workspace is not None:
         hooks.tell_of_workspace(instance, instance.workspace)
+        if instance.kind in ENDS_OF_TRIALS:
+            _trial_may_have_ended(instance)
     elif instance.template is not None and instance.kind in OF_BUILDS:
         _build_ended(instance)
+
+
+def _trial_may_have_ended(event: Event) -> None:
+    """Let the bisection that a workspace was made for look at it, if any."""
+    for trial in Trial.objects.filter(workspace=event.workspace, verdict=""):
+        job = app.configure_task(GO_ON_BISECTING, queue="sweeps")
+        job.defer(bisection_id=trial.bisection_id)
 
 
 def _build_ended(event: Event) -> None:

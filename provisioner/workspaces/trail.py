@@ -11,6 +11,7 @@ from typing import Any
 from provisioner.accounts import origin
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces.models import (
+    Bisection,
     Event,
     LeasePolicy,
     PerforceServer,
@@ -31,6 +32,7 @@ Subject = (
     | LeasePolicy
     | Webhook
     | Pool
+    | Bisection
 )
 
 _KINDS: dict[type[Any], Event.SubjectKind] = {
@@ -43,6 +45,7 @@ _KINDS: dict[type[Any], Event.SubjectKind] = {
     LeasePolicy: Event.SubjectKind.POLICY,
     Webhook: Event.SubjectKind.WEBHOOK,
     Pool: Event.SubjectKind.POOL,
+    Bisection: Event.SubjectKind.BISECTION,
 }
 
 
@@ -100,6 +103,6 @@ def _name_of(subject: Subject) -> str:
     """Return its short name: a site's title may be anything."""
     if isinstance(subject, User):
         return subject.get_username()
-    if isinstance(subject, LeasePolicy | Pool):
+    if isinstance(subject, LeasePolicy | Pool | Bisection):
         return str(subject)
     return subject.name

@@ -31,6 +31,7 @@ from provisioner.workspaces.steps import (
     restore,
     retire,
     template,
+    trial,
 )
 from provisioner.workspaces.steps.access import ensure_access
 from provisioner.workspaces.steps.quiet import ensure_quiet
@@ -76,6 +77,16 @@ def _has_client(operation: Operation) -> bool:
 def _wants_reconcile(operation: Operation) -> bool:
     assert operation.workspace is not None
     return _has_client(operation) and operation.workspace.wants_reconcile
+
+
+def _had_client(operation: Operation) -> bool:
+    """Say so of a trial, too: it has a client while its files are brought."""
+    return _has_client(operation) or hasattr(operation.workspace, "trial")
+
+
+def _has_command(operation: Operation) -> bool:
+    assert operation.workspace is not None
+    return bool(operation.workspace.trial.bisection.command)
 
 
 PROVISION = (
@@ -189,6 +200,31 @@ FORWARD = (
     ),
 )
 
+# Build only: no client but the one that maps the files, and nothing is flushed.
+TRIAL = (
+    *(
+        spec
+        for spec in PROVISION
+        if spec.name in ("access", "clone", "export", "mount", "owner")
+    ),
+    StepSpec(
+        "files",
+        "Bring it to the change",
+        trial.ensure_at_change,
+        HOST,
+        ("owner",),
+        perforce=SHORT,
+    ),
+    StepSpec(
+        "run",
+        "Run the command",
+        trial.ensure_run,
+        HOST,
+        ("files",),
+        applies=_has_command,
+    ),
+)
+
 FORWARD_LOOK = (
     StepSpec(
         "look",
@@ -237,7 +273,7 @@ RETIRE = (
         retire.ensure_client_deleted,
         HOST,
         ("work",),
-        applies=_has_client,
+        applies=_had_client,
         perforce=LIGHT,
     ),
     StepSpec("unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("client",)),
@@ -404,6 +440,7 @@ WORKFLOWS: dict[str, tuple[StepSpec, ...]] = {
     Operation.Kind.PROVISION: PROVISION,
     Operation.Kind.FORWARD_LOOK: FORWARD_LOOK,
     Operation.Kind.FORWARD: FORWARD,
+    Operation.Kind.TRIAL: TRIAL,
     Operation.Kind.RETIRE: RETIRE,
     Operation.Kind.RESTORE: RESTORE,
     Operation.Kind.PURGE: PURGE,

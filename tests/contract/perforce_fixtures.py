@@ -227,16 +227,17 @@ def perforce_target(request: pytest.FixtureRequest) -> PerforceTarget:
 
 @pytest.fixture
 def perforce(perforce_target: PerforceTarget) -> Iterator[PerforceScene]:
-    yield from _scene(perforce_target)
+    yield from scene_at(perforce_target)
 
 
 @pytest.fixture
 def lab_perforce(perforce_lab: PerforceTarget) -> Iterator[PerforceScene]:
     """A scene on the lab alone, where faults can be ordered."""
-    yield from _scene(perforce_lab)
+    yield from scene_at(perforce_lab)
 
 
-def _scene(target: PerforceTarget) -> Iterator[PerforceScene]:
+def scene_at(target: PerforceTarget) -> Iterator[PerforceScene]:
+    """Yield a scene on a server; what it made there is gone afterwards."""
     # Not below pytest's own directory, which other uids cannot enter.
     place = Path(tempfile.mkdtemp(prefix="cloneyard-p4-", dir="/var/tmp"))
     place.chmod(0o755)

@@ -14,6 +14,7 @@ from provisioner.gateways.perforce.types import (
     OpenedFile,
     Part,
     PerforceAccount,
+    PopulateReport,
     ReconcileFinding,
     ReopenReport,
     Shelf,
@@ -71,6 +72,34 @@ def sync_as(
         ),
     )
     return SyncReport(**answer)
+
+
+def populate_as(
+    account: PerforceAccount,
+    *,
+    client: str,
+    since: int,
+    change: int,
+    uid: int,
+    gid: int,
+    on_progress: Callable[[int, int], None],
+) -> PopulateReport:
+    """Bring a clone from one change to another, written by uid and gid.
+
+    Raises: what PerforceGateway.populate raises; ChildFailed.
+    Source: p4 sync -p.
+    """
+    answer = run_module_as(
+        _LOCAL,
+        request=_request(
+            account, verb="populate", client=client, since=since, change=change
+        ),
+        uid=uid,
+        gid=gid,
+        timeout_seconds=SYNC_WITHIN_SECONDS,
+        on_progress=lambda seen: on_progress(seen["done"], seen["total"]),
+    )
+    return PopulateReport(**answer)
 
 
 def restore_as(

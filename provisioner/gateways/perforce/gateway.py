@@ -28,6 +28,7 @@ from provisioner.gateways.perforce.types import (
     OpenedFile,
     Part,
     PendingChange,
+    PopulateReport,
     ReconcileFinding,
     ReopenReport,
     ServerInfo,
@@ -35,6 +36,7 @@ from provisioner.gateways.perforce.types import (
     ShelvedFile,
     ShelveReport,
     SubmittedBatch,
+    SubmittedChange,
     SyncProgress,
     SyncReport,
     ViewSurvey,
@@ -171,6 +173,17 @@ class PerforceGateway(Protocol):
         """Return the newest submitted changes of the paths in a range, newest first.
 
         Source: p4 changes -m N -s submitted path@A,@B, p4 describe -s.
+        """
+
+    def submitted_to(
+        self, client: str, *, above: int, upto: int, at_most: int
+    ) -> list[SubmittedChange]:
+        """Return the newest submitted changes to a client's view in a range, in order.
+
+        Without their `paths`: one command, and one row for each.
+
+        Raises: NotFound (client).
+        Source: p4 changes -L -m N -s submitted //client/...@A,@B.
         """
 
     def survey_view(
@@ -461,6 +474,25 @@ class PerforceGateway(Protocol):
         Raises: NotFound (client or change), Refused (files that could not be written or
         are opened; each is named in the sentence, up to ten).
         Source: p4 sync //client/...@change, without -q: each file's record is counted.
+        """
+
+    def populate(
+        self,
+        client: str,
+        *,
+        since: int,
+        change: int,
+        on_progress: Callable[[int, int], None],
+    ) -> PopulateReport:
+        """Bring files below the client's root from one change to another. Local files.
+
+        All of them have to be at `since`; nothing is known of them to the server, and
+        no have list is read or written. Files that are writable are overwritten if the
+        client has clobber. `on_progress` gets how many files of how many were written.
+        Safe to repeat.
+
+        Raises: NotFound (client), Refused (files that could not be written).
+        Source: p4 files //client/...@A,@B, p4 sync -p path#revision.
         """
 
     def restore_files(self, client: str) -> list[str]:

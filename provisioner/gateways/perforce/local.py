@@ -126,7 +126,20 @@ def _merge_opened(
     return dataclasses.asdict(report)
 
 
+def _populate(
+    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+) -> Json:
+    report = gateway.populate(
+        request["client"],
+        since=request["since"],
+        change=request["change"],
+        on_progress=lambda done, total: show({"done": done, "total": total}),
+    )
+    return dataclasses.asdict(report)
+
+
 _VERBS = {
+    "populate": _populate,
     "shelve_copies": _shelve_copies,
     "open_copies": _open_copies,
     "merge_opened": _merge_opened,

@@ -42,6 +42,7 @@ from provisioner.gateways.perforce.paths import (
     escape_path,
 )
 from provisioner.gateways.perforce.pending import form_of
+from provisioner.gateways.perforce.populating import populate
 from provisioner.gateways.perforce.progress import SyncCounter
 from provisioner.gateways.perforce.protections import Protection, Protections
 from provisioner.gateways.perforce.restoring import (
@@ -53,7 +54,11 @@ from provisioner.gateways.perforce.restoring import (
 )
 from provisioner.gateways.perforce.shelving import batches, shelve_opened
 from provisioner.gateways.perforce.specs import render_client_spec
-from provisioner.gateways.perforce.submitted import submitted_after, submitted_under
+from provisioner.gateways.perforce.submitted import (
+    submitted_after,
+    submitted_to,
+    submitted_under,
+)
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
@@ -62,6 +67,7 @@ from provisioner.gateways.perforce.types import (
     Part,
     PendingChange,
     PerforceAccount,
+    PopulateReport,
     ReconcileFinding,
     ReopenReport,
     ServerInfo,
@@ -69,6 +75,7 @@ from provisioner.gateways.perforce.types import (
     ShelvedFile,
     ShelveReport,
     SubmittedBatch,
+    SubmittedChange,
     SyncProgress,
     SyncReport,
     ViewSurvey,
@@ -194,6 +201,15 @@ class P4PerforceGateway:
         with self._connected() as connection:
             return submitted_under(
                 connection, paths=paths, above=above, upto=upto, at_most=at_most
+            )
+
+    def submitted_to(
+        self, client: str, *, above: int, upto: int, at_most: int
+    ) -> list[SubmittedChange]:
+        with self._connected(client) as connection:
+            form_of(connection, client)
+            return submitted_to(
+                connection, client=client, above=above, upto=upto, at_most=at_most
             )
 
     def survey_view(
@@ -364,6 +380,24 @@ class P4PerforceGateway:
             _require_submitted(connection, change)
             return count_out_of_sync(
                 connection, client=client, change=change, parts=parts
+            )
+
+    def populate(
+        self,
+        client: str,
+        *,
+        since: int,
+        change: int,
+        on_progress: Callable[[int, int], None],
+    ) -> PopulateReport:
+        with self._connected(client) as connection:
+            _require_submitted(connection, change)
+            return populate(
+                connection,
+                client=client,
+                since=since,
+                change=change,
+                on_progress=on_progress,
             )
 
     def restore_files(self, client: str) -> list[str]:

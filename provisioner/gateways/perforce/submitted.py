@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from P4 import Map
 
 from provisioner.gateways.perforce.connection import Connection, Record
+from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.types import SubmittedBatch, SubmittedChange
 
 
@@ -79,6 +80,18 @@ def submitted_under(
     ranged = tuple(f"{path}@{above + 1},@{upto}" for path in paths)
     numbers = _numbers(connection, *("-m", str(at_most), "-s"), paths=ranged)
     return _described(connection, numbers)
+
+
+def submitted_to(
+    connection: Connection, *, client: str, above: int, upto: int, at_most: int
+) -> list[SubmittedChange]:
+    """Return the newest submitted changes to a client's view in a range, in order."""
+    records = connection.run(
+        *("changes", "-L", "-m", str(at_most), "-s", "submitted"),
+        f"//{escape_path(client)}/...@{above + 1},@{upto}",
+        is_bulk=True,
+    ).records
+    return [_submitted(record) for record in reversed(records)]
 
 
 def _numbers(connection: Connection, *flags: str, paths: tuple[str, ...]) -> list[str]:

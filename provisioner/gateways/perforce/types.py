@@ -112,6 +112,14 @@ class SyncReport:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PopulateReport:
+    """What bringing a clone to another change did: files written, files removed."""
+
+    written: int
+    removed: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class OpenedFile:
     """`change` is a number or "default". `client_file` is //client/... or "".
 

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from provisioner.workspaces.actions.abandoned import abandoned_notify, abandoned_retire
 from provisioner.workspaces.actions.auditing import audit_start, finding_resolve
+from provisioner.workspaces.actions.bisecting import (
+    bisection_start,
+    bisection_stop,
+    bisection_verdict,
+)
 from provisioner.workspaces.actions.checking import template_check, template_preview
 from provisioner.workspaces.actions.creating import workspace_create
 from provisioner.workspaces.actions.forwarding import (
@@ -73,6 +78,9 @@ __all__ = [
     "api_token_create",
     "api_token_revoke",
     "audit_start",
+    "bisection_start",
+    "bisection_stop",
+    "bisection_verdict",
     "delivery_repeat",
     "finding_resolve",
     "lease_policy_preview",

@@ -168,7 +168,9 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
         )
         if workspace.ready_at is None and _looks_anew(workspace):
             return start_operation(Operation.Kind.FORWARD, by=by, workspace=workspace)
-        return start_operation(Operation.Kind.PROVISION, by=by, workspace=workspace)
+        is_trial = hasattr(workspace, "trial")
+        kind = Operation.Kind.TRIAL if is_trial else Operation.Kind.PROVISION
+        return start_operation(kind, by=by, workspace=workspace)
 
 
 def _looks_anew(workspace: Workspace) -> bool:

@@ -35,7 +35,8 @@ class KnownTree:
 
     `junction_path` is "" where it should not be mounted, None where either is right.
     `client_view` is () where nothing can be said about it. `stand_in_name` is the
-    client that holds copies of work while it is brought here, "" for most.
+    client that holds copies of work while it is brought here, or that maps the files of
+    a trial, "" for most.
     `is_settled`: it was retired and no work of anybody can be left in it.
     """
 

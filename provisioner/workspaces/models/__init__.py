@@ -5,6 +5,7 @@ Nothing here talks to another system, and state is written by states.py alone.
 
 from __future__ import annotations
 
+from provisioner.workspaces.models.bisections import Bisection, Trial, Verdict
 from provisioner.workspaces.models.capacity import SiteCapacity
 from provisioner.workspaces.models.carries import Carry
 from provisioner.workspaces.models.changes import (
@@ -46,6 +47,7 @@ __all__ = [
     "MOVING",
     "AuditRun",
     "AuditedSystem",
+    "Bisection",
     "Carry",
     "Event",
     "Finding",
@@ -72,7 +74,9 @@ __all__ = [
     "Template",
     "TemplateCheck",
     "TemplateWatch",
+    "Trial",
     "Unsaved",
+    "Verdict",
     "Webhook",
     "WebhookDelivery",
     "WebhookEvent",

@@ -29,6 +29,7 @@ class Event(models.Model):
         POLICY = "policy", "Lease policy"
         WEBHOOK = "webhook", "Webhook"
         POOL = "pool", "Warm pool"
+        BISECTION = "bisection", "Bisection"
 
     at = models.DateTimeField(auto_now_add=True)
     kind = models.CharField(max_length=60)

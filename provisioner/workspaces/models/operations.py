@@ -29,6 +29,7 @@ class Operation(models.Model):
         PROVISION = "provision", "Provision"
         FORWARD_LOOK = "forward_look", "Look at work to bring forward"
         FORWARD = "forward", "Bring forward"
+        TRIAL = "trial", "Try a change"
         RETIRE = "retire", "Retire"
         RESTORE = "restore", "Restore"
         PURGE = "purge", "Purge"

@@ -17,6 +17,7 @@ from provisioner.gateways.perforce.protections import (
 from provisioner.gateways.perforce.readable import Reading
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Trial
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
 
@@ -80,7 +81,10 @@ def _unreadable(
         return never.path
     pin = run.workspace.snapshot
     crossings = reading.crossings()
-    for change in sorted({pin.change, *(part.change for part in parts_of(pin))}):
+    changes = {pin.change, *(part.change for part in parts_of(pin))}
+    # A clone for a trial is brought to another change, with other files.
+    trials = Trial.objects.filter(workspace_id=run.workspace.pk)
+    for change in sorted(changes | set(trials.values_list("change", flat=True))):
         file = run.perforce.find_file(
             crossings,
             change=change,

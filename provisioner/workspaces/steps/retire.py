@@ -25,6 +25,7 @@ from provisioner.workspaces.steps.looking import (
 )
 from provisioner.workspaces.steps.rescue import rescue_work
 from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.trial import drop_client_of_trial
 from provisioner.workspaces.steps.volumes import ensure_frozen_policy, ensure_policies
 
 GONE_WITHIN_SECONDS = 30.0
@@ -105,6 +106,9 @@ def _thaw(run: StepRun) -> None:
 def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
     """Have no client of this workspace on the server; its form is kept for an undo."""
     workspace = run.workspace
+    drop_client_of_trial(run)
+    if not workspace.client_name:
+        return {}
     # A look that was killed may have left its client.
     run.perforce.delete_client(look_name(workspace.client_name))
     drop_copies(run)

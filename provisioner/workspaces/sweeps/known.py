@@ -105,7 +105,7 @@ def _known(
     )
     workspaces = Workspace.objects.filter(
         ~Q(state=W.RETIRED) | Q(tag__in=seen), site=site
-    ).select_related("site__perforce_server", "template", "snapshot", "carry")
+    ).select_related("site__perforce_server", "template", "snapshot", "carry", "trial")
     settled = set(_settled(site, seen))
     in_motion = _in_motion(site, asof=asof)
     return Known(
@@ -176,17 +176,24 @@ def _of_workspace(
         volume_uuid=workspace.volume_uuid,
         parent_volume=workspace.template.volume_name,
         junction_path=_path(workspace.junction_path, is_mounted),
-        client=client if has_client else N,
+        client=client if has_client or (_is_trial(workspace) and client is M) else N,
         client_name=workspace.client_name,
         client_owner=workspace.p4_user,
         client_root=str(workspace.path),
         client_view=spec.view if spec is not None else (),
-        stand_in_name=workspace.carry.stand_in_name if _is_carried(workspace) else "",
+        stand_in_name=_stand_in_of(workspace),
     )
 
 
-def _is_carried(workspace: Workspace) -> bool:
-    return hasattr(workspace, "carry")
+def _stand_in_of(workspace: Workspace) -> str:
+    """Return the client that it has for a while, "" for most."""
+    if hasattr(workspace, "carry"):
+        return workspace.carry.stand_in_name
+    return workspace.trial.client_name if _is_trial(workspace) else ""
+
+
+def _is_trial(workspace: Workspace) -> bool:
+    return hasattr(workspace, "trial")
 
 
 def _of_template(template: Template, in_motion: set[tuple[str, int]]) -> KnownTree:

@@ -1,0 +1,109 @@
+"""Searching for the first bad change of a template."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from provisioner.api.bisection_shapes import (
+    BisectionCreateSerializer,
+    BisectionSerializer,
+    VerdictSerializer,
+)
+from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.workspaces import actions, queries
+from provisioner.workspaces.bisections import BisectionOverview
+from provisioner.workspaces.models import Bisection
+
+
+class BisectionViewSet(ApiViewSet):
+    """Searches for the first bad change: yours, or everybody's for administrators."""
+
+    queryset = Bisection.objects.none()
+    serializer_class = BisectionSerializer
+
+    def get_queryset(self) -> QuerySet[Bisection]:
+        return queries.bisections_visible_to(self.user)
+
+    @described("List bisections", ok=BisectionSerializer, refused=[400])
+    def list(self, request: Request) -> Response:
+        page = self.paginate_queryset(self.get_queryset())
+        assert page is not None
+        return self.get_paginated_response([self._shown(found) for found in page])
+
+    @described(
+        "Search for the first bad change",
+        "Each trial is a clone of the nearest generation, brought to a change; no have "
+        "list is written. Asking for what is under way already answers with that.",
+        body=BisectionCreateSerializer,
+        ok=BisectionSerializer,
+        status=202,
+        refused=[403, 409],
+    )
+    def create(self, request: Request) -> Response:
+        asked = self.read_body(BisectionCreateSerializer)
+        templates = queries.templates_visible_to(self.user)
+        if "site" in asked:
+            templates = templates.filter(site__name=asked["site"])
+        template = chosen(
+            templates,
+            word="template",
+            id_or_name=asked["template"],
+            hint="Say at which site.",
+        )
+        bisection = actions.bisection_start(
+            by=self.user,
+            template=template,
+            good=asked["good"],
+            bad=asked["bad"],
+            command=asked["command"],
+        )
+        where = reverse("api:bisection-detail", [bisection.pk], request=request)
+        return Response(
+            self._now(bisection.pk), status=202, headers={"Location": where}
+        )
+
+    @described("Look at a bisection", ok=BisectionSerializer, refused=[404])
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return Response(self._shown(self.get_object()))
+
+    @described(
+        "Say what a change is",
+        "Of the change that is being tried; its clone goes, and the next is made. The "
+        "same verdict on the same change once more changes nothing.",
+        body=VerdictSerializer,
+        ok=BisectionSerializer,
+        refused=[403, 404, 409],
+        operation_id="bisections_verdict",
+    )
+    @action(methods=["post"], detail=True)
+    def verdict(self, request: Request, pk: int) -> Response:
+        bisection = self.get_object()
+        asked = self.read_body(VerdictSerializer)
+        actions.bisection_verdict(by=self.user, bisection=bisection, **asked)
+        return Response(self._now(pk))
+
+    @described(
+        "Stop a bisection",
+        "Its clone goes. One that has ended stays as it is.",
+        ok=BisectionSerializer,
+        refused=[403, 404],
+        operation_id="bisections_stop",
+    )
+    @action(methods=["post"], detail=True)
+    def stop(self, request: Request, pk: int) -> Response:
+        actions.bisection_stop(by=self.user, bisection=self.get_object())
+        return Response(self._now(pk))
+
+    def _now(self, pk: int) -> dict[str, Any]:
+        return self._shown(self.get_queryset().get(pk=pk))
+
+    def _shown(self, bisection: Bisection) -> dict[str, Any]:
+        overview = BisectionOverview(bisection, user=self.user)
+        return dict(BisectionSerializer(overview).data)

@@ -1,0 +1,179 @@
+"""Trying one change: a clone of a generation, brought to it, and a command run there.
+
+The server learns nothing of it but a client that maps the files, for as long as they
+are brought: no have list is written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from typing import Any
+
+from provisioner.gateways.hosts import build, client_files
+from provisioner.gateways.hosts.build import BuildResult
+from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces import states
+from provisioner.workspaces.bisecting import verdict_of
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Operation, Trial
+from provisioner.workspaces.purposes import known_client_types
+from provisioner.workspaces.steps.run import StepRun
+
+INTERRUPTED = "trial_interrupted"
+LOOK_EVERY_SECONDS = 2.0
+
+
+def trial_of(run: StepRun) -> Trial:
+    return Trial.objects.select_related("bisection", "workspace__site").get(
+        workspace_id=run.workspace.pk
+    )
+
+
+def ensure_at_change(run: StepRun) -> dict[str, Any]:
+    """Have the files of the change that is tried in the clone."""
+    trial, workspace = trial_of(run), run.workspace
+    pin = workspace.snapshot
+    run.visible_root(workspace.junction_path)
+    if pin.change == trial.change:
+        return {"from": pin.change, "written": 0, "removed": 0}
+    drop_client(run, trial)
+    run.perforce.save_client(_client_of(run, trial))
+    report = client_files.populate_as(
+        run.perforce_account,
+        client=trial.client_name,
+        since=pin.change,
+        change=trial.change,
+        uid=workspace.uid,
+        gid=workspace.gid,
+        on_progress=lambda done, total: run.progress(
+            f"from change {pin.change} to {trial.change}",
+            done=done,
+            total=total,
+            unit="files",
+        ),
+    )
+    drop_client(run, trial)
+    return {"from": pin.change, **dataclasses.asdict(report)}
+
+
+def _client_of(run: StepRun, trial: Trial) -> ClientSpec:
+    """Return a client that maps what the generation's did, into the clone.
+
+    What is written gets the time of now, so that a build sees that it changed; and it
+    is written over whatever a build left there.
+    """
+    workspace = run.workspace
+    pinned = parse_client_spec(workspace.snapshot.client_spec)
+    words = pinned.options.split()
+    others = {"locked": "unlocked", "noclobber": "clobber", "modtime": "nomodtime"}
+    types = known_client_types(run.site.perforce_server)
+    return dataclasses.replace(
+        pinned,
+        name=trial.client_name,
+        owner=run.perforce_account.user,
+        host="",
+        root=str(workspace.path),
+        # The audit reads whose it is from this.
+        description=f"Maps files for a trial in the Cloneyard workspace "
+        f"{workspace.name} ({workspace.tag}).\n",
+        options=" ".join(others.get(word, word) for word in words),
+        stream="",
+        # Its have list, of which there is none, is then nobody else's table, either.
+        type="readonly" if types is not None and "readonly" in types else "",
+        server_id="",
+        view=rename_view(pinned.view, old=pinned.name, new=trial.client_name),
+        updated_at=None,
+        accessed_at=None,
+    )
+
+
+def drop_client(run: StepRun, trial: Trial) -> None:
+    """Have no client that maps the files of a trial. Safe to repeat."""
+    client = run.perforce.find_client(trial.client_name)
+    if client is None:
+        return
+    if str(trial.workspace.tag) not in client.description:
+        raise StepRefused(
+            f"A client named {client.name} exists in Perforce and is not ours; it was "
+            "left alone.",
+            code="client_name_taken",
+        )
+    run.perforce.delete_client(client.name)
+
+
+def drop_client_of_trial(run: StepRun) -> None:
+    """Have no such client of this workspace, if it was made for a trial."""
+    for trial in Trial.objects.filter(workspace_id=run.workspace.pk):
+        drop_client(run, trial)
+
+
+def ensure_run(run: StepRun) -> dict[str, Any]:
+    """Have the command run once in the clone, as its owner; its log is kept.
+
+    What a command that was interrupted did to the files is not known, so it is not run
+    again in the same clone.
+    """
+    trial = trial_of(run)
+    if "began" in run.step.remote:
+        raise StepRefused(
+            "Its worker ended while the command ran, so the clone is not used again.",
+            code=INTERRUPTED,
+        )
+    states.remember_remote(run.step, {"began": True})
+    result = _run_command(run, trial)
+    if result.timed_out:
+        limit = run.template.build_timeout_seconds
+        verdict = ""
+        reason = f"It did not end within {limit:,} seconds and was stopped."
+    else:
+        verdict = verdict_of(result.exit_code)
+        reason = f"It ended with exit code {result.exit_code}."
+        if result.exit_code < 0:
+            reason = f"It was ended by signal {-result.exit_code}."
+    return {
+        "verdict": str(verdict),
+        "reason": reason,
+        "exit_code": result.exit_code,
+        "seconds": result.seconds,
+    }
+
+
+def _run_command(run: StepRun, trial: Trial) -> BuildResult:
+    """Run the command as builds are run, with the build's environment and time."""
+    workspace, template = run.workspace, run.template
+    run.step.log_path.parent.mkdir(parents=True, exist_ok=True)
+    stop = _StopWatch(run)
+    return build.run_build(
+        command=trial.bisection.command,
+        cwd=run.visible_root(workspace.junction_path),
+        environment={
+            **template.build_environment,
+            "CLONEYARD_CHANGE": str(trial.change),
+        },
+        uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),
+        gid=workspace.gid if os.geteuid() == 0 else os.getegid(),
+        timeout_seconds=template.build_timeout_seconds,
+        log_path=run.step.log_path,
+        progress=lambda seen: stop.look(f"{seen.log_bytes:,} bytes of log"),
+    )
+
+
+class _StopWatch:
+    """Shows progress, and stops a command whose operation has ended meanwhile."""
+
+    def __init__(self, run: StepRun) -> None:
+        self._run = run
+        self._looked_at = time.monotonic()
+
+    def look(self, text: str) -> None:
+        """Raises: StepRefused where nobody waits for the command any more."""
+        self._run.progress(text)
+        if time.monotonic() - self._looked_at < LOOK_EVERY_SECONDS:
+            return
+        self._looked_at = time.monotonic()
+        running = Operation.objects.filter(state=Operation.State.RUNNING)
+        if not running.filter(pk=self._run.operation.pk).exists():
+            raise StepRefused("It was stopped.", code="stopped")

@@ -1,0 +1,275 @@
+"""Searching for the first bad change in the lab: trials, verdicts, and what is left."""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+import time
+from typing import Any
+
+import pytest
+
+from provisioner.accounts.models import User
+from provisioner.gateways import registry
+from provisioner.workspaces import actions, workflow
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import (
+    Bisection,
+    Operation,
+    Site,
+    Step,
+    Template,
+    Trial,
+    Workspace,
+)
+from provisioner.workspaces.steps.trial import INTERRUPTED
+from provisioner.workspaces.sweeps.bisections import sweep_bisections
+from tests.bringing import Others, others
+from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.lab import Lab
+from tests.waiting import run_jobs_once
+
+__all__ = ["others"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+State = Bisection.State
+# Of many operations one after the other, on a machine that does other things, too.
+SETTLED_WITHIN_SECONDS = 180.0
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    return UserFactory(username="alice", uid=20001, gid=20000)
+
+
+@pytest.fixture
+def built(lab_template: Template, others: Others, jobs_emptied: None) -> Template:
+    """A template of a small tree, with one generation and eight changes after it."""
+    others.write("src/a.txt", "a\n")
+    others.write("src/old.txt", "old\n")
+    Template.objects.filter(pk=lab_template.pk).update(
+        view=f"{others.there}/... //any/..."
+    )
+    lab_template.refresh_from_db()
+    others.publish(lab_template)
+    for number in range(1, 9):
+        others.write(f"src/new{number}.txt", f"{number}\n")
+        if number == 6:
+            others.delete("src/old.txt")
+        others.submit()
+    return lab_template
+
+
+def changes_of(template: Template, others: Others) -> list[int]:
+    """Return what was submitted, the built change first."""
+    records = others.p4.run("changes", "-r", "-s", "submitted", f"{others.there}/...")
+    return [int(record["change"]) for record in records]
+
+
+def wait_for(bisection: Bisection) -> Bisection:
+    """Run jobs until it has ended, or waits for a verdict, and what it left is gone."""
+    ends = time.monotonic() + SETTLED_WITHIN_SECONDS
+    while True:
+        sweep_bisections(0)
+        run_jobs_once()
+        bisection.refresh_from_db()
+        moving = Operation.objects.filter(
+            state=Operation.State.RUNNING, workspace__trial__bisection=bisection
+        )
+        trial = bisection.trials.filter(verdict="").first()
+        is_waiting = bool(bisection.status_code) or (
+            trial is not None and trial.workspace.state == Workspace.State.READY
+        )
+        if not moving.exists() and (not bisection.is_running or is_waiting):
+            return bisection
+        assert time.monotonic() < ends, [
+            (bisection.state, bisection.status_message),
+            *moving.values_list("kind", "steps__name", "steps__error_message"),
+        ]
+        time.sleep(0.05)
+
+
+def have_rows(lab: Lab) -> list[Any]:
+    """Return the server's table of have lists."""
+    path = lab.root / "perforce" / "db.sqlite3"
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        return database.execute("SELECT * FROM have ORDER BY 1, 2").fetchall()
+
+
+def is_left_of(trial: Trial) -> list[object]:
+    """Return what is left of a trial's clone on storage and in Perforce."""
+    site = trial.workspace.site
+    volume = registry.ontap(site).find_volume(trial.workspace.volume_name)
+    client = registry.perforce(site.perforce_server).find_client(trial.client_name)
+    return [thing for thing in (volume, client) if thing is not None]
+
+
+def test_a_command_finds_the_first_bad_change(
+    built: Template, others: Others, alice: User, lab: Lab
+) -> None:
+    changes = changes_of(built, others)
+    before = have_rows(lab)
+
+    # The file went with the sixth change, which `sync -p` alone would not do.
+    bisection = wait_for(
+        actions.bisection_start(
+            by=alice,
+            template=built,
+            good=changes[0],
+            bad=changes[-1],
+            command="echo at $CLONEYARD_CHANGE as $(id -u); cat out/all; "
+            "test -e src/old.txt",
+        )
+    )
+
+    assert bisection.state == State.FOUND, bisection.status_message
+    assert bisection.first_bad == changes[6]
+    assert bisection.status_message == (
+        f"First bad change {changes[6]} by bob: by others"
+    )
+    trials = list(bisection.trials.all())
+    assert 0 < len(trials) <= math.ceil(math.log2(8))
+    for trial in trials:
+        assert trial.verdict == ("bad" if trial.change >= changes[6] else "good")
+        assert trial.decided_by is None
+        assert "exit code" in trial.reason
+        assert trial.workspace.state == Workspace.State.RETIRED
+        assert trial.workspace.client_name == ""
+        assert is_left_of(trial) == []
+    operation = trials[0].workspace.operations.get(kind=Operation.Kind.TRIAL)
+    step = operation.steps.get(name="run")
+    said = step.log_path.read_text()
+    assert said.startswith(f"at {trials[0].change} as {step.operation.workspace.uid}")
+    assert said.rstrip().endswith("old"), "built, as the generation is"
+    assert have_rows(lab) == before
+
+
+def test_people_decide_skip_and_stop_though_replies_are_lost(
+    built: Template, others: Others, alice: User, lab: Lab
+) -> None:
+    changes = changes_of(built, others)
+    lab.break_perforce(
+        {"command": "client", "drop": "after", "times": 1},
+        {"command": "sync", "drop": "after", "times": 1},
+    )
+    bisection = wait_for(
+        actions.bisection_start(
+            by=alice, template=built, good=changes[0], bad=changes[-1]
+        )
+    )
+    trial = bisection.trials.get()
+    assert bisection.status_code == "waits_for_verdict"
+    assert trial.workspace.state == Workspace.State.READY
+    assert trial.workspace.owner == alice
+    assert {p.name for p in (trial.workspace.path / "src").iterdir()} == {
+        *("a.txt", "old.txt"),
+        *(f"new{n}.txt" for n in range(1, 5)),
+    }, "exactly the fourth change after the build"
+    if os.geteuid() == 0:
+        assert (trial.workspace.path / "src/new4.txt").stat().st_uid == alice.uid
+
+    actions.bisection_verdict(
+        by=alice, bisection=bisection, change=trial.change, verdict="skip"
+    )
+    wait_for(bisection)
+
+    trial.refresh_from_db()
+    assert (trial.verdict, trial.decided_by) == ("skip", alice)
+    assert is_left_of(trial) == []
+    following = bisection.trials.get(verdict="")
+    assert following.change != trial.change
+    assert following.workspace.state == Workspace.State.READY
+
+    actions.bisection_stop(by=alice, bisection=bisection)
+    actions.bisection_stop(by=alice, bisection=bisection)
+    wait_for(bisection)
+
+    assert bisection.state == State.STOPPED
+    following.workspace.refresh_from_db()
+    assert following.workspace.state == Workspace.State.RETIRED
+    assert is_left_of(following) == []
+
+
+def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
+    built: Template, others: Others, alice: User, lab: Lab
+) -> None:
+    changes = changes_of(built, others)
+    lab.break_perforce({"command": "sync", "error": "no way"})
+    bisection = wait_for(
+        actions.bisection_start(
+            by=alice,
+            template=built,
+            good=changes[0],
+            bad=changes[-1],
+            command="kill -9 $$",
+        )
+    )
+    assert bisection.status_code == "waits_for_verdict"
+    assert "no way" in bisection.status_message
+    failed = bisection.trials.get()
+    assert failed.workspace.state == Workspace.State.FAILED
+    assert len(is_left_of(failed)) == 2, "both are there to go on with"
+
+    # Another clone of the same change: its command is ended by a signal.
+    lab.break_perforce()
+    actions.bisection_verdict(
+        by=alice, bisection=bisection, change=failed.change, verdict="again"
+    )
+    wait_for(bisection)
+
+    assert is_left_of(failed) == []
+    again = bisection.trials.get(verdict="")
+    assert again.change == failed.change
+    assert bisection.status_code == "waits_for_verdict"
+    assert "signal 9" in bisection.status_message
+    ran = Step.objects.get(operation__workspace=again.workspace, name="run")
+    with pytest.raises(StepRefused) as refusal:
+        workflow.perform(ran)
+    assert refusal.value.code == INTERRUPTED, "not twice in one clone"
+
+    actions.bisection_stop(by=alice, bisection=bisection)
+    wait_for(bisection)
+    assert is_left_of(again) == []
+    assert set(
+        Workspace.objects.filter(trial__bisection=bisection).values_list(
+            "state", flat=True
+        )
+    ) == {Workspace.State.RETIRED}
+
+
+def test_a_server_that_does_not_answer_is_asked_again_until_time_is_up(
+    lab_site: Site, lab: Lab, alice: User, settings: Any, jobs_emptied: None
+) -> None:
+    template = TemplateFactory(site=lab_site)
+    SnapshotFactory(template=template)
+    bisection = actions.bisection_start(by=alice, template=template, good=1, bad=9)
+    lab.break_perforce({"command": "*", "drop": "before"})
+    run_jobs_once()
+    bisection.refresh_from_db()
+    assert bisection.is_running
+
+    settings.STEP_GIVE_UP_SECONDS = 0
+    sweep_bisections(0)
+    run_jobs_once()
+
+    bisection.refresh_from_db()
+    assert (bisection.state, bisection.status_code) == (
+        State.FAILED,
+        "changes_not_read",
+    )
+
+
+def test_where_nothing_was_submitted_there_is_nothing_to_find(
+    published_template: Template, alice: User
+) -> None:
+    change = published_template.snapshots.get().change
+    bisection = actions.bisection_start(
+        by=alice, template=published_template, good=change + 10**6, bad=change + 10**7
+    )
+    run_jobs_once()
+    bisection.refresh_from_db()
+    assert bisection.state == State.FAILED
+    assert bisection.status_code == "nothing_submitted"
+    assert not bisection.trials.exists()
