@@ -23,7 +23,7 @@ exit codes:
   1  it failed at the server; its sentence is on standard error
   2  this was not called as it has to be
   3  refused: what was asked for is not possible now, or not yours to ask
-  4  there is no such workspace
+  4  there is no such workspace or bisection
   5  the server cannot be reached, or stayed too busy
   6  not signed in
   7  still under way when --timeout was over; the work goes on
@@ -72,6 +72,7 @@ ANSWER_WITHIN_SECONDS = 30
 LONGEST_PAUSE_SECONDS = 10.0
 MOVING = {"provisioning", "retiring", "restoring", "purging"}
 PUT_AWAY = {"trashed", "purging", "retired"}
+VERDICTS = {"good", "bad", "skip", "again"}
 FINDINGS = {
     "opened": "Opened",
     "shelved": "Shelved",
@@ -536,9 +537,11 @@ class ProgressLine:
         self._began = time.monotonic()
 
     def show(self, workspace: Json) -> None:
+        self.say(f"{workspace['name']}: {where_it_is(workspace)}")
+
+    def say(self, text: str) -> None:
         if self.is_watched:
-            seconds = int(time.monotonic() - self._began)
-            text = f"{workspace['name']}: {where_it_is(workspace)}, {seconds} s"
+            text = f"{text}, {int(time.monotonic() - self._began)} s"
             columns = shutil.get_terminal_size().columns
             self._write(f"\r\x1b[K{plain(text)[: columns - 1]}")
 
@@ -849,6 +852,124 @@ def run_restore(args: argparse.Namespace) -> None:
     show(args, workspace)
 
 
+def run_bisect(args: argparse.Namespace) -> None:
+    """Begin a bisection, or look at one, decide its trial, or stop it."""
+    server = server_of(args)
+    if args.id is None:
+        bisection = begin_bisection(server, args)
+    else:
+        bisection = steer_bisection(server, args)
+    if args.wait:
+        bisection = follow_bisection(server, bisection, timeout=args.timeout)
+        require_found(bisection)
+    if args.json:
+        print_json(bisection)
+    else:
+        print_bisection(bisection)
+
+
+def begin_bisection(server: Server, args: argparse.Namespace) -> Json:
+    if args.good is None or args.bad is None:
+        raise Stop(
+            USAGE,
+            "“cloneyard bisect TEMPLATE --good N --bad M” begins one; “cloneyard "
+            "bisect good ID” says what the change is that is being tried.",
+        )
+    body: Json = {
+        "template": id_or_name(args.what),
+        "good": args.good,
+        "bad": args.bad,
+        "command": args.command,
+    }
+    if args.site is not None:
+        body["site"] = args.site
+    return server.ask("POST", "bisections", body=body)
+
+
+def steer_bisection(server: Server, args: argparse.Namespace) -> Json:
+    """Return a bisection, once it was told what was asked for."""
+    if args.what not in {*VERDICTS, "stop", "show"}:
+        raise Stop(USAGE, "Give good, bad, skip, again, stop or show before the id.")
+    if args.good is not None or args.bad is not None or args.command:
+        raise Stop(USAGE, "--good, --bad and --run are for beginning one.")
+    where = f"bisections/{args.id}"
+    if args.what == "stop":
+        return server.ask("POST", f"{where}/stop", body={})
+    bisection = server.ask("GET", where)
+    if args.what == "show":
+        return bisection
+    if bisection["current"] is None:
+        raise Stop(REFUSED, f"No change is being tried. {bisection['status_message']}")
+    # With its number the verdict cannot reach the change that comes after.
+    body = {"change": bisection["current"]["change"], "verdict": args.what}
+    return server.ask(
+        "POST", f"{where}/verdict", body=body, is_repeatable=args.what != "again"
+    )
+
+
+def follow_bisection(server: Server, bisection: Json, *, timeout: float) -> Json:
+    """Wait until a bisection has ended, or waits for a verdict.
+
+    Raises: Stop when the time is over, or somebody interrupts; it goes on.
+    """
+    line, ends = ProgressLine(), time.monotonic() + timeout
+    again = f"“cloneyard bisect show {bisection['id']} --wait” waits on."
+    try:
+        while bisection["state"] == "running" and not waits_for_verdict(bisection):
+            left = ends - time.monotonic()
+            if left <= 0:
+                sentence = f"It is still running. {bisection['status_message']} {again}"
+                raise Stop(UNDER_WAY, sentence)
+            line.say(bisection["status_message"])
+            time.sleep(min(LOOK_EVERY_SECONDS, left))
+            bisection = server.ask("GET", f"bisections/{bisection['id']}")
+    except KeyboardInterrupt:
+        raise Stop(
+            INTERRUPTED, f"Interrupted. It goes on at the server: {again}"
+        ) from None
+    finally:
+        line.clear()
+    return bisection
+
+
+def waits_for_verdict(bisection: Json) -> bool:
+    return bool(bisection["status_code"] == "waits_for_verdict")
+
+
+def require_found(bisection: Json) -> None:
+    """Raise a Stop where a bisection did not find the first bad change."""
+    if bisection["state"] == "found":
+        return
+    sentence, code = bisection["status_message"], FAILED
+    if bisection["state"] == "running":
+        sentence = (
+            f"{sentence} Look into {bisection['current']['path']}, then say “cloneyard "
+            f"bisect good {bisection['id']}”, bad, skip or again."
+        )
+        code = UNDER_WAY
+    body = {"detail": sentence, "code": WORDS[code], "bisection": bisection}
+    raise Stop(code, sentence, body)
+
+
+def print_bisection(bisection: Json) -> None:
+    current = bisection["current"]
+    rows = {
+        "id": bisection["id"],
+        "template": bisection["template"],
+        "between": f"{bisection['good']} and {bisection['bad']}",
+        "state": bisection["state"],
+        "why": bisection["status_message"],
+        "path": current["path"] if current else "",
+    }
+    for title, value in rows.items():
+        if value != "":
+            print(f"{title:9} {plain(value)}")
+    for trial in bisection["trials"]:
+        verdict = trial["verdict"] or trial["workspace_state"]
+        told = f"{trial['change']} {verdict}. {trial['reason']}".strip()
+        print(f"{'trial':9} {plain(told)}")
+
+
 # --- the command line itself
 
 
@@ -961,6 +1082,32 @@ def make_parser() -> Parser:
     )
     restore = add(
         "restore", run_restore, "bring a workspace back from the trash", one, waiting
+    )
+    bisect = add(
+        "bisect",
+        run_bisect,
+        "find the first bad change of a template, or say what one is",
+        waiting,
+    )
+    bisect.add_argument(
+        "what",
+        type=word,
+        help="a template to begin with; or good, bad, skip, again, stop or show, "
+        "before the id of one",
+    )
+    bisect.add_argument("id", nargs="?", type=int, help="the bisection's")
+    bisect.add_argument("--good", metavar="CHANGE", type=int, help="it worked there")
+    bisect.add_argument("--bad", metavar="CHANGE", type=int, help="it does not, later")
+    bisect.add_argument(
+        "--run",
+        dest="command",
+        metavar="COMMAND",
+        default="",
+        help="its exit code decides: 0 is good, 125 cannot be told, 1 to 127 is bad",
+    )
+    bisect.add_argument("--site", type=word, help="where several have that template")
+    bisect.add_argument(
+        "--wait", action="store_true", help="until it is found, or you are asked"
     )
     for sub in (retire, restore):
         sub.add_argument("--no-wait", action="store_true", help="only ask for it")

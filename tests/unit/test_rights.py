@@ -82,6 +82,11 @@ PAGES: dict[str, dict[str, Verb]] = {
     "template-refresh": {"get": ADMINISTER, "post": ADMINISTER},
     "template-subscribe": {"post": VISIT},
     "template-check": {"post": ADMINISTER},
+    "bisection-list": {"get": VISIT},
+    "bisection-create": {"get": GET, "post": GET},
+    "bisection-detail": {"get": SEE},
+    "bisection-verdict": {"post": CHANGE},
+    "bisection-stop": {"post": CHANGE},
     "token-list": {"get": VISIT, "post": VISIT},
     "token-everybody-list": {"get": ADMINISTER},
     "token-revoke": {"post": VISIT},
@@ -157,6 +162,10 @@ API: dict[str, dict[str, Verb]] = {
     "abandoned-list": {"get": ADMINISTER},
     "abandoned-notify": {"post": ADMINISTER},
     "abandoned-retire": {"post": ADMINISTER},
+    "bisection-list": {"get": VISIT, "post": GET},
+    "bisection-detail": {"get": SEE},
+    "bisection-verdict": {"post": CHANGE},
+    "bisection-stop": {"post": CHANGE},
     "operation-list": {"get": VISIT},
     "operation-detail": {"get": SEE},
     "limit-list": {"get": ADMINISTER},
@@ -178,6 +187,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "template-refresh": {"mode": "manual"},
     "perforce-server-pause": {"reason": "A checkpoint."},
     "abandoned-notify": {"workspaces": [1]},
+    "bisection-verdict": {"change": 1, "verdict": "good"},
     "abandoned-retire": {"workspaces": [1], "preview": True},
     "lease-policy-list": {"purpose": "build", "trash_seconds": 0, "preview": True},
 }
@@ -238,9 +248,13 @@ def numbers(
     pool = Pool.objects.create(
         template=template, purpose="ci", owner=workspace.owner, size=2
     )
+    bisection = actions.bisection_start(
+        by=workspace.owner, template=template, good=1, bad=9
+    )
     return {
         "pool": {"pk": pool.pk},
         "workspace-create": {"template_pk": template.pk},
+        "bisection-create": {"template_pk": template.pk},
         "template": {"pk": template.pk},
         "snapshot": {"pk": snapshot.pk},
         "workspace": {"pk": workspace.pk},
@@ -252,6 +266,7 @@ def numbers(
         "event": {"pk": workspace.events.latest("pk").pk},
         "finding": {"pk": finding_about(workspace).pk},
         "token": {"prefix": "0123456789"},
+        "bisection": {"pk": bisection.pk},
         "webhook": {"pk": webhook.pk, "delivery_pk": delivery.pk},
         "webhook-delivery": {"webhook_pk": webhook.pk, "pk": delivery.pk},
     }

@@ -46,6 +46,13 @@ STATE_ICONS = {
     "new": "waiting",
     "built": "build",
     "tested": "done",
+    "found": "done",
+    "undecided": "warning",
+    "stopped": "skipped",
+    "good": "done",
+    "bad": "failed",
+    "skip": "skipped",
+    "again": "retry",
 }
 
 
