@@ -41,6 +41,17 @@ class TurnSerializer(serializers.Serializer[Any]):
     )
 
 
+class LockWaitSerializer(serializers.Serializer[Any]):
+    """A command of ours that waited for a lock, as the server told."""
+
+    at = serializers.DateTimeField()
+    operation = serializers.IntegerField(source="operation_id")
+    command = serializers.CharField()
+    table = serializers.CharField()
+    waited_ms = serializers.IntegerField()
+    held_ms = serializers.IntegerField()
+
+
 class PerforceServerSerializer(serializers.Serializer[Any]):
     """A Perforce server: what runs on it, who waits, and how many may run."""
 
@@ -49,6 +60,11 @@ class PerforceServerSerializer(serializers.Serializer[Any]):
     limit = serializers.IntegerField(
         help_text="How many flushes, syncs and comparisons may run at a time."
     )
+    present_limit = serializers.IntegerField(
+        help_text="Fewer after a command waited long for a lock."
+    )
+    limit_reason = serializers.CharField(help_text="Why so many, for people.")
+    lock_waits = LockWaitSerializer(many=True, help_text="The last ten.")
     is_paused = serializers.BooleanField()
     paused_at = serializers.DateTimeField(
         source="pause.paused_at", default=None, allow_null=True

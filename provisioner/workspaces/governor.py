@@ -9,23 +9,41 @@ People come before machines, then who asked first; what is made for a warm pool 
 after all who ask. Syncs of templates take hours: the last turn is never theirs where
 there are several, and one short step may always run, however many of them do.
 
-At a server that is paused nothing gets a turn, and nothing begins that uses it at all.
+Where a command of ours waited long for a lock of the server, fewer may run for a while:
+our commands are what we can take away. At a server that is paused nothing gets a turn,
+and nothing begins that uses it at all.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import structlog
+from django.db import transaction
 from django.db.models import Case, Count, Q, QuerySet, Value, When
+from django.utils import timezone
 
+from provisioner.gateways.perforce.types import LockUse
 from provisioner.workspaces.models import (
     Governor,
+    LockWait,
     Operation,
     PerforceServer,
     PerforceUse,
     Step,
 )
+
+log = structlog.get_logger(__name__)
+
+# What a lock waited for: shorter is not told, as long as this is taken for a jam.
+WORTH_TELLING_MS = 20
+LONG_WAIT_MS = 500
+# Waits that end so shortly after each other were for the same jam.
+SAME_JAM_SECONDS = 10.0
+ONE_MORE_AFTER_SECONDS = 60.0
+WAITS_KEPT = 100
 
 NEEDS_A_TURN = (PerforceUse.SHORT, PerforceUse.LONG)
 
@@ -59,6 +77,61 @@ def is_waiting(step: Step) -> bool:
     """Say whether a step waits for its turn: no job is to be expected then."""
     is_queued = step.state == Step.State.QUEUED and step.job_id is None
     return is_queued and step.perforce_use != PerforceUse.NONE
+
+
+def observe(step: Step, use: LockUse) -> None:
+    """Take note of what a command waited for a lock, and back off where that was long.
+
+    Half as many may run then, at once; see present_limit for the way back.
+    """
+    if use.waited_ms < WORTH_TELLING_MS:
+        return
+    server_id, now = step.perforce_server_id, timezone.now()
+    if server_id is None:
+        return
+    with transaction.atomic():
+        server = _locked_server(server_id)
+        LockWait.objects.create(
+            server=server,
+            at=now,
+            operation_id=step.operation_id,
+            command=use.command,
+            table=use.table[:100],
+            waited_ms=use.waited_ms,
+            held_ms=use.held_ms,
+        )
+        kept = LockWait.objects.filter(server=server).order_by("-at", "-pk")
+        LockWait.objects.filter(
+            pk__in=list(kept.values_list("pk", flat=True)[WAITS_KEPT:])
+        ).delete()
+        if use.waited_ms >= LONG_WAIT_MS:
+            _back_off(server, now=now)
+
+
+def _back_off(server: PerforceServer, *, now: dt.datetime) -> None:
+    """Halve what may run, once for all that waited for one and the same jam."""
+    known = Governor.objects.filter(server=server).first()
+    since = known.backed_off_at if known else None
+    present = present_limit(server, known, now=now)
+    lately = since is not None and (now - since).total_seconds() < SAME_JAM_SECONDS
+    Governor.objects.update_or_create(
+        server=server,
+        defaults={
+            "backed_off_to": present if lately else max(1, present // 2),
+            "backed_off_at": now,
+        },
+    )
+    log.warning("perforce_backed_off", server=server.name, limit=present)
+
+
+def present_limit(
+    server: PerforceServer, known: Governor | None, *, now: dt.datetime
+) -> int:
+    """Return how many may run now: after a long wait fewer, then one more a minute."""
+    if known is None or known.backed_off_to is None or known.backed_off_at is None:
+        return server.flush_limit
+    minutes = (now - known.backed_off_at).total_seconds() // ONE_MORE_AFTER_SECONDS
+    return min(server.flush_limit, known.backed_off_to + max(0, int(minutes)))
 
 
 def is_paused(server_id: int) -> bool:
@@ -122,14 +195,19 @@ def may_start(step: Step) -> bool:
 
 
 def _locked_budget(server_id: int) -> Budget:
-    server = PerforceServer.objects.select_for_update(no_key=True).get(pk=server_id)
+    server = _locked_server(server_id)
+    known = Governor.objects.filter(server=server).first()
     counted = at_work(server_id).order_by().values_list("perforce_use")
     running = dict(counted.annotate(count=Count("pk")))
     return Budget(
-        limit=server.flush_limit,
+        limit=present_limit(server, known, now=timezone.now()),
         short=running.get(PerforceUse.SHORT, 0),
         long=running.get(PerforceUse.LONG, 0),
     )
+
+
+def _locked_server(server_id: int) -> PerforceServer:
+    return PerforceServer.objects.select_for_update(no_key=True).get(pk=server_id)
 
 
 def _candidates(server_id: int, *, at_most: int) -> Iterable[Step]:

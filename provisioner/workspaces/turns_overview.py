@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import governor, permissions, workflow
 from provisioner.workspaces.models import (
     Governor,
+    LockWait,
     PerforceServer,
     Step,
     Template,
@@ -17,6 +19,7 @@ from provisioner.workspaces.models import (
 )
 
 WAITING_SHOWN = 20
+WAITS_SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +62,8 @@ class ServerTurns:
     server: PerforceServer
     pause: Governor | None
     limit: int
+    present_limit: int
+    lock_waits: list[LockWait]
     running: list[TurnLine]
     waiting: list[TurnLine]
     people_waiting: int
@@ -67,6 +72,20 @@ class ServerTurns:
     @property
     def is_paused(self) -> bool:
         return self.pause is not None
+
+    @property
+    def is_backed_off(self) -> bool:
+        return self.present_limit < self.limit
+
+    @property
+    def limit_reason(self) -> str:
+        """Say why so many may run."""
+        if not self.is_backed_off:
+            return f"{self.limit} may run at a time, as set for the server."
+        return (
+            f"{self.present_limit} may run at a time and not {self.limit}, because "
+            "a command waited long for a lock; one more is let in with each minute."
+        )
 
     @property
     def waiting_count(self) -> int:
@@ -95,6 +114,10 @@ def turns_of(server: PerforceServer) -> ServerTurns:
         server=server,
         pause=pause if pause is not None and pause.is_paused else None,
         limit=server.flush_limit,
+        present_limit=governor.present_limit(server, pause, now=timezone.now()),
+        lock_waits=list(
+            LockWait.objects.filter(server=server).order_by("-at", "-pk")[:WAITS_SHOWN]
+        ),
         running=_lines(governor.at_work(server.pk).order_by("queued_at", "pk")),
         waiting=_lines(governor.in_turn(waiting)[:WAITING_SHOWN]),
         people_waiting=counts["people"],

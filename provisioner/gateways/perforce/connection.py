@@ -122,13 +122,20 @@ class _EachRecord(OutputHandler):  # type: ignore[misc]  # the library has no ty
 
 @contextmanager
 def connected(
-    account: PerforceAccount, *, holder: TicketHolder, client: str = NEUTRAL_CLIENT
+    account: PerforceAccount,
+    *,
+    holder: TicketHolder,
+    client: str = NEUTRAL_CLIENT,
+    tracks: bool = False,
 ) -> Iterator[Connection]:
     """Connect for the length of a with block, in the calling thread.
+
+    With `tracks` the server tells what each command used, as -Ztrack does.
 
     Raises: Unreachable, Refused (unknown charset).
     """
     library = _library(account, client=client)
+    library.track = tracks
     if account.port.startswith("ssl"):
         trust.pin(account.port, fingerprint=account.fingerprint)
     _connect(library, account=account)
@@ -176,6 +183,11 @@ class Connection:
         if failed:
             raise self._translate(failed, operation=_name_of(command))
         return reply
+
+    @property
+    def tracked(self) -> list[str]:
+        """The lines that tell what the last command used; empty unless it tracks."""
+        return [str(line) for line in self._library.track_output or []]
 
     @property
     def is_case_sensitive(self) -> bool:

@@ -24,6 +24,7 @@ from provisioner.gateways.perforce.protections import Protections
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
+    LockUse,
     NewestWork,
     OpenedFile,
     Part,
@@ -227,11 +228,24 @@ class PerforceGateway(Protocol):
         Source: p4 files -e.
         """
 
-    def flush(self, client: str, *, change: int, parts: Sequence[Part] = ()) -> None:
+    def flush(
+        self,
+        client: str,
+        *,
+        change: int,
+        parts: Sequence[Part] = (),
+        in_batches: bool = False,
+        on_command: Callable[[LockUse], None] | None = None,
+    ) -> None:
         """Make the server believe the client has everything at the change.
 
         But for `parts`, one after the other: those at theirs. No file moves. Safe to
         repeat. The client must be unlocked and host-free.
+
+        `in_batches` is for a client that has nothing yet: directory by directory, with
+        a rest of random length between, so that others get the server's locks in
+        between. What it had elsewhere stays. `on_command` hears for which table each
+        command waited, where the server tells.
 
         Raises: NotFound (client or change), Refused (limits, locked, host, files that
         are opened and so keep their revision).

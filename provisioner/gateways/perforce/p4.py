@@ -29,6 +29,7 @@ from provisioner.gateways.perforce.errors import (
     NO_SUCH_CLIENT,
     PROTECTIONS_EMPTY,
 )
+from provisioner.gateways.perforce.flushing import flush
 from provisioner.gateways.perforce.generations import (
     count_out_of_sync,
     local_paths,
@@ -62,6 +63,7 @@ from provisioner.gateways.perforce.submitted import (
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
+    LockUse,
     NewestWork,
     OpenedFile,
     Part,
@@ -265,15 +267,25 @@ class P4PerforceGateway:
                     return found[0]
         return None
 
-    def flush(self, client: str, *, change: int, parts: Sequence[Part] = ()) -> None:
-        with self._connected(client) as connection:
+    def flush(
+        self,
+        client: str,
+        *,
+        change: int,
+        parts: Sequence[Part] = (),
+        in_batches: bool = False,
+        on_command: Callable[[LockUse], None] | None = None,
+    ) -> None:
+        with self._connected(client, tracks=on_command is not None) as connection:
             _require_submitted(connection, change)
-            for files in pinned_files(client, change=change, parts=parts):
-                connection.run(
-                    *("sync", "-k", "-q", files),
-                    is_bulk=True,
-                    also_failures=LEFT_BEHIND_BY_SYNC,
-                )
+            flush(
+                connection,
+                client=client,
+                change=change,
+                parts=parts,
+                in_batches=in_batches,
+                on_command=on_command,
+            )
 
     def have_list(self, client: str) -> HaveList:
         digest = HaveDigest()
@@ -546,9 +558,11 @@ class P4PerforceGateway:
             )
 
     def _connected(
-        self, client: str = NEUTRAL_CLIENT
+        self, client: str = NEUTRAL_CLIENT, *, tracks: bool = False
     ) -> AbstractContextManager[Connection]:
-        return connected(self._account, holder=self._holder, client=client)
+        return connected(
+            self._account, holder=self._holder, client=client, tracks=tracks
+        )
 
 
 def _is_submitted(connection: Connection, change: int) -> bool:

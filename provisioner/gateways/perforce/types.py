@@ -268,3 +268,13 @@ class ViewSurvey:
     depot_files: int
     clashes: tuple[tuple[str, str], ...]
     names_were_compared: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockUse:
+    """The table of the server for which a command waited longest, in milliseconds."""
+
+    command: str
+    table: str
+    waited_ms: int
+    held_ms: int

@@ -17,7 +17,7 @@ from provisioner.workspaces.models.changes import (
 )
 from provisioner.workspaces.models.events import Event
 from provisioner.workspaces.models.findings import AuditedSystem, AuditRun, Finding
-from provisioner.workspaces.models.governor import Governor
+from provisioner.workspaces.models.governor import Governor, LockWait
 from provisioner.workspaces.models.leases import LeasePolicy, Notice
 from provisioner.workspaces.models.names import name_validator
 from provisioner.workspaces.models.operations import (
@@ -54,6 +54,7 @@ __all__ = [
     "Governor",
     "LeasePolicy",
     "LineEnd",
+    "LockWait",
     "Notice",
     "Operation",
     "PerforceServer",

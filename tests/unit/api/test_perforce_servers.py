@@ -39,6 +39,7 @@ def test_it_says_what_runs_and_what_waits(
         False,
         None,
     )
+    assert (server["present_limit"], server["lock_waits"]) == (1, [])
     assert (server["people_waiting"], server["machines_waiting"]) == (1, 0)
     [running], [waiting] = server["running"], server["waiting"]
     assert running["workspace"] == workspaces[0].pk

@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, states, tasks
+from provisioner.gateways.perforce.types import LockUse
+from provisioner.workspaces import actions, governor, states, tasks
 from provisioner.workspaces.models import Governor, Snapshot, Workspace
 from tests.factories import UserFactory
 
@@ -51,6 +52,25 @@ def test_it_costs_as_many_queries_for_many_as_for_one(
         tasks.defer_step(operation, operation.steps.get(name="flush"))
     with django_assert_max_num_queries(10):  # type: ignore[operator]  # a fixture
         assert "4 wait" in as_admin.get("/perforce/").text
+
+
+def test_it_shows_waits_for_locks_and_that_fewer_may_run(
+    waiting: Workspace, as_admin: Client
+) -> None:
+    server = waiting.site.perforce_server
+    server.flush_limit = 4
+    server.save()
+    assert "4 may run at a time, as set" in as_admin.get("/perforce/").text
+    step = waiting.operations.get().steps.get(name="flush")
+    governor.observe(
+        step, LockUse(command="sync -k", table="db.have", waited_ms=777, held_ms=3)
+    )
+
+    page = as_admin.get("/perforce/").text
+
+    assert "2 may run at a time and not 4" in page
+    assert "777 ms" in page
+    assert "db.have" in page
 
 
 def test_a_server_is_paused_and_goes_on(

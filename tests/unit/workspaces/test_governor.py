@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection, transaction
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -14,6 +16,7 @@ from procrastinate.jobs import Job
 
 from provisioner.accounts.models import User
 from provisioner.gateways.errors import Busy, Unreachable
+from provisioner.gateways.perforce.types import LockUse
 from provisioner.workspaces import governor, lags, states, tasks
 from provisioner.workspaces.actions import (
     perforce_server_pause,
@@ -26,6 +29,7 @@ from provisioner.workspaces.errors import InvalidRequest, NotAllowed
 from provisioner.workspaces.models import (
     Event,
     Governor,
+    LockWait,
     Operation,
     PerforceServer,
     PerforceUse,
@@ -35,6 +39,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.sweeps.pools import sweep_pools
 from provisioner.workspaces.sweeps.watch import sweep_watch
+from provisioner.workspaces.turns_overview import turns_for
 from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.pooled import make_pool
 
@@ -592,3 +597,117 @@ def test_templates_of_a_paused_server_are_not_refreshed(
     resume(template, by=admin)
     sweep_watch(timestamp=0)
     assert ProcrastinateJob.objects.filter(task_name="watch_server").exists()
+
+
+# --- backing off
+
+
+def waited(step: Step, ms: int) -> None:
+    """Let the server tell that a command of a step waited so long."""
+    use = LockUse(command="sync -k", table="db.have", waited_ms=ms, held_ms=1)
+    governor.observe(step, use)
+
+
+def present(template: Template) -> int:
+    server = PerforceServer.objects.get(pk=template.site.perforce_server_id)
+    known = Governor.objects.filter(server=server).first()
+    return governor.present_limit(server, known, now=timezone.now())
+
+
+def let_pass(**times: float) -> None:
+    row = Governor.objects.get()
+    assert row.backed_off_at is not None
+    row.backed_off_at -= dt.timedelta(**times)
+    row.save()
+
+
+def test_after_a_long_wait_half_as_many_run_and_then_one_more_each_minute(
+    alice: User, template: Template
+) -> None:
+    limit(template, 4)
+    steps = [ask_to_flush(alice, template, key=str(number)) for number in range(6)]
+    waited(steps[0], governor.LONG_WAIT_MS)
+    assert present(template) == 2
+
+    settle(steps[0])
+    assert turns(steps) == [False, True, True, True, False, False]
+
+    settle(steps[1])
+    settle(steps[2])
+    assert turns(steps) == [False, False, False, True, True, False]
+
+    let_pass(minutes=1)
+    assert present(template) == 3
+    tasks.sweep_turns(timestamp=0)
+    assert turns(steps) == [False, False, False, True, True, True]
+    let_pass(minutes=30)
+    assert present(template) == 4
+
+
+def test_a_jam_that_many_waited_for_is_one_reason_and_a_later_one_another(
+    alice: User, template: Template
+) -> None:
+    limit(template, 8)
+    step = ask_to_flush(alice, template, key="a")
+    for _ in range(3):
+        waited(step, 900)
+    assert present(template) == 4
+
+    let_pass(seconds=governor.SAME_JAM_SECONDS + 1)
+    waited(step, 900)
+    assert present(template) == 2
+    for _ in range(5):
+        let_pass(seconds=governor.SAME_JAM_SECONDS + 1)
+        waited(step, 900)
+    assert present(template) == 1
+
+
+def test_short_waits_are_told_and_change_nothing(
+    alice: User, template: Template
+) -> None:
+    step = ask_to_flush(alice, template, key="a")
+    waited(step, governor.WORTH_TELLING_MS - 1)
+    assert not LockWait.objects.exists()
+
+    waited(step, governor.LONG_WAIT_MS - 1)
+
+    assert LockWait.objects.get().waited_ms == governor.LONG_WAIT_MS - 1
+    assert present(template) == 4
+
+
+def test_the_last_waits_are_kept(alice: User, template: Template) -> None:
+    step = ask_to_flush(alice, template, key="a")
+    at, server = timezone.now(), template.site.perforce_server
+    LockWait.objects.bulk_create(
+        LockWait(
+            server=server,
+            at=at - dt.timedelta(seconds=number),
+            operation=step.operation,
+            waited_ms=number,
+            held_ms=0,
+        )
+        for number in range(governor.WAITS_KEPT + 5)
+    )
+
+    waited(step, 30)
+
+    assert LockWait.objects.count() == governor.WAITS_KEPT
+    assert LockWait.objects.filter(waited_ms=30, table="db.have").exists()
+    assert not LockWait.objects.filter(waited_ms=governor.WAITS_KEPT).exists()
+
+
+def test_a_pause_and_a_back_off_do_not_undo_each_other(
+    alice: User, admin: User, template: Template
+) -> None:
+    step = ask_to_flush(alice, template, key="a")
+    waited(step, 900)
+    pause(template, by=admin)
+    waited(step, 900)
+    assert Governor.objects.get().is_paused
+    resume(template, by=admin)
+
+    assert present(template) == 2
+    [server] = turns_for(admin)
+    assert (server.limit, server.present_limit) == (4, 2)
+    assert server.limit_reason.startswith("2 may run at a time and not 4, because")
+    assert len(server.lock_waits) == 2

@@ -1,0 +1,196 @@
+"""What another user's commands take while 200 clients are defined and flushed.
+
+Prints JSON lines. The lab's Perforce server runs in a process of its own, with its
+locks on tables. Three times in turn the other user changes their have list, file by
+file, and the server tells how long each command waited for locks (-Ztrack): at rest;
+while the clients are flushed as the governor has it, so many at a time and in batches
+with rests between; and while fifty at a time are flushed, each in one go. The
+governor's turns are given by the database; here as many threads stand for them.
+NEIGHBOUR_CLIENTS, NEIGHBOUR_FILES, NEIGHBOUR_BUDGET and NEIGHBOUR_COMMANDS change the
+numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from lab_perforce import PER_DIRECTORY, USER, Lab, depot_path, fill
+from P4 import P4
+
+from provisioner.gateways.perforce.locking import lock_use
+from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.types import ClientSpec, LockUse, PerforceAccount
+
+CLIENTS = int(os.environ.get("NEIGHBOUR_CLIENTS", "200"))
+FILES = int(os.environ.get("NEIGHBOUR_FILES", "2000"))
+BUDGET = int(os.environ.get("NEIGHBOUR_BUDGET", "4"))
+COMMANDS = int(os.environ.get("NEIGHBOUR_COMMANDS", "200"))
+AT_ONCE = 50
+CHANGE = 1
+
+
+@dataclass
+class Seen:
+    """What the other user's commands took, and how much of it was waiting for locks."""
+
+    seconds: list[float] = field(default_factory=list)
+    waited_ms: list[int] = field(default_factory=list)
+
+
+class Neighbour:
+    """Another user, with a client of their own."""
+
+    def __init__(self, lab: Lab, place: Path) -> None:
+        """Have the client, and nothing in its have list."""
+        p4 = P4()
+        p4.port, p4.user, p4.client = f"127.0.0.1:{lab.ready['port']}", USER, "alice"
+        p4.charset, p4.exception_level, p4.track = "none", 1, 1
+        p4.password = lab.ready["password"]
+        p4.connect()
+        form = p4.fetch_client("alice")
+        form["Root"], form["Host"] = str(place / "alice"), ""
+        form["View"] = ["//depot/product/... //alice/..."]
+        p4.save_client(form)
+        self._p4 = p4
+        self._count = 0
+
+    def work(self, seen: Seen) -> None:
+        """Have a file, or no longer."""
+        self._count += 1
+        revision = "#head" if self._count % 2 else "#none"
+        path = depot_path((self._count // 2) % FILES)
+        began = time.monotonic()
+        self._p4.run("sync", "-k", f"{path}{revision}")
+        seen.seconds.append(time.monotonic() - began)
+        use = lock_use("sync -k", map(str, self._p4.track_output))
+        seen.waited_ms.append(use.waited_ms if use else 0)
+
+
+def main() -> None:
+    """Measure the three, in one run."""
+    for variable, name in (("P4TICKETS", "tickets"), ("P4ENVIRO", "enviro")):
+        os.environ[variable] = str(Path(tempfile.gettempdir()) / f"bench-{name}")
+    with tempfile.TemporaryDirectory(prefix="neighbour-") as place:
+        lab = Lab(Path(place) / "server")
+        try:
+            fill(lab.root, count=FILES, contents=lambda number: b"same\n")
+            _measure(lab, Path(place))
+        finally:
+            lab.stop()
+
+
+def _measure(lab: Lab, place: Path) -> None:
+    gateway = P4PerforceGateway(
+        PerforceAccount(
+            port=f"127.0.0.1:{lab.ready['port']}",
+            user=USER,
+            password=lab.ready["password"],
+            charset="none",
+            fingerprint="",
+        )
+    )
+    neighbour = Neighbour(lab, place)
+    rest = Seen()
+    for _ in range(COMMANDS):
+        neighbour.work(rest)
+    _say("at rest", rest, rest=rest)
+    for name, threads, in_batches in (
+        ("governed", BUDGET, True),
+        ("at once", AT_ONCE, False),
+    ):
+        ours: list[LockUse] = []
+        provision = partial(
+            _provision, gateway, place, ours, name=name, in_batches=in_batches
+        )
+        began = time.monotonic()
+        seen = _while_busy(neighbour, provision, threads=threads)
+        _say(
+            name,
+            seen,
+            rest=rest,
+            flushed=CLIENTS,
+            took=round(time.monotonic() - began, 1),
+            longest_held_ms=max((use.held_ms for use in ours), default=0),
+            we_waited_ms=max((use.waited_ms for use in ours), default=0),
+        )
+
+
+def _provision(
+    gateway: P4PerforceGateway,
+    place: Path,
+    ours: list[LockUse],
+    number: int,
+    *,
+    name: str,
+    in_batches: bool,
+) -> None:
+    client = f"{name.replace(' ', '-')}-{number}"
+    gateway.save_client(_spec(client, place))
+    gateway.flush(client, change=CHANGE, in_batches=in_batches, on_command=ours.append)
+
+
+def _spec(client: str, place: Path) -> ClientSpec:
+    return ClientSpec(
+        name=client,
+        owner=USER,
+        root=str(place / client),
+        description="Benchmark.\n",
+        view=(f"//depot/product/... //{client}/...",),
+    )
+
+
+def _while_busy(
+    neighbour: Neighbour, provision: Callable[[int], None], *, threads: int
+) -> Seen:
+    """Return what the other user saw until all clients were flushed."""
+    seen, done = Seen(), threading.Event()
+
+    def go_on() -> None:
+        while not done.is_set():
+            neighbour.work(seen)
+
+    watching = threading.Thread(target=go_on)
+    watching.start()
+    try:
+        with ThreadPoolExecutor(max_workers=threads) as pool:
+            list(pool.map(provision, range(CLIENTS)))
+    finally:
+        done.set()
+        watching.join()
+    return seen
+
+
+def _say(name: str, seen: Seen, *, rest: Seen, **more: object) -> None:
+    """Print what commands took, by what they take at rest."""
+    alone = statistics.median(rest.seconds)
+    waited = statistics.fmean(seen.waited_ms)
+    line = {
+        "benchmark": f"neighbour, {name}",
+        "value": round(1 + waited / 1000 / alone, 3),
+        "limit": "<= 1.1" if name == "governed" else "",
+        "unit": "times as long as at rest, by what it waited for locks",
+        "on_the_clock": round(statistics.median(seen.seconds) / alone, 3),
+        "commands": len(seen.seconds),
+        "median_ms": round(1000 * statistics.median(seen.seconds), 2),
+        "waited_ms_mean": round(waited, 3),
+        "waited_ms_most": max(seen.waited_ms),
+        "files": FILES,
+        "directories": FILES // PER_DIRECTORY,
+        **more,
+        "load": round(os.getloadavg()[0], 2),
+    }
+    print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""What commands waited for locks and held them, as the server itself says.
+
+Source: p4 -Ztrack; the lines are those of `track` in the server's log, whose form is
+not promised: what is not understood is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from provisioner.gateways.perforce.types import LockUse
+
+_TOTAL = re.compile(
+    r"\s*total lock wait\+held read/write "
+    r"(-?\d+)ms\+(-?\d+)ms/(-?\d+)ms\+(-?\d+)ms\s*"
+)
+
+
+def lock_use(command: str, lines: Iterable[str]) -> LockUse | None:
+    """Return the table for which a command waited longest; None: it locked none.
+
+    Locks of single clients and the like are left out: nobody else needs them. A held
+    time may be printed negative, and is 0 then.
+    """
+    found: LockUse | None = None
+    table = ""
+    for line in lines:
+        text = line.removeprefix("---").removeprefix(" ")
+        if not text.startswith(" "):
+            # A title: of a table, of a client, or of all that was used.
+            table = text if text.startswith("db.") else ""
+        total = _TOTAL.fullmatch(text)
+        if total is None or not table:
+            continue
+        read_wait, read_held, write_wait, write_held = (
+            max(int(number), 0) for number in total.groups()
+        )
+        use = LockUse(
+            command=command,
+            table=table,
+            waited_ms=read_wait + write_wait,
+            held_ms=read_held + write_held,
+        )
+        if found is None or (use.waited_ms, use.held_ms) > (
+            found.waited_ms,
+            found.held_ms,
+        ):
+            found = use
+    return found

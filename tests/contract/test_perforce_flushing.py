@@ -1,0 +1,107 @@
+"""Flushing directory by directory: the same have list, and what it waited for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from provisioner.gateways.perforce import flushing
+from provisioner.gateways.perforce.flushing import batches_of
+from provisioner.gateways.perforce.types import HaveList, LockUse, Part
+from tests.contract.perforce_fixtures import PerforceScene
+
+TREE: dict[str, bytes | Path | None] = {
+    "readme": b"1\n",
+    "src/main.c": b"1\n",
+    "src/deep/er/x": b"1\n",
+    "docs/a name": b"1\n",
+    "at@home/file#1": b"1\n",
+    "gone/file": b"1\n",
+    "private/key": b"1\n",
+}
+
+
+def have(scene: PerforceScene, client: str) -> HaveList:
+    return scene.gateway.have_list(client)
+
+
+def view_of(scene: PerforceScene, suffix: str, below: str) -> tuple[str, ...]:
+    """Map a folder, but for what is private."""
+    name = scene.client_name(suffix)
+    return (
+        f"{scene.folder}{below}/... //{name}/top/...",
+        f"-{scene.folder}{below}/private/... //{name}/top/private/...",
+    )
+
+
+@pytest.mark.parametrize("below", ["", "/one/two"])
+def test_batches_lead_where_a_flush_at_once_does(
+    below: str, perforce: PerforceScene
+) -> None:
+    scene = perforce
+    prefix = f"{below[1:]}/" if below else ""
+    scene.submit({f"{prefix}{name}": content for name, content in TREE.items()})
+    pinned = scene.submit({f"{prefix}src/main.c": b"2\n", f"{prefix}gone/file": None})
+    later = scene.submit({f"{prefix}readme": b"3\n", f"{prefix}new/file": b"3\n"})
+    part = Part(path=f"{scene.folder}{below}/docs/...", change=later)
+    at_once = scene.make_client("once", view=view_of(scene, "once", below)).name
+    batched = scene.make_client("batched", view=view_of(scene, "batched", below)).name
+    told: list[LockUse] = []
+
+    scene.gateway.flush(at_once, change=pinned, parts=[part])
+    scene.gateway.flush(
+        batched, change=pinned, parts=[part], in_batches=True, on_command=told.append
+    )
+
+    assert have(scene, batched) == have(scene, at_once)
+    assert have(scene, batched).count == len(TREE) - 2
+    with scene.at_the_shell(batched) as shell:
+        batches = batches_of(shell, client=batched, change=pinned)
+    assert f"{scene.folder}{below}/src/...@{pinned}" in batches
+    # The server tells of each command that wrote.
+    if scene.target.lab_root is not None:
+        assert {use.table for use in told} == {"db.have"}
+        assert len(told) > 2
+
+
+def test_a_flush_in_batches_may_be_repeated(perforce: PerforceScene) -> None:
+    change = perforce.submit(TREE)
+    client = perforce.make_client().name
+
+    for _ in range(2):
+        perforce.gateway.flush(client, change=change, in_batches=True)
+
+        assert have(perforce, client).count == len(TREE)
+
+
+def test_many_directories_share_commands(
+    perforce: PerforceScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flushing, "_MOST", 2)
+    change = perforce.submit(TREE)
+    client = perforce.make_client().name
+    told: list[LockUse] = []
+
+    perforce.gateway.flush(
+        client, change=change, in_batches=True, on_command=told.append
+    )
+
+    assert have(perforce, client).count == len(TREE)
+    assert len(told) <= 2
+
+
+def test_a_view_of_single_files_is_flushed_by_its_lines(
+    perforce: PerforceScene,
+) -> None:
+    change = perforce.submit(TREE)
+    name = perforce.client_name()
+    view = (
+        f'"{perforce.folder}/docs/a name" "//{name}/a name"',
+        f"{perforce.folder}/src/*.c //{name}/*.c",
+    )
+    client = perforce.make_client(view=view).name
+
+    perforce.gateway.flush(client, change=change, in_batches=True)
+
+    assert have(perforce, client).count == 2
