@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('workspaces', '0022_pausing_perforce_servers'),
+        ('workspaces', '0023_bisections'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
