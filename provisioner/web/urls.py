@@ -15,6 +15,7 @@ from provisioner.web.views import (
     forwarding,
     governor,
     health,
+    jump,
     leases,
     logs,
     operations,
@@ -176,6 +177,7 @@ urlpatterns = [
     path("audit/", audit.audit, name="audit"),
     path("audit/run/", audit.audit_run, name="audit-run"),
     path("audit/<int:pk>/", audit.finding_detail, name="finding-detail"),
+    path("jump/", jump.jump, name="jump"),
     path("overview/", administration.overview, name="overview"),
     path(
         "workspaces/",

@@ -78,6 +78,68 @@
     log().scrollTop = log().scrollHeight;
   });
 
+  // Ctrl-K: a few letters lead to any page. Arrows move, Enter takes the first.
+  const jump = document.getElementById("jump");
+  let isJumping = false;
+  const places = () => [...jump.querySelectorAll(".places a")];
+
+  function openJump() {
+    if (jump.open) return;
+    isJumping = false;
+    jump.showModal();
+    const letters = jump.querySelector("input");
+    letters.select();
+    htmx.trigger(letters, "jump");
+  }
+
+  function moveInJump(event) {
+    const stops = [jump.querySelector("input"), ...places()];
+    const at = stops.indexOf(document.activeElement);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      stops[(at + step + stops.length) % stops.length].focus();
+    } else if (event.key === "Enter" && at === 0) {
+      event.preventDefault();
+      isJumping = true;
+      jumpToFirst();
+    }
+  }
+
+  // Who types and presses Enter at once means what they typed, not what is shown yet.
+  function jumpToFirst() {
+    const shown = jump.querySelector(".places");
+    const isNews = shown?.dataset.for === jump.querySelector("input").value;
+    if (isJumping && isNews) places()[0].click();
+  }
+
+  if (jump) {
+    jump.addEventListener("htmx:afterSettle", jumpToFirst);
+    jump.addEventListener("input", () => (isJumping = false));
+    for (const key of document.querySelectorAll("[data-jump-key]")) {
+      key.textContent = /Mac/.test(navigator.platform) ? "⌘ K" : "Ctrl K";
+      key.hidden = false;
+    }
+    document.addEventListener("keydown", (event) => {
+      const isPlain = !event.altKey && !event.shiftKey;
+      if ((event.ctrlKey || event.metaKey) && isPlain && event.key === "k") {
+        event.preventDefault();
+        openJump();
+      } else if (jump.open) {
+        moveInJump(event);
+      }
+    });
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("[data-jump]");
+      if (link && !event.ctrlKey && !event.metaKey) {
+        event.preventDefault();
+        openJump();
+      } else if (event.target === jump) {
+        jump.close(); // beside it
+      }
+    });
+  }
+
   document.addEventListener("htmx:load", (event) => showCopyButtons(event.target));
   showCopyButtons(document);
   if (log()) log().scrollTop = log().scrollHeight;

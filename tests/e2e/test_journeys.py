@@ -73,6 +73,19 @@ def test_from_a_template_to_a_workspace_and_back(
     assert (workspace.path / "src" / "file1.txt").is_file()
     assert (workspace.path / "out" / "all").is_file()
 
+    # A few letters lead anywhere; whoever presses Enter at once means what they typed.
+    page.keyboard.press("Control+k")
+    page.keyboard.type("retired")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Retired workspaces")).to_be_visible()
+    page.get_by_role("link", name="Jump to").click()
+    expect(page.get_by_role("dialog").get_by_role("link")).not_to_have_count(0)
+    page.keyboard.press("ArrowDown")
+    focused = page.get_by_role("dialog").get_by_role("link", name=workspace.name)
+    expect(focused).to_be_focused()
+    page.keyboard.press("Enter")
+    expect_state(page, "Ready")
+
     # She leaves something behind, so that it is not taken back unasked.
     Path(workspace.path / "notes.txt").write_text("Do not lose me.\n")
     retire(page)
