@@ -53,9 +53,19 @@ def main() -> int:
     # wake a wait without end. Threads inherit the block, so it comes first.
     stops = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stops)
-    with OntapLab(config) as lab:
+    try:
+        lab = OntapLab(config).start()
+    except BlockingIOError:
+        sys.stderr.write(
+            f"Another lab uses {arguments.root}. Stop that one first, or choose "
+            "another directory.\n"
+        )
+        return 1
+    try:
         print(json.dumps(lab.describe()), flush=True)
         signal.sigwait(stops)
+    finally:
+        lab.stop()
     return 0
 
 

@@ -94,6 +94,23 @@ def check_agreement(lab: OntapLab, rest: Rest) -> None:
     assert rest.get("/api/cluster/jobs", state="running|queued")["num_records"] == 0
 
 
+def test_a_second_lab_in_the_same_place_says_so_in_a_sentence(root: Path) -> None:
+    with start_lab(root):
+        second = subprocess.run(
+            [sys.executable, "-m", "provisioner.lab.ontap", "--root", str(root)],
+            cwd=CHECKOUT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    assert second.returncode == 1
+    assert second.stdout == ""
+    assert second.stderr == (
+        f"Another lab uses {root}. Stop that one first, or choose another directory.\n"
+    )
+
+
 def test_a_second_start_has_everything(root: Path) -> None:
     with start_lab(root) as lab:
         rest = rest_to(lab)
