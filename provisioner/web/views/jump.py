@@ -34,6 +34,8 @@ ADMINISTRATORS_PAGES = {
     "Abandoned workspaces": "abandoned-list",
     "Lease policies": "lease-policy-list",
     "Define a template": "template-create",
+    "Warm pools": "pool-list",
+    "Perforce servers": "perforce-server-list",
     "Refreshes of templates": "refresh-list",
     "API tokens of everybody": "token-everybody-list",
     "Audit": "audit",

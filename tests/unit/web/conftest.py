@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -66,6 +68,11 @@ def as_nobody(db: None) -> Client:
 def as_newcomer(db: None) -> Client:
     """Somebody without uid and gid."""
     return browser_of(UserFactory(username="newcomer", uid=None, gid=None))
+
+
+def is_polling(page: str) -> bool:
+    """Say whether a page looks for news by itself."""
+    return re.search(r'hx-trigger="(every|load)', page) is not None
 
 
 def end(

@@ -9,7 +9,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import states
 from provisioner.workspaces.models import Notice, Operation, Workspace
 from tests.abandoning import abandon
-from tests.unit.web.conftest import end, running_of
+from tests.unit.web.conftest import end, is_polling, running_of
 
 ABANDONED = "/abandoned/"
 
@@ -72,7 +72,7 @@ def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
     page = as_admin.get(progress).text
     assert "0 of 1 are in the trash or gone." in page
     assert "http-equiv" in page
-    assert "hx-get" in page
+    assert is_polling(page)
     end(running_of(ready), Operation.State.SUCCEEDED)
     ready.refresh_from_db()
     states.set_workspace_state(ready, Workspace.State.TRASHED)
@@ -80,7 +80,7 @@ def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
     page = as_admin.get(progress, headers={"HX-Request": "true"}).text
 
     assert "1 of 1 are in the trash or gone." in page
-    assert "hx-get" not in page
+    assert not is_polling(page)
 
 
 def test_what_stopped_it_stays_on_the_page(as_admin: Client, ready: Workspace) -> None:
@@ -93,7 +93,7 @@ def test_what_stopped_it_stays_on_the_page(as_admin: Client, ready: Workspace) -
     page = as_admin.get(answer["Location"]).text
 
     assert "Not comparable." in page
-    assert "hx-get" not in page
+    assert not is_polling(page)
 
 
 def test_a_choice_is_needed_and_has_to_be_abandoned(

@@ -17,7 +17,7 @@ from provisioner.workspaces.models import (
 )
 from tests.factories import SnapshotFactory, TemplateFactory
 from tests.following import known_to_be_behind
-from tests.unit.web.conftest import end
+from tests.unit.web.conftest import end, is_polling
 
 HTMX = {"HX-Request": "true"}
 
@@ -128,7 +128,7 @@ def test_htmx_gets_the_progress_then_all_of_it(
     states.set_template_state(template, Template.State.READY)
     settled = as_alice.get(address_of(template), headers=HTMX)
     assert settled["HX-Retarget"] == "#template"
-    assert "hx-trigger" not in settled.text
+    assert not is_polling(settled.text)
 
 
 def test_a_failed_build_says_why_and_where_its_log_is(

@@ -9,7 +9,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import actions, states
 from provisioner.workspaces.models import Operation, Snapshot, Workspace
 from tests.factories import SnapshotFactory, TemplateFactory
-from tests.unit.web.conftest import end, running_of
+from tests.unit.web.conftest import end, is_polling, running_of
 
 
 def test_shows_what_each_of_mine_is(as_alice: Client, ready: Workspace) -> None:
@@ -73,7 +73,7 @@ def test_it_polls_while_something_moves_and_no_longer(
     assert 'hx-trigger="every 2s"' in as_alice.get("/").text
     end(running_of(workspace), Operation.State.SUCCEEDED)
     states.set_workspace_state(workspace, Workspace.State.READY)
-    assert "hx-trigger" not in as_alice.get("/").text
+    assert not is_polling(as_alice.get("/").text)
 
 
 def test_htmx_gets_the_list_alone(as_alice: Client, workspace: Workspace) -> None:
