@@ -217,6 +217,11 @@ class Published:
         """Take it for gone: the next test builds another."""
         self._left = 0
 
+    @property
+    def template(self) -> Template | None:
+        """What the next test gets, as it was built; None where it has to be built."""
+        return self._template if self._left else None
+
     def keep(self, template: Template) -> None:
         self._template, self._snapshot = template, template.snapshots.get()
         self._left = CLONES_OF_ONE

@@ -69,17 +69,32 @@ def p4(lab: Lab) -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def emptied_lab(
-    lab_site: Site, ontap: OntapGateway, p4: Any, published: Published
+    lab_site: Site,
+    ontap: OntapGateway,
+    p4: Any,
+    published: Published,
+    request: pytest.FixtureRequest,
 ) -> None:
-    """Other tests leave volumes and clients, whose rows are gone by now."""
-    published.forget()
+    """Other tests leave volumes and clients, whose rows are gone by now.
+
+    What was published for many tests stays for those that begin with a workspace of
+    it: they leave it as it is.
+    """
+    if "workspace" not in request.fixturenames:
+        published.forget()
+    kept = published.template
+    kept_volume, kept_client = (
+        (kept.volume_name, kept.client_name) if kept is not None else ("", "")
+    )
     volumes = sorted(ontap.list_volumes(), key=depth(ontap), reverse=True)
     for volume in volumes:
-        if volume.name.startswith(("cy_", "foreign_")):
+        is_ours = volume.name.startswith(("cy_", "foreign_"))
+        if is_ours and volume.name != kept_volume:
             ontap.unmount_volume(volume.uuid)
             ontap.delete_volume(volume.uuid, force=True)
     for client in p4.run("clients", "-e", "cy-*"):
-        p4.run("client", "-d", "-f", "-Fd", client["client"])
+        if client["client"] != kept_client:
+            p4.run("client", "-d", "-f", "-Fd", client["client"])
 
 
 def depth(ontap: OntapGateway) -> Callable[[Volume], int]:
@@ -138,8 +153,8 @@ def client_named(name: str, *, description: str) -> ClientSpec:
 
 
 @pytest.fixture
-def workspace(owner: User, built_template: Template) -> Workspace:
-    workspace = settle(workspace_create(by=owner, template=built_template))
+def workspace(owner: User, published_template: Template) -> Workspace:
+    workspace = settle(workspace_create(by=owner, template=published_template))
     assert workspace.state == Workspace.State.READY, workspace.status_message
     long_ago()
     return workspace
