@@ -325,7 +325,7 @@ class WorkspaceViewSet(ApiViewSet):
         return answer
 
     def _template(self, asked: dict[str, Any]) -> Template:
-        templates = queries.templates_visible_to(self.user)
+        templates = queries.templates_to_choose_from(self.user)
         if "site" in asked:
             templates = templates.filter(site__name=asked["site"])
         return chosen(

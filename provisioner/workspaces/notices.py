@@ -68,9 +68,7 @@ def plan_warnings(
     Call it in the transaction that sets or clears `expires_at`, or that changes the
     policy: what belongs to another deadline is voided.
     """
-    ahead = leases.warning_moments(
-        workspace, policy, ends_at=workspace.expires_at, now=now
-    )
+    ahead = _ahead(workspace, policy, now=now)
     unsent(workspace).filter(kind=Notice.Kind.LEASE_ENDS, due_at__gt=now).exclude(
         deadline_at=workspace.expires_at,
         seconds_before__in=[moment.seconds_before for moment in ahead],
@@ -78,7 +76,26 @@ def plan_warnings(
     unsent(workspace).filter(kind=Notice.Kind.LEASE_ENDS).exclude(
         deadline_at=workspace.expires_at
     ).update(voided_at=now, void_reason="The deadline moved.")
-    for moment in ahead:
+    _say_each(workspace, ahead)
+
+
+def plan_first_warnings(
+    workspace: Workspace, policy: leases.Policy, *, now: dt.datetime
+) -> None:
+    """Plan the mails of a workspace that nobody had before: there are none to void."""
+    _say_each(workspace, _ahead(workspace, policy, now=now))
+
+
+def _ahead(
+    workspace: Workspace, policy: leases.Policy, *, now: dt.datetime
+) -> tuple[leases.WarningMoment, ...]:
+    return leases.warning_moments(
+        workspace, policy, ends_at=workspace.expires_at, now=now
+    )
+
+
+def _say_each(workspace: Workspace, moments: tuple[leases.WarningMoment, ...]) -> None:
+    for moment in moments:
         say(
             workspace,
             Notice.Kind.LEASE_ENDS,

@@ -118,14 +118,19 @@ def reference_snapshot(template: Template) -> Snapshot | None:
     return default_snapshot(template) or newest.first()
 
 
+def templates_to_choose_from(user: User) -> QuerySet[Template]:
+    """Return the same templates as `templates_visible_to`, with nothing else read."""
+    templates = Template.objects.filter(_in_scope(user, by="pk"))
+    return templates.select_related("site__perforce_server")
+
+
 def templates_visible_to(user: User) -> QuerySet[Template]:
     """Return all templates, each with `default_snapshot_id`.
 
     None: it was not built yet or, with `has_snapshots`, none is as good as it asks for.
     """
     newest = Snapshot.objects.default_first().filter(template=OuterRef("pk"))
-    templates = Template.objects.filter(_in_scope(user, by="pk"))
-    return templates.select_related("site__perforce_server").annotate(
+    return templates_to_choose_from(user).annotate(
         default_snapshot_id=Subquery(newest.values("pk")[:1]),
         default_change=Subquery(newest.values("change")[:1]),
         default_created_at=Subquery(newest.values("created_at")[:1]),

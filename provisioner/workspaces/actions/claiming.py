@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models import Exists, OuterRef
 
 from provisioner.accounts.models import User
@@ -28,12 +28,19 @@ Reason = Workspace.ColdReason
 
 def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
     """Return the pool that somebody's workspaces of a template come from, or None."""
-    found = Pool.objects.filter(template=template, purpose=purpose, owner=by)
-    return found.select_related("owner").first()
+    pool = Pool.objects.filter(template=template, purpose=purpose, owner=by).first()
+    if pool is not None:
+        pool.owner = by  # it is at hand
+    return pool
 
 
 def lock_member(
-    pool: Pool, *, snapshot: Snapshot, client_type: str, now: dt.datetime
+    pool: Pool,
+    *,
+    template: Template,
+    snapshot: Snapshot,
+    client_type: str,
+    now: dt.datetime,
 ) -> Workspace | None:
     """Return a member that can be handed out, locked until the transaction ends.
 
@@ -43,9 +50,8 @@ def lock_member(
     working = Operation.objects.filter(
         workspace=OuterRef("pk"), state=Operation.State.RUNNING
     )
-    return (
+    member = (
         Workspace.objects.select_for_update(skip_locked=True, of=("self",))
-        .select_related("site", "template", "snapshot", "owner")
         .filter(
             pools.as_the_pool_makes_them(
                 pool, snapshot=snapshot, client_type=client_type
@@ -59,25 +65,32 @@ def lock_member(
         .order_by("ready_at", "pk")
         .first()
     )
+    if member is not None:
+        # These rows are at hand.
+        member.owner, member.template, member.site = pool.owner, template, template.site
+        member.snapshot = snapshot
+    return member
 
 
 def hand_out(member: Workspace, *, now: dt.datetime, **fields: Any) -> None:
     """Make a locked member somebody's: it was asked for, and became ready, now.
 
-    Raises: NameTaken.
+    Raises: NameTaken, after which the transaction is over.
     """
+    seconds_saved = member.seconds_saved
+    if seconds_saved is None:  # it became ready since the pool was last tended
+        seconds_saved = seconds_it_took(member)
     fields |= {
         "is_pooled": False,
         "made_ahead_at": member.created_at,
-        "seconds_saved": seconds_it_took(member),
+        "seconds_saved": seconds_saved,
         "created_at": now,
         "ready_at": now,
         "status_code": "",
         "status_message": "",
     }
     try:
-        with transaction.atomic():
-            Workspace.objects.filter(pk=member.pk).update(**fields)
+        Workspace.objects.filter(pk=member.pk).update(**fields)
     except IntegrityError as error:
         if "workspace_name_unique_in_site" in str(error):
             raise NameTaken(name=fields["name"]) from error

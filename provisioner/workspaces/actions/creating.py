@@ -113,7 +113,11 @@ def workspace_create(
         workspace = None
         if pool is not None and not wants_reconcile:
             workspace = lock_member(
-                pool, snapshot=snapshot, client_type=client_type, now=now
+                pool,
+                template=template,
+                snapshot=snapshot,
+                client_type=client_type,
+                now=now,
             )
         if workspace is None:
             check_admission(by=by, template=template, snapshot=snapshot)
@@ -154,7 +158,7 @@ def workspace_create(
                 p4_user=by.perforce_name,
             )
         policy = leases.policy_for(template, purpose)
-        notices.plan_warnings(workspace, policy, now=now)
+        notices.plan_first_warnings(workspace, policy, now=now)
         if is_warm:
             _record_claim(workspace, by=by)
         else:

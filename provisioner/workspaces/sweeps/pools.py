@@ -19,6 +19,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
 from provisioner.workspaces import actions, pools
+from provisioner.workspaces.actions.claiming import seconds_it_took
 from provisioner.workspaces.actions.creating import insert_workspace
 from provisioner.workspaces.actions.retiring import locked
 from provisioner.workspaces.admission import check_pooling
@@ -84,6 +85,11 @@ def _tend(pool: Pool, *, now: dt.datetime) -> None:
     for member in fitting.filter(old)[:AT_ONCE]:
         _retire(member, why="It lay in its pool for too long.", now=now)
     fresh = fitting.exclude(old)
+    for member in fresh.filter(state=W.READY, seconds_saved__isnull=True):
+        # Ahead of the claim, which has to be short; one claimed meanwhile has its own.
+        Workspace.objects.filter(pk=member.pk, seconds_saved__isnull=True).update(
+            seconds_saved=seconds_it_took(member)
+        )
     too_many = max(0, fresh.count() - wanted)
     for member in fresh[: min(too_many, AT_ONCE)]:
         _retire(member, why="Its pool has become smaller.", now=now)
