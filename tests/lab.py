@@ -183,10 +183,15 @@ def _an_admin() -> User:
 @pytest.fixture
 def lab_template(lab_site: Site) -> Template:
     """A template of the lab's depot that was never built; its name is new each time."""
+    return define_template(lab_site, name=f"t{uuid.uuid4().hex[:8]}")
+
+
+def define_template(site: Site, *, name: str) -> Template:
+    """Define a template of the lab's depot."""
     return actions.template_create(
         by=_an_admin(),
-        site=lab_site,
-        name=f"t{uuid.uuid4().hex[:8]}",
+        site=site,
+        name=name,
         view=f"//depot/{DEPOT}/... //any/...",
         build_command=BUILD,
         build_timeout_seconds=60,
@@ -198,11 +203,16 @@ def lab_template(lab_site: Site) -> Template:
 @pytest.fixture
 def built_template(lab_template: Template, run_jobs: Callable[[], None]) -> Template:
     """The template, built and published."""
-    actions.template_build(by=lab_template.created_by, template=lab_template)
+    return build(lab_template, run_jobs)
+
+
+def build(template: Template, run_jobs: Callable[[], None]) -> Template:
+    """Have a template built and published."""
+    actions.template_build(by=template.created_by, template=template)
     run_jobs()
-    lab_template.refresh_from_db()
-    assert lab_template.state == Template.State.READY, lab_template.status_message
-    return lab_template
+    template.refresh_from_db()
+    assert template.state == Template.State.READY, template.status_message
+    return template
 
 
 class Published:
