@@ -145,7 +145,7 @@ def _run_command(run: StepRun, trial: Trial) -> BuildResult:
     """Run the command as builds are run, with the build's environment and time."""
     workspace, template = run.workspace, run.template
     run.step.log_path.parent.mkdir(parents=True, exist_ok=True)
-    stop = _StopWatch(run)
+    stop = StopWatch(run)
     return build.run_build(
         command=trial.bisection.command,
         cwd=run.visible_root(workspace.junction_path),
@@ -161,17 +161,19 @@ def _run_command(run: StepRun, trial: Trial) -> BuildResult:
     )
 
 
-class _StopWatch:
+class StopWatch:
     """Shows progress, and stops a command whose operation has ended meanwhile."""
 
-    def __init__(self, run: StepRun) -> None:
-        self._run = run
+    def __init__(
+        self, run: StepRun, *, every_seconds: float = LOOK_EVERY_SECONDS
+    ) -> None:
+        self._run, self._every_seconds = run, every_seconds
         self._looked_at = time.monotonic()
 
     def look(self, text: str) -> None:
         """Raises: StepRefused where nobody waits for the command any more."""
         self._run.progress(text)
-        if time.monotonic() - self._looked_at < LOOK_EVERY_SECONDS:
+        if time.monotonic() - self._looked_at < self._every_seconds:
             return
         self._looked_at = time.monotonic()
         running = Operation.objects.filter(state=Operation.State.RUNNING)

@@ -13,24 +13,28 @@ import pytest
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
 from provisioner.workspaces import actions, workflow
+from provisioner.workspaces.actions.bisecting import bisection_go_on
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import (
     Bisection,
     Operation,
     Site,
+    Snapshot,
     Step,
     Template,
     Trial,
     Workspace,
 )
-from provisioner.workspaces.steps.trial import INTERRUPTED
+from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.trial import INTERRUPTED, StopWatch
 from provisioner.workspaces.sweeps.bisections import sweep_bisections
 from tests.bringing import Others, others
 from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.lab import Lab
+from tests.unit.workspaces.test_read_access import Protect, protect
 from tests.waiting import run_jobs_once
 
-__all__ = ["others"]
+__all__ = ["others", "protect"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -273,3 +277,44 @@ def test_where_nothing_was_submitted_there_is_nothing_to_find(
     assert bisection.state == State.FAILED
     assert bisection.status_code == "nothing_submitted"
     assert not bisection.trials.exists()
+
+
+def test_a_change_with_files_that_the_owner_may_not_read_is_not_tried(
+    built: Template, others: Others, alice: User, protect: Protect
+) -> None:
+    """The generation that would be cloned has no such files yet."""
+    good = changes_of(built, others)[-1]
+    for name in ("secret/key.txt", "src/more.txt"):
+        others.write(name, "x\n")
+        others.submit()
+    protect(f"list user alice * -{others.there}/secret/...")
+
+    bisection = wait_for(
+        actions.bisection_start(
+            by=alice, template=built, good=good, bad=changes_of(built, others)[-1]
+        )
+    )
+
+    assert f"alice may not read {others.there}/secret/" in bisection.status_message
+    trial = bisection.trials.get()
+    assert trial.workspace.status_code == "not_readable"
+    assert is_left_of(trial) == []
+
+
+def test_a_command_that_nobody_waits_for_is_stopped(
+    snapshot: Snapshot, alice: User
+) -> None:
+    bisection = actions.bisection_start(
+        by=alice, template=snapshot.template, good=1, bad=9, command="sleep 600"
+    )
+    rows = [{"change": c, "user": "bob", "title": "x"} for c in (3, 9)]
+    Bisection.objects.filter(pk=bisection.pk).update(changes=rows)
+    bisection_go_on(bisection.pk)
+    step = Step.objects.get(name="run", operation__kind=Operation.Kind.TRIAL)
+    watch = StopWatch(StepRun(step), every_seconds=0)
+    watch.look("running")
+
+    actions.bisection_stop(by=alice, bisection=bisection)
+
+    with pytest.raises(StepRefused):
+        watch.look("running")
