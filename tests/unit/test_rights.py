@@ -116,6 +116,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "operation-log": {"get": VISIT},
     "operation-step-log": {"get": VISIT},
     "operation-step-log-download": {"get": VISIT},
+    "jump": {"get": VISIT},
     "admin-workspace-list": {"get": ADMINISTER},
     "limit-list": {"get": ADMINISTER},
     "trail": {"get": ADMINISTER},
