@@ -22,6 +22,7 @@ PAGES = {
     "Retired workspaces": "workspace-retired-list",
     "Templates": "template-list",
     "Operations": "operation-list",
+    "Bisections": "bisection-list",
     "API tokens": "token-list",
     "Webhooks": "webhook-list",
     "API for scripts": "api:docs",
