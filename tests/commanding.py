@@ -8,9 +8,7 @@ import pty
 import subprocess
 import sys
 import termios
-import time
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +19,6 @@ from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 
 ENDS_WITHIN_SECONDS = 60
-LOOK_EVERY_SECONDS = 0.2
 # A terminal belongs to who asks for it, which a child has to do itself.
 OWN_THE_TERMINAL = (
     f"import fcntl, os, sys; fcntl.ioctl(0, {termios.TIOCSCTTY}, 0); "
@@ -29,7 +26,6 @@ OWN_THE_TERMINAL = (
 )
 
 Ran = subprocess.CompletedProcess[str]
-Running = subprocess.Popen[str]
 
 
 @dataclass
@@ -87,15 +83,15 @@ class CommandLine:
             timeout=ENDS_WITHIN_SECONDS,
         )
 
-    def start(self, *command: str) -> Running:
-        """Start a command that may call it."""
-        return subprocess.Popen(
+    def run_program(self, *command: str) -> Ran:
+        """Run a program that may call it, such as a shell, to its end."""
+        return subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             text=True,
             env=self.environment,
+            timeout=ENDS_WITHIN_SECONDS,
         )
 
     def on_a_terminal(self, *words: str) -> Terminal:
@@ -115,19 +111,6 @@ class CommandLine:
 
     def forget_token(self) -> None:
         del self.environment["CLONEYARD_TOKEN"]
-
-
-def ended(running: Running, *, while_doing: Callable[[], None]) -> Ran:
-    """Do what is to be done until a command ends."""
-    with running:
-        try:
-            while running.poll() is None:
-                while_doing()
-                time.sleep(LOOK_EVERY_SECONDS)
-            out, err = running.communicate(timeout=ENDS_WITHIN_SECONDS)
-        finally:
-            running.kill()  # nothing, where it has ended
-    return Ran(running.args, running.returncode, out, err)
 
 
 @pytest.fixture

@@ -85,6 +85,7 @@ class Commands:
         self.run("client", "-o", "ws")
         self.run("changes", "-m", "1", "-s", "submitted", "//ws/...")
         self.run("files", "-e", "//ws/...@1")
+        self.run("dirs", "//*@1")
         self.run("sizes", "-s", "//ws/...@1")
         self.run("describe", "-s", "1")
         self.run("sync", "-k", "-q", "//ws/...@0")

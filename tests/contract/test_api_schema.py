@@ -100,6 +100,9 @@ def rows(alice: User, snapshot: Snapshot) -> Rows:
                 owner=alice,
                 size=1,
             ).pk,
+            "bisections": actions.bisection_start(
+                by=alice, template=snapshot.template, good=1, bad=100
+            ).pk,
             "perforce-servers": snapshot.template.site.perforce_server_id,
         },
         prefix=token.token_key,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from provisioner.cli import cloneyard
+from provisioner.demo.processes import Child
 from provisioner.workspaces.models import Template, Workspace
-from tests.commanding import CommandLine, Ran, command_line, ended
+from tests.commanding import CommandLine, command_line
 
 __all__ = ["command_line"]
 
@@ -24,10 +24,9 @@ eval "$(cloneyard new "$1" --name hers --export)" &&
 def test_a_shell_gets_into_a_workspace_and_gives_it_back(
     command_line: CommandLine,
     published_template: Template,
-    run_jobs: Callable[[], None],
+    worker: Child,
 ) -> None:
-    def run(*words: str) -> Ran:
-        return ended(command_line.start(*words), while_doing=run_jobs)
+    run = command_line.run_program
 
     made = run("bash", "-c", WORK_THERE, "bash", published_template.name)
 

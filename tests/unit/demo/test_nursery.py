@@ -15,9 +15,9 @@ from provisioner.demo.processes import Child
 
 SAYS_AND_STAYS = """
 import json, os, sys, time
+print("seen in the log", file=sys.stderr, flush=True)
 print(json.dumps({"argv": sys.argv[1:], "pid": os.getpid(), "x": os.environ["X"]}))
 sys.stdout.flush()
-print("seen in the log", file=sys.stderr, flush=True)
 time.sleep(300)
 """
 

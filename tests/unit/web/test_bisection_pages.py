@@ -9,6 +9,7 @@ from django.urls import reverse
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Bisection, Snapshot, Workspace
 from tests.unit.api.test_bisections import end_trial, read
+from tests.unit.web.conftest import is_polling
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_verdicts_lead_to_the_first_bad_change(
     page = decide(as_alice, started, "good")
 
     assert "First bad change 111 by bob: Title 111" in page
-    assert "hx-trigger" not in page, "it does not move any more"
+    assert not is_polling(page), "it does not move any more"
     assert page.count("alice said so.") == 3
     assert address(started, "verdict") not in page
 

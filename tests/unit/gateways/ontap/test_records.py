@@ -10,6 +10,7 @@ from provisioner.gateways.ontap.types import (
     CloneParent,
     Cluster,
     DataLif,
+    Efficiency,
     ExportPolicy,
     ExportRule,
     Volume,
@@ -127,7 +128,27 @@ def test_an_aggregate() -> None:
         "space": {"block_storage": {"size": 1000, "available": 400, "used": 600}},
     }
     assert records.aggregate(record) == Aggregate(
-        name="aggr1", uuid="19425837", size_bytes=1000, available_bytes=400
+        name="aggr1",
+        uuid="19425837",
+        size_bytes=1000,
+        available_bytes=400,
+        efficiency=None,
+    )
+
+
+def test_what_an_aggregate_saves() -> None:
+    record = {
+        "uuid": "19425837",
+        "name": "aggr1",
+        "space": {
+            "block_storage": {"size": 1000, "available": 400, "used": 600},
+            "efficiency": {"savings": 70, "ratio": 3.3, "logical_used": 100},
+            "efficiency_without_snapshots_flexclones": {"savings": 10, "ratio": 1.1},
+        },
+    }
+
+    assert records.aggregate(record).efficiency == Efficiency(
+        logical_bytes=100, saved_bytes=70, saved_within_bytes=10
     )
 
 
