@@ -64,6 +64,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes minutes: at the end, all others would wait for it alone."""
+    items.sort(key=lambda item: "test_chaos.py" not in item.nodeid)
+
+
 @pytest.fixture(autouse=True)
 def _loopback_only(socket_disabled_beyond_loopback: None) -> None:
     """No test reaches beyond this machine."""
