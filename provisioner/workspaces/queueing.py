@@ -1,10 +1,22 @@
-"""Queueing what need not wait twice."""
+"""Queueing jobs in the transaction that needs them, and none that waits already."""
 
 from __future__ import annotations
 
 from django.db import transaction
+from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.exceptions import AlreadyEnqueued
 from procrastinate.jobs import JobDeferrer
+from procrastinate.manager import JobManager
+
+# Inside a worker, a task's own `defer` goes by the worker's connections: the job would
+# be seen, and maybe be over, before the rows that it is about are committed.
+_in_transaction = JobManager(DjangoConnector())
+
+
+def defer(job: JobDeferrer, **arguments: int | str) -> int:
+    """Queue a job in the current transaction, and return its id."""
+    here = JobDeferrer(job_manager=_in_transaction, job=job.job)
+    return here.defer(**arguments)
 
 
 def defer_once(job: JobDeferrer, **arguments: int | str) -> bool:
@@ -14,7 +26,7 @@ def defer_once(job: JobDeferrer, **arguments: int | str) -> bool:
     """
     try:
         with transaction.atomic():
-            job.defer(**arguments)
+            defer(job, **arguments)
     except AlreadyEnqueued:
         return False
     return True

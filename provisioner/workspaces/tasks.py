@@ -35,6 +35,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.queries import was_destroyed
+from provisioner.workspaces.queueing import defer
 
 log = structlog.get_logger(__name__)
 
@@ -442,7 +443,7 @@ def _defer(operation: Operation, step: Step) -> None:
         priority=_priority(operation),
     )
     tried = {"tried": step.attempt} if step.attempt else {}
-    states.queue_step(step, job_id=task.defer(step_id=step.pk, **tried))
+    states.queue_step(step, job_id=defer(task, step_id=step.pk, **tried))
 
 
 def _priority(operation: Operation) -> int:

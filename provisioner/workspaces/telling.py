@@ -14,6 +14,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.workspaces import hooks, news
 from provisioner.workspaces.models import Event, Operation, Trial
+from provisioner.workspaces.queueing import defer
 
 OF_BUILDS = {
     "template_ready": (Operation.State.SUCCEEDED,),
@@ -44,7 +45,7 @@ def _trial_may_have_ended(event: Event) -> None:
     """Let the bisection that a workspace was made for look at it, if any."""
     for trial in Trial.objects.filter(workspace=event.workspace, verdict=""):
         job = app.configure_task(GO_ON_BISECTING, queue="sweeps")
-        job.defer(bisection_id=trial.bisection_id)
+        defer(job, bisection_id=trial.bisection_id)
 
 
 def _build_ended(event: Event) -> None:

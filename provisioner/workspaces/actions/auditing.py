@@ -12,7 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import permissions
 from provisioner.workspaces.errors import FindingNotOurs, FindingResolved
 from provisioner.workspaces.models import AuditedSystem, AuditRun, Finding, Site
-from provisioner.workspaces.queueing import defer_once
+from provisioner.workspaces.queueing import defer, defer_once
 from provisioner.workspaces.trail import record_event
 from provisioner.workspaces.workflow import PERFORCE, STORAGE
 
@@ -82,9 +82,10 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
             actor=by,
             data={"kind": finding.kind, "subject": finding.subject},
         )
-        app.configure_task(
+        resolve = app.configure_task(
             RESOLVE_TASK,
             queue=QUEUES[system],
             lock=f"audit.{finding.site_id}.{system}",
-        ).defer(finding_id=finding.pk)
+        )
+        defer(resolve, finding_id=finding.pk)
     return finding

@@ -33,6 +33,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.queries import GONE, generations_for_trials
+from provisioner.workspaces.queueing import defer
 from provisioner.workspaces.steps.trial import INTERRUPTED
 from provisioner.workspaces.tasks import start_operation
 from provisioner.workspaces.trail import record_event
@@ -87,9 +88,8 @@ def bisection_start(
                 f"{template.name} is the first bad one.",
                 actor=by,
             )
-            app.configure_task(READ_CHANGES, queue="perforce").defer(
-                bisection_id=bisection.pk
-            )
+            read = app.configure_task(READ_CHANGES, queue="perforce")
+            defer(read, bisection_id=bisection.pk)
     return bisection
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from provisioner.workspaces import states
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.models import Step, Template, Workspace
 from provisioner.workspaces.queueing import defer_once
+from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,3 +30,38 @@ def test_a_job_with_a_taken_lock_is_left_out_inside_a_transaction(
         waiting = ProcrastinateJob.objects.filter(queueing_lock="one").count()
 
     assert waiting == 1
+
+
+def test_a_job_is_not_seen_before_what_it_is_about(
+    published_template: Template,
+    jobs_emptied: None,
+    run_jobs: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker that is faster than the commit would find nothing to do, and end it."""
+    seen: list[bool] = []
+
+    def look(job_id: int) -> bool:
+        try:
+            waiting = ProcrastinateJob.objects.filter(pk=job_id, status="todo")
+            return waiting.exists()
+        finally:
+            connection.close()
+
+    def look_first(step: Step, *, job_id: int | None) -> None:
+        if job_id is not None:
+            with ThreadPoolExecutor(1) as elsewhere:
+                seen.append(elsewhere.submit(look, job_id).result())
+        queue_step(step, job_id=job_id)
+
+    queue_step = states.queue_step
+    monkeypatch.setattr(states, "queue_step", look_first)
+    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    workspace = workspace_create(by=alice, template=published_template)
+
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert len(seen) > 4
+    assert not any(seen)
