@@ -83,6 +83,17 @@ class CommandLine:
             timeout=ENDS_WITHIN_SECONDS,
         )
 
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        """Start a command that may call it."""
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+        )
+
     def run_program(self, *command: str) -> Ran:
         """Run a program that may call it, such as a shell, to its end."""
         return subprocess.run(
