@@ -28,6 +28,7 @@ from provisioner.gateways.hosts.nursery import Child, NurseryEnded, fork_child
 
 UMASK = 0o022
 LINES_OF_STDERR_KEPT = 20
+READ_WITHIN_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
 
 Json = dict[str, Any]
@@ -76,8 +77,9 @@ def run_module_as(
         "gid": gid,
         "parent": child.parent,
     }
+    noise = _Noise(child)
     try:
-        return _converse(child, order, on_progress or _unseen)
+        return _converse(child, order, on_progress or _unseen, noise)
     except ChildFailed as failure:
         if was_too_slow.is_set():
             raise _too_slow(order, seconds=timeout_seconds) from failure
@@ -88,6 +90,7 @@ def run_module_as(
     finally:
         too_slow.cancel()
         child.wait()
+        noise.end()
         for pipe in (child.stdin, child.stdout, child.stderr):
             with contextlib.suppress(OSError):
                 pipe.close()
@@ -108,10 +111,31 @@ def _unseen(progress: Json) -> None:
     """Nobody asked to be told."""
 
 
-def _converse(child: Child, order: Json, on_progress: Callable[[Json], None]) -> Json:
-    noise: list[bytes] = []
-    listener = threading.Thread(target=_keep_stderr, args=[child, noise], daemon=True)
-    listener.start()
+class _Noise:
+    """What a child writes to stderr, read as it comes, of which the end is kept."""
+
+    def __init__(self, child: Child) -> None:
+        self._lines: list[bytes] = []
+        self._reader = threading.Thread(target=self._read, args=[child], daemon=True)
+        self._reader.start()
+
+    def _read(self, child: Child) -> None:
+        # Whatever the child has started may hold it open; then it is closed by us.
+        with contextlib.suppress(OSError, ValueError):
+            for line in child.stderr:
+                self._lines.append(line)
+                del self._lines[:-LINES_OF_STDERR_KEPT]
+
+    def end(self) -> str:
+        """Return its last line, "" without any, once the child has ended."""
+        self._reader.join(READ_WITHIN_SECONDS)
+        lines = b"".join(self._lines).decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+
+def _converse(
+    child: Child, order: Json, on_progress: Callable[[Json], None], noise: _Noise
+) -> Json:
     with contextlib.suppress(BrokenPipeError):
         child.stdin.write(json.dumps(order).encode())
         child.stdin.close()
@@ -127,9 +151,7 @@ def _converse(child: Child, order: Json, on_progress: Callable[[Json], None]) ->
             result: Json = said["result"]
             return result
     code = child.wait()
-    listener.join(1)
-    last = b"".join(noise).decode(errors="replace").strip().splitlines()
-    reason = last[-1] if last else f"exit code {code}"
+    reason = noise.end() or f"exit code {code}"
     raise _child_failed(
         f"The process that worked as uid {order['uid']} ended without an answer: "
         f"{reason}",
@@ -152,12 +174,6 @@ def _child_failed(sentence: str, *, order: Json, code: int) -> ChildFailed:
     return ChildFailed(
         sentence, system="host", operation=operation, remote_code=str(code)
     )
-
-
-def _keep_stderr(child: Child, noise: list[bytes]) -> None:
-    for line in child.stderr:
-        noise.append(line)
-        del noise[:-LINES_OF_STDERR_KEPT]
 
 
 def _error_from(told: dict[str, str]) -> errors.GatewayError:
