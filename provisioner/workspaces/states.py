@@ -196,8 +196,13 @@ def _move_step(step: Step, to: Step.State, **fields: Any) -> None:
 
 
 def queue_step(step: Step, *, job_id: int | None) -> None:
-    """Note the job that will run the step."""
-    _move_step(step, S.QUEUED, job_id=job_id, queued_at=timezone.now(), ended_at=None)
+    """Note the job that will run the step; None: it waits for its turn first.
+
+    What it waits for a turn and for a worker is one wait.
+    """
+    waits_already = step.state == S.QUEUED
+    queued_at = step.queued_at if waits_already else timezone.now()
+    _move_step(step, S.QUEUED, job_id=job_id, queued_at=queued_at, ended_at=None)
 
 
 def start_step(step: Step) -> None:

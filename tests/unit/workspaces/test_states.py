@@ -130,3 +130,19 @@ def test_a_retired_name_is_free_again(workspace: Workspace, alice: User) -> None
     again = workspace_create(by=alice, template=workspace.template, name=workspace.name)
 
     assert again.name == workspace.name
+
+
+def test_waiting_for_a_turn_and_for_a_worker_is_one_wait(workspace: Workspace) -> None:
+    flush = Step.objects.get(operation__workspace=workspace, name="flush")
+    states.queue_step(flush, job_id=None)
+    since = flush.queued_at
+    assert since is not None
+
+    states.queue_step(flush, job_id=7)
+
+    assert flush.queued_at == since
+    states.start_step(flush)
+    states.retry_step_later(flush, code="busy", message="Busy.", retry_at=since)
+    states.queue_step(flush, job_id=8)
+    assert flush.queued_at is not None
+    assert flush.queued_at > since
