@@ -10,8 +10,24 @@ from django.http import QueryDict
 from provisioner.workspaces.models import Operation, Template, Workspace
 
 
-class WorkspaceFilterForm(forms.Form):
-    """Filters of a list; what makes no sense is left out instead of refused."""
+class FilterForm(forms.Form):
+    """A list's filters, as the address has them."""
+
+    def without_page(self) -> str:
+        """Return the filters as the beginning of a page's address."""
+        assert isinstance(self.data, QueryDict)
+        query = self.data.copy()
+        query.pop("page", None)
+        return f"?{query.urlencode()}&" if query else "?"
+
+
+def _moment(label: str) -> forms.DateTimeField:
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
+    return forms.DateTimeField(required=False, label=label, widget=widget)
+
+
+class WorkspaceFilterForm(FilterForm):
+    """Filters of everybody's workspaces."""
 
     q = forms.CharField(required=False, max_length=100, label="Name or owner")
     state = forms.ChoiceField(
@@ -36,26 +52,16 @@ class WorkspaceFilterForm(forms.Form):
             "template": template.pk if template else None,
         }
 
-    def without_page(self) -> str:
-        """Return the filters as the beginning of a page's address."""
-        return address_without_page(self.data)
 
-
-class TrailFilterForm(forms.Form):
-    """Filters of the trail; what makes no sense is left out instead of refused."""
+class TrailFilterForm(FilterForm):
+    """Filters of the trail."""
 
     q = forms.CharField(required=False, max_length=100, label="Text")
     actor = forms.CharField(required=False, max_length=150, label="Who")
     kind = forms.CharField(required=False, max_length=60, label="Kind")
     subject = forms.CharField(required=False, max_length=200, label="About")
-    since = forms.DateTimeField(required=False, label="Since (UTC)")
-    until = forms.DateTimeField(required=False, label="Until (UTC)")
-
-    def __init__(self, data: Any) -> None:
-        super().__init__(data)
-        for name in ("since", "until"):
-            field = self.fields[name]
-            field.widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
+    since = _moment("Since (UTC)")
+    until = _moment("Until (UTC)")
 
     def criteria(self) -> dict[str, Any]:
         """Return what is asked for, as `events_matching` takes it."""
@@ -70,13 +76,9 @@ class TrailFilterForm(forms.Form):
             "until": cleaned.get("until"),
         }
 
-    def without_page(self) -> str:
-        """Return the filters as the beginning of a page's address."""
-        return address_without_page(self.data)
 
-
-class OperationFilterForm(forms.Form):
-    """Filters of operations; what makes no sense is left out instead of refused."""
+class OperationFilterForm(FilterForm):
+    """Filters of operations."""
 
     q = forms.CharField(required=False, max_length=100, label="Name or text")
     kind = forms.ChoiceField(
@@ -86,19 +88,13 @@ class OperationFilterForm(forms.Form):
         required=False, choices=[("", "All states"), *Operation.State.choices]
     )
     by = forms.CharField(required=False, max_length=150, label="By")
-    since = forms.DateTimeField(required=False, label="Since (UTC)")
-    until = forms.DateTimeField(required=False, label="Until (UTC)")
+    since = _moment("Since (UTC)")
+    until = _moment("Until (UTC)")
     order = forms.ChoiceField(
         required=False,
         choices=[("", "Newest first"), ("longest", "Longest first")],
         label="Order",
     )
-
-    def __init__(self, data: Any) -> None:
-        super().__init__(data)
-        for name in ("since", "until"):
-            field = self.fields[name]
-            field.widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
 
     def criteria(self) -> dict[str, Any]:
         """Return what is asked for, as `operations_matching` takes it."""
@@ -110,15 +106,3 @@ class OperationFilterForm(forms.Form):
             if self.cleaned_data.get(name)
         }
         return {"text": self.cleaned_data.get("q", ""), **asked}
-
-    def without_page(self) -> str:
-        """Return the filters as the beginning of a page's address."""
-        return address_without_page(self.data)
-
-
-def address_without_page(data: Any) -> str:
-    """Return a query string but for its page, ready for more to be added."""
-    assert isinstance(data, QueryDict)
-    query = data.copy()
-    query.pop("page", None)
-    return f"?{query.urlencode()}&" if query else "?"

@@ -20,7 +20,7 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import permissions
+from provisioner.workspaces import governor, permissions
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.limits_overview import limits_overview
 from provisioner.workspaces.models import Operation, SiteCapacity, Step, Workspace
@@ -31,8 +31,6 @@ DAYS = 14
 FAILURES_SHOWN = 10
 FAILURES_SINCE = dt.timedelta(days=7)
 NEAREST_LIMITS = 6
-# What a step of each may wait for is the same server.
-PERFORCE_STEPS = ("flush", "reconcile", "sync")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,21 +239,17 @@ def _perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
         F("first_started_at") - F("queued_at"), output_field=DurationField()
     )
     waiting = Q(state__in=(Step.State.QUEUED, Step.State.RETRYING))
-    begun = Q(first_started_at__gte=since, queued_at__isnull=False)
+    # One that paused for a retry was queued anew after it had begun.
+    begun = Q(first_started_at__gte=since, queued_at__lte=F("first_started_at"))
     rows = (
-        Step.objects.filter(name__in=PERFORCE_STEPS)
+        Step.objects.filter(perforce_use__in=governor.NEEDS_A_TURN)
         .filter(waiting | Q(state=Step.State.RUNNING) | begun)
         .order_by()
-        .values(
-            server=Coalesce(
-                "operation__workspace__site__perforce_server__name",
-                "operation__template__site__perforce_server__name",
-            )
-        )
+        .values(server=F("perforce_server__name"))
         .annotate(
             waiting=Count("pk", filter=waiting),
             running=Count("pk", filter=Q(state=Step.State.RUNNING)),
-            p95=Percentile(waited, share=0.95),
+            p95=Percentile(waited, share=0.95, filter=begun),
         )
         .order_by("server")
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, Value, When
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Operation, Template, Workspace
 from provisioner.workspaces.queries import (
     operations_visible_to,
-    templates_visible_to,
+    templates_to_choose_from,
+    with_words,
+    words_of,
     workspaces_visible_to,
 )
 
@@ -32,26 +34,21 @@ def found(user: User, text: str) -> Found:
 
     A number names an operation, too. Without a text, workspaces are one's own alone.
     """
-    words = text.replace("\0", "").split()
     workspaces = workspaces_visible_to(user).exclude(state=Workspace.State.RETIRED)
-    templates = templates_visible_to(user)
-    if not words:
+    if not words_of(text):
         workspaces = workspaces.filter(owner=user)
-    for word in words:
-        workspaces = workspaces.filter(
-            Q(name__icontains=word) | Q(owner__username__icontains=word)
-        )
-        templates = templates.filter(name__icontains=word)
+    workspaces = with_words(workspaces, text, "name", "owner__username")
+    templates = with_words(templates_to_choose_from(user), text, "name")
     own_first = Case(When(owner=user, then=Value(0)), default=Value(1))
     return Found(
         workspaces=list(workspaces.order_by(own_first, "name")[:SHOWN]),
         templates=list(templates.order_by("name")[:SHOWN]),
-        operations=_operations(user, words),
+        operations=_operations(user, text.strip()),
     )
 
 
-def _operations(user: User, words: list[str]) -> list[Operation]:
-    if len(words) != 1 or not words[0].isdecimal() or int(words[0]) > LARGEST_ID:
+def _operations(user: User, text: str) -> list[Operation]:
+    if not text.isdecimal() or int(text) > LARGEST_ID:
         return []
     operations = operations_visible_to(user).prefetch_related(None)
-    return list(operations.filter(pk=int(words[0])))
+    return list(operations.filter(pk=int(text)))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.expressions import OrderBy
 
 from provisioner.accounts.models import User
 from provisioner.lib.tables import csv_lines
 from provisioner.workspaces.models import Operation
-from provisioner.workspaces.queries import operations_visible_to
+from provisioner.workspaces.queries import operations_visible_to, with_words
 
 COLUMNS = (
     *("id", "kind", "subject", "state", "requested_by", "created_at", "ended_at"),
@@ -40,14 +40,11 @@ def operations_matching(
     of failures; `by` is a user's name. `order` "longest" puts those first that took
     longest.
     """
-    operations = operations_visible_to(user).prefetch_related(None)
-    for word in text.replace("\0", "").split():
-        operations = operations.filter(
-            Q(workspace__name__icontains=word)
-            | Q(template__name__icontains=word)
-            | Q(status_code__icontains=word)
-            | Q(status_message__icontains=word)
-        )
+    operations = with_words(
+        operations_visible_to(user).prefetch_related(None),
+        text,
+        *("workspace__name", "template__name", "status_code", "status_message"),
+    )
     if kind:
         operations = operations.filter(kind=kind)
     if state:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
+from typing import TypeVar
+
+from django.db.models import (
+    Exists,
+    Model,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+)
 
 from provisioner.accounts.models import User
 from provisioner.gateways.perforce.specs import parse_client_spec
@@ -21,6 +31,22 @@ from provisioner.workspaces.models.templates import SnapshotQuerySet
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
 """What its owner has put away, for now or for good."""
+
+
+Row = TypeVar("Row", bound=Model)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of what somebody typed, without what PostgreSQL cannot hold."""
+    return text.replace("\0", "").split()
+
+
+def with_words(rows: QuerySet[Row], text: str, *fields: str) -> QuerySet[Row]:
+    """Keep those that have every word of a text in one of their fields."""
+    for word in words_of(text):
+        has_it = [(f"{field}__icontains", word) for field in fields]
+        rows = rows.filter(Q(*has_it, _connector=Q.OR))
+    return rows
 
 
 def workspaces_visible_to(user: User) -> QuerySet[Workspace]:

@@ -12,6 +12,7 @@ from django.db.models import (
     DurationField,
     ExpressionWrapper,
     F,
+    Q,
     QuerySet,
 )
 from django.db.models.expressions import Combinable
@@ -31,8 +32,12 @@ class Percentile(Aggregate):
     name = "percentile"
     template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
 
-    def __init__(self, expression: Combinable, *, share: float) -> None:
-        super().__init__(expression, share=share, output_field=DurationField())
+    def __init__(
+        self, expression: Combinable, *, share: float, filter: Q | None = None
+    ) -> None:
+        super().__init__(
+            expression, share=share, filter=filter, output_field=DurationField()
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.lib.tables import csv_lines
 from provisioner.workspaces.models import Event
-from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.queries import with_words, workspaces_visible_to
 
 COLUMNS = (
     *("at", "kind", "message", "reason", "actor", "via", "ip", "user_agent"),
@@ -43,15 +43,11 @@ def events_matching(
     `text` is looked for in sentences, reasons, names and means; `kind` is all of one
     or how some begin ("workspace_"); `subject` and `actor` are names as they were then.
     """
-    events = events_visible_to(user)
-    for word in text.replace("\0", "").split():
-        events = events.filter(
-            Q(message__icontains=word)
-            | Q(reason__icontains=word)
-            | Q(subject__icontains=word)
-            | Q(actor_name__icontains=word)
-            | Q(via__icontains=word)
-        )
+    events = with_words(
+        events_visible_to(user),
+        text,
+        *("message", "reason", "subject", "actor_name", "via"),
+    )
     if actor:
         events = events.filter(actor_name=actor)
     if kind:

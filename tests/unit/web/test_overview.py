@@ -148,6 +148,21 @@ def test_what_waits_for_perforce_is_told(admin: User, workspace: Workspace) -> N
     assert wait.p95_seconds == pytest.approx(4)
 
 
+def test_a_step_that_was_queued_anew_says_nothing_of_how_long_others_wait(
+    admin: User, workspace: Workspace
+) -> None:
+    now = timezone.now()
+    Step.objects.filter(operation__workspace=workspace, name="flush").update(
+        state=Step.State.QUEUED,
+        queued_at=now,
+        first_started_at=now - dt.timedelta(seconds=5),
+    )
+
+    [wait] = installation(admin).perforce
+
+    assert (wait.running, wait.waiting, wait.p95_seconds) == (0, 1, None)
+
+
 def test_what_sharing_saves_is_told_apart() -> None:
     space = Space(
         capacity=SiteCapacity(
