@@ -59,6 +59,8 @@ REFUSAL_STATUS = {
     "state_changed": 409,
     "finding_resolved": 409,
     "finding_needs_you": 409,
+    "nobody_of_that_name": 409,
+    "already_theirs": 409,
 }
 # What is refused before the domain sees it, and our own failure.
 OTHER_CODES = {

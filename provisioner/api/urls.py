@@ -17,6 +17,7 @@ from provisioner.api import (
     limits,
     pools,
     sanity,
+    shares,
     tokens,
     trail,
     viewsets,
@@ -35,6 +36,11 @@ router.register(
 )
 router.register(
     "v1/workspaces", leases.WorkspaceLeaseViewSet, basename="workspace-lease"
+)
+router.register(
+    "v1/workspaces/<int:workspace_pk>/shares",
+    shares.WorkspaceShareViewSet,
+    basename="workspace-share",
 )
 router.register("v1/lease-policies", leases.LeasePolicyViewSet, basename="lease-policy")
 router.register("v1/pools", pools.PoolViewSet, basename="pool")

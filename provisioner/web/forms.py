@@ -392,3 +392,14 @@ class TemplateBuildForm(AskingForm):
     def clean_paths(self) -> list[str]:
         lines = (line.strip() for line in self.cleaned_data["paths"].splitlines())
         return [line for line in lines if line]
+
+
+class ShareForm(forms.Form):
+    """Whom a workspace is shared with."""
+
+    kind = forms.ChoiceField(choices=[("person", "A person"), ("team", "A team")])
+    name = forms.CharField(max_length=150)
+
+    def reader(self) -> dict[str, str]:
+        """Return who it is, as `workspace_share` takes it."""
+        return {self.cleaned_data["kind"]: self.cleaned_data["name"]}

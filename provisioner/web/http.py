@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http import HttpRequest, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django_htmx.middleware import HtmxDetails
@@ -44,25 +44,25 @@ def administrators_only(view: View[P]) -> View[P]:
     return guarded
 
 
-WorkspaceView = Callable[[WebRequest, int], HttpResponse]
-
-
-def for_changing(view: WorkspaceView) -> WorkspaceView:
+def for_changing(view: View[P]) -> View[P]:
     """Answer with the 403 page to who may see the workspace `pk` and not change it.
 
     Who may not see it is left to the view, which answers 404.
     """
 
     @wraps(view)
-    def guarded(request: WebRequest, pk: int) -> HttpResponse:
-        workspace = workspaces_visible_to(request.user).filter(pk=pk).first()
+    def guarded(
+        request: WebRequest, /, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponseBase:
+        workspaces = workspaces_visible_to(request.user)
+        workspace = workspaces.filter(pk=str(kwargs["pk"])).first()
         if workspace is not None and not permissions.can_change_workspace(
             request.user, workspace
         ):
             raise PermissionDenied(
                 "You may look at this workspace. Changing it is for its owner."
             )
-        return view(request, pk)
+        return view(request, *args, **kwargs)
 
     return guarded
 

@@ -229,6 +229,18 @@ class PreviewStale(ActionRefused):
     code = "preview_stale"
 
 
+class NobodyOfThatName(ActionRefused):
+    """There is no {what} “{name}”. Look how the name is written."""
+
+    code = "nobody_of_that_name"
+
+
+class AlreadyTheirs(ActionRefused):
+    """{who} sees this workspace without that."""
+
+    code = "already_theirs"
+
+
 class NothingToRetry(ActionRefused):
     """The workspace “{name}” has not failed, so there is nothing to try again."""
 

@@ -38,6 +38,7 @@ from provisioner.workspaces.queries import (
 )
 from provisioner.workspaces.ready_times import usual_seconds
 from provisioner.workspaces.retention import Pins, pins_of
+from provisioner.workspaces.sharing import shared_with
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 
 TEMPLATES_OFFERED = 6
@@ -207,6 +208,7 @@ class Home:
     deadlines: dict[int, leases.Deadline]
     lags: dict[int, lags.Lag]
     usual_seconds: dict[int, float]
+    shared: list[Workspace]
 
     @property
     def is_moving(self) -> bool:
@@ -229,6 +231,7 @@ def home_of(user: User) -> Home:
         templates_count=len(templates),
         trash_count=trashed_workspaces_of(user).count(),
         quotas=quota_limits(user),
+        shared=shared_with(user),
     )
 
 

@@ -13,7 +13,13 @@ from django.contrib.auth.models import AnonymousUser
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.errors import NotAllowed, OutOfScope
-from provisioner.workspaces.models import Bisection, Template, Webhook, Workspace
+from provisioner.workspaces.models import (
+    Bisection,
+    Share,
+    Template,
+    Webhook,
+    Workspace,
+)
 
 
 class Role(StrEnum):
@@ -25,6 +31,7 @@ class Role(StrEnum):
 
     OWNER = "owner"
     TEAM_MATE = "team mate"
+    READER = "somebody it is shared with"
     ADMINISTRATOR = "administrator"
     MACHINE = "machine"
     STRANGER = "stranger"
@@ -38,20 +45,30 @@ class Verb(StrEnum):
     VISIT = "see templates, their builds, and what is one's own"
     GET_WORKSPACE = "get a workspace, and tokens to do so"
     SEE_WORKSPACE = "see a workspace: where it is, what it equals, what happened"
-    CHANGE_WORKSPACE = "extend, retire, restore, purge it, try again; decide a trial"
+    SEE_BISECTION = "see a bisection and its trials"
+    CHANGE_WORKSPACE = "extend, share, retire, restore, purge it; decide a trial"
     CHANGE_WEBHOOK = "see and change a webhook, and what was sent to it"
     ADMINISTER = "define templates, see everybody's workspaces, limits and policies"
 
 
 _SIGNED_IN = frozenset(
-    {Role.OWNER, Role.TEAM_MATE, Role.ADMINISTRATOR, Role.MACHINE, Role.STRANGER}
+    {
+        Role.OWNER,
+        Role.TEAM_MATE,
+        Role.READER,
+        Role.ADMINISTRATOR,
+        Role.MACHINE,
+        Role.STRANGER,
+    }
 )
+_MATES = frozenset({Role.OWNER, Role.TEAM_MATE, Role.ADMINISTRATOR})
 
 PERMISSIONS: dict[Verb, frozenset[Role]] = {
     Verb.KNOCK: _SIGNED_IN | {Role.NOBODY},
     Verb.VISIT: _SIGNED_IN,
     Verb.GET_WORKSPACE: _SIGNED_IN,
-    Verb.SEE_WORKSPACE: frozenset({Role.OWNER, Role.TEAM_MATE, Role.ADMINISTRATOR}),
+    Verb.SEE_WORKSPACE: _MATES | {Role.READER},
+    Verb.SEE_BISECTION: _MATES,
     Verb.CHANGE_WORKSPACE: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
     Verb.CHANGE_WEBHOOK: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
     Verb.ADMINISTER: frozenset({Role.ADMINISTRATOR}),
@@ -82,7 +99,13 @@ def roles_of(
         roles.add(Role.OWNER)
     elif user.team_id is not None and workspace.owner.team_id == user.team_id:
         roles.add(Role.TEAM_MATE)
+    elif isinstance(workspace, Workspace) and _is_reader(user, workspace):
+        roles.add(Role.READER)
     return roles
+
+
+def _is_reader(user: User, workspace: Workspace) -> bool:
+    return Share.objects.reaching(user).filter(workspace=workspace).exists()
 
 
 def may(

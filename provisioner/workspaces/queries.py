@@ -21,6 +21,7 @@ from provisioner.workspaces.models import (
     Carry,
     Operation,
     Quality,
+    Share,
     Snapshot,
     Step,
     Template,
@@ -61,11 +62,13 @@ def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
 
 
 def _shared(user: User, *, by: str = "") -> Q:
-    """Return the condition for what is a person's own or a team mate's.
+    """Return the condition for what is a person's own, a team mate's, or shared.
 
     `by` leads to the workspace ("workspace__"). What lies in a pool is nobody's yet.
     """
-    return _whose(user, by=by) & Q(**{f"{by}is_pooled": False})
+    shared = Share.objects.reaching(user).order_by().values("workspace")
+    mine = _whose(user, by=by) | Q(**{f"{by}pk__in": shared})
+    return mine & Q(**{f"{by}is_pooled": False})
 
 
 def _whose(user: User, *, by: str = "") -> Q:
@@ -96,6 +99,30 @@ def workspaces_of_team(user: User) -> QuerySet[Workspace]:
         workspaces_visible_to(user)
         .filter(owner__team=user.team_id)
         .exclude(owner=user)
+        .exclude(state__in=GONE)
+    )
+
+
+def workspaces_shared_with(user: User) -> QuerySet[Workspace]:
+    """Return what others share with a person, trash left out, the last shared first."""
+    mine = Share.objects.reaching(user).filter(workspace=OuterRef("pk")).order_by()
+    return (
+        workspaces_visible_to(user)
+        .filter(pk__in=Share.objects.reaching(user).order_by().values("workspace"))
+        .exclude(owner=user)
+        .exclude(state__in=GONE)
+        .annotate(
+            shared_at=Subquery(mine.order_by("-created_at").values("created_at")[:1])
+        )
+        .order_by("-shared_at", "-pk")
+    )
+
+
+def siblings_of(workspace: Workspace) -> QuerySet[Workspace]:
+    """Return the other clones of a workspace's snapshot that somebody has now."""
+    return (
+        Workspace.objects.filter(snapshot=workspace.snapshot_id, is_pooled=False)
+        .exclude(pk=workspace.pk)
         .exclude(state__in=GONE)
     )
 

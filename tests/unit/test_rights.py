@@ -45,6 +45,7 @@ from tests.unit.web.test_audit_page import finding_about
 SEE, CHANGE = Verb.SEE_WORKSPACE, Verb.CHANGE_WORKSPACE
 VISIT, GET, KNOCK = Verb.VISIT, Verb.GET_WORKSPACE, Verb.KNOCK
 ADMINISTER, HOOK = Verb.ADMINISTER, Verb.CHANGE_WEBHOOK
+SEE_BISECTION = Verb.SEE_BISECTION
 
 # Pages that change something only when posted to are asked for in both ways.
 PAGES: dict[str, dict[str, Verb]] = {
@@ -69,6 +70,8 @@ PAGES: dict[str, dict[str, Verb]] = {
     "workspace-extend": {"post": CHANGE},
     "workspace-keep": {"get": CHANGE, "post": CHANGE},
     "workspace-release": {"post": CHANGE},
+    "workspace-share": {"post": CHANGE},
+    "workspace-unshare": {"post": CHANGE},
     "lease-policy-list": {"get": ADMINISTER},
     "lease-policy-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "lease-policy-remove": {"get": ADMINISTER, "post": ADMINISTER},
@@ -84,7 +87,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "template-check": {"post": ADMINISTER},
     "bisection-list": {"get": VISIT},
     "bisection-create": {"get": GET, "post": GET},
-    "bisection-detail": {"get": SEE},
+    "bisection-detail": {"get": SEE_BISECTION},
     "bisection-verdict": {"post": CHANGE},
     "bisection-stop": {"post": CHANGE},
     "token-list": {"get": VISIT, "post": VISIT},
@@ -159,6 +162,8 @@ API: dict[str, dict[str, Verb]] = {
     "workspace-lease-heartbeat": {"post": CHANGE},
     "workspace-lease-keep": {"post": CHANGE},
     "workspace-lease-release": {"post": CHANGE},
+    "workspace-share-list": {"get": CHANGE, "post": CHANGE},
+    "workspace-share-detail": {"delete": CHANGE},
     "lease-policy-list": {"get": ADMINISTER, "post": ADMINISTER},
     "lease-policy-detail": {"get": ADMINISTER, "delete": ADMINISTER},
     "pool-list": {"get": ADMINISTER, "post": ADMINISTER},
@@ -167,7 +172,7 @@ API: dict[str, dict[str, Verb]] = {
     "abandoned-notify": {"post": ADMINISTER},
     "abandoned-retire": {"post": ADMINISTER},
     "bisection-list": {"get": VISIT, "post": GET},
-    "bisection-detail": {"get": SEE},
+    "bisection-detail": {"get": SEE_BISECTION},
     "bisection-verdict": {"post": CHANGE},
     "bisection-stop": {"post": CHANGE},
     "operation-list": {"get": VISIT},
@@ -208,6 +213,7 @@ MAY_BE_EMPTY = {
 ROLES = {
     "alice": Role.OWNER,
     "bob": Role.TEAM_MATE,
+    "dave": Role.READER,
     "admin": Role.ADMINISTRATOR,
     "ci": Role.MACHINE,
     "carol": Role.STRANGER,
@@ -223,14 +229,16 @@ def people(alice: User, admin: User, ci: User, carol: User) -> People:
     alice.team = Team.objects.create(name="Rendering")
     alice.save()
     bob = UserFactory(username="bob", team=alice.team)
-    everybody = {"alice": alice, "bob": bob, "admin": admin, "ci": ci, "carol": carol}
-    return {**everybody, "nobody": None}
+    dave = UserFactory(username="dave")
+    mates = {"alice": alice, "bob": bob, "dave": dave}
+    return {**mates, "admin": admin, "ci": ci, "carol": carol, "nobody": None}
 
 
 @pytest.fixture
 def workspace(people: People, alice: User, snapshot: Snapshot) -> Workspace:
-    """One of alice's, ready to work in."""
+    """One of alice's, ready to work in; she shares it with dave."""
     workspace = actions.workspace_create(by=alice, template=snapshot.template)
+    actions.workspace_share(by=alice, workspace=workspace, person="dave")
     operation = workspace.operations.get()
     states.end_operation(operation, Operation.State.SUCCEEDED)
     states.skip_waiting_steps(operation)
@@ -252,6 +260,7 @@ def numbers(
     pool = Pool.objects.create(
         template=template, purpose="ci", owner=workspace.owner, size=2
     )
+    share = workspace.shares.get()
     bisection = actions.bisection_start(
         by=workspace.owner, template=template, good=1, bad=9
     )
@@ -262,6 +271,8 @@ def numbers(
         "template": {"pk": template.pk},
         "snapshot": {"pk": snapshot.pk},
         "workspace": {"pk": workspace.pk},
+        "workspace-share-": {"workspace_pk": workspace.pk, "pk": share.pk},
+        "workspace-unshare": {"pk": workspace.pk, "share_pk": share.pk},
         "lease-policy": {"pk": policy.pk},
         "perforce-server": {"pk": template.site.perforce_server_id},
         "operation-log": {"pk": build.pk},
@@ -348,6 +359,11 @@ def in_turn(people: People) -> Iterator[tuple[str, User | None]]:
             transaction.set_rollback(True)
 
 
+def seen_by(name: str) -> Verb:
+    """Return what it takes to see what an address changes."""
+    return SEE_BISECTION if name.startswith("bisection") else SEE
+
+
 def is_allowed(who: str, verb: Verb) -> bool:
     return ROLES[who] in PERMISSIONS[verb]
 
@@ -377,7 +393,7 @@ def test_pages_keep_to_the_table(
         elif user is None:
             assert answer.status_code == 302, seen
             assert "/login/" in seen[2], seen
-        elif verb == CHANGE and is_allowed(who, SEE):
+        elif verb == CHANGE and is_allowed(who, seen_by(name)):
             assert answer.status_code == 403, seen
         else:
             assert answer.status_code == (403 if verb == ADMINISTER else 404), seen
@@ -415,7 +431,7 @@ def test_the_api_keeps_to_the_table(
             ), seen
         elif user is None:
             assert answer.status_code == (302 if name == "docs" else 401), seen
-        elif verb == ADMINISTER or (verb == CHANGE and is_allowed(who, SEE)):
+        elif verb == ADMINISTER or (verb == CHANGE and is_allowed(who, seen_by(name))):
             assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
         else:
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

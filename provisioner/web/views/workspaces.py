@@ -28,6 +28,7 @@ from provisioner.workspaces.queries import (
     workspaces_of_team,
     workspaces_visible_to,
 )
+from provisioner.workspaces.sharing import company_of
 
 
 @require_safe
@@ -90,11 +91,13 @@ def workspace_detail(request: WebRequest, pk: int) -> HttpResponse:
         raise Http404
     context = {"overview": overview, "workspace": overview.workspace}
     if not request.htmx:
+        context["company"] = company_of(request.user, overview.workspace)
         return render(request, "workspaces/detail.html", context)
     context["is_update"] = True
     if overview.workspace.is_moving:
         context["is_news"] = request.GET.get("said") != digest(overview.announcement)
         return render(request, "workspaces/_progress.html", context)
+    context["company"] = company_of(request.user, overview.workspace)
     settled = render(request, "workspaces/_workspace.html", context)
     return retarget(settled, "#workspace")
 

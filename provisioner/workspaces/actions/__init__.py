@@ -51,6 +51,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
     workspace_retry,
 )
+from provisioner.workspaces.actions.sharing import workspace_share, workspace_unshare
 from provisioner.workspaces.actions.sites import site_save
 from provisioner.workspaces.actions.subscribing import (
     template_subscribe,
@@ -120,4 +121,6 @@ __all__ = [
     "workspace_restore",
     "workspace_retire",
     "workspace_retry",
+    "workspace_share",
+    "workspace_unshare",
 ]

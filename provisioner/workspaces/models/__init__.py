@@ -28,6 +28,7 @@ from provisioner.workspaces.models.operations import (
 )
 from provisioner.workspaces.models.pools import Pool
 from provisioner.workspaces.models.rescues import Rescue
+from provisioner.workspaces.models.shares import Share
 from provisioner.workspaces.models.sites import (
     PerforceServer,
     ServerAbilities,
@@ -66,6 +67,7 @@ __all__ = [
     "Rescue",
     "ServerAbilities",
     "ServerWatch",
+    "Share",
     "Site",
     "SiteCapacity",
     "Snapshot",

@@ -93,8 +93,9 @@ def test_more_workspaces_take_no_more_queries(
         actions.workspace_create(
             by=alice, template=snapshot.template, name=f"w-{number}"
         )
-    # the session, its user, their workspaces, the templates, how many are in the trash
-    with django_assert_num_queries(8):
+    # the session, its user, their workspaces, the templates, how many are in the trash,
+    # what others share
+    with django_assert_num_queries(9):
         as_alice.get("/")
 
 

@@ -1,0 +1,50 @@
+"""Sharing a workspace with others, who may look; and no more."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from provisioner.web.forms import ShareForm
+from provisioner.web.http import WebRequest, for_changing
+from provisioner.workspaces import actions
+from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.models import Share
+from provisioner.workspaces.queries import workspaces_visible_to
+
+
+@require_POST
+@for_changing
+def workspace_share(request: WebRequest, pk: int) -> HttpResponse:
+    """Let a person or a team look at a workspace."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    form = ShareForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Name a person or a team.")
+        return redirect("workspace-detail", pk)
+    try:
+        share = actions.workspace_share(
+            by=request.user, workspace=workspace, **form.reader()
+        )
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, f"{workspace.name} is shared with {share}.")
+    return redirect("workspace-detail", pk)
+
+
+@require_POST
+@for_changing
+def workspace_unshare(request: WebRequest, pk: int, share_pk: int) -> HttpResponse:
+    """Let somebody look no more."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    share = get_object_or_404(
+        Share.objects.select_related("workspace__owner", "person", "team"),
+        workspace=workspace,
+        pk=share_pk,
+    )
+    actions.workspace_unshare(by=request.user, share=share)
+    messages.success(request, f"{workspace.name} is not shared with {share} any more.")
+    return redirect("workspace-detail", pk)

@@ -1,0 +1,115 @@
+"""Sharing a workspace: others may look at it, and revoking that."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from provisioner.accounts.models import Team, User
+from provisioner.workspaces import permissions, states
+from provisioner.workspaces.errors import (
+    AlreadyTheirs,
+    InvalidRequest,
+    NobodyOfThatName,
+    WorkspaceNotReady,
+)
+from provisioner.workspaces.models import Share, Workspace
+from provisioner.workspaces.queries import GONE
+
+MOST_SHARES = 100
+
+
+def workspace_share(
+    *, by: User, workspace: Workspace, person: str = "", team: str = ""
+) -> Share:
+    """Let a person, or all of a team, look at a workspace. Safe to repeat.
+
+    They see its pages and where it is, and change nothing. No file is touched: whether
+    they can read the tree is for its modes and for the hosts that mount it.
+
+    Raises: NotAllowed, InvalidRequest, NobodyOfThatName, AlreadyTheirs,
+    WorkspaceNotReady.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    if bool(person) == bool(team):
+        raise InvalidRequest("Name a person or a team.")
+    reader = _person(person, workspace) if person else _team(team, workspace)
+    with transaction.atomic():
+        workspace = Workspace.objects.select_for_update(of=("self",)).get(
+            pk=workspace.pk
+        )
+        if workspace.state in GONE:
+            raise WorkspaceNotReady(
+                name=workspace.name, state=workspace.get_state_display().lower()
+            )
+        named = {"person": reader} if isinstance(reader, User) else {"team": reader}
+        share = workspace.shares.filter(**named).first()
+        if share is not None:
+            return share
+        if workspace.shares.count() >= MOST_SHARES:
+            raise InvalidRequest(
+                f"A workspace is shared with at most {MOST_SHARES} people and teams. "
+                "Share it with a team."
+            )
+        share = Share.objects.create(workspace=workspace, created_by=by, **named)
+        states.record_event(
+            workspace,
+            kind="workspace_shared",
+            message=f"Shared with {share}, who may look.",
+            actor=by,
+            data={"person": person, "team": team},
+        )
+    return share
+
+
+def workspace_unshare(*, by: User, share: Share) -> None:
+    """Let it be seen by them no more. Safe to repeat.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_change_workspace(by, share.workspace))
+    with transaction.atomic():
+        gone, _ = Share.objects.filter(pk=share.pk).delete()
+        if gone:
+            states.record_event(
+                share.workspace,
+                kind="workspace_unshared",
+                message=f"No longer shared with {share}.",
+                actor=by,
+                data={
+                    "person": share.person.get_username() if share.person else "",
+                    "team": share.team.name if share.team else "",
+                },
+            )
+
+
+def _person(name: str, workspace: Workspace) -> User:
+    """Return who has the username, where it helps to share with them.
+
+    Raises: NobodyOfThatName, AlreadyTheirs.
+    """
+    person = User.objects.filter(username=_known(name), is_active=True).first()
+    if person is None:
+        raise NobodyOfThatName(what="person", name=name)
+    owner = workspace.owner
+    is_mate = owner.team_id is not None and person.team_id == owner.team_id
+    if person.pk == owner.pk or is_mate:
+        raise AlreadyTheirs(who=name)
+    return person
+
+
+def _team(name: str, workspace: Workspace) -> Team:
+    """Return the team of that name, unless it is the owner's.
+
+    Raises: NobodyOfThatName, AlreadyTheirs.
+    """
+    team = Team.objects.filter(name=_known(name)).first()
+    if team is None:
+        raise NobodyOfThatName(what="team", name=name)
+    if team.pk == workspace.owner.team_id:
+        raise AlreadyTheirs(who=f"The team {name}")
+    return team
+
+
+def _known(name: str) -> str:
+    """Return a name as the database can be asked for it."""
+    return name.replace("\0", "\ufffd")

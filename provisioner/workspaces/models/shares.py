@@ -1,0 +1,65 @@
+"""Whom a workspace is shared with: they may look."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import Team, User
+from provisioner.workspaces.models.workspaces import Workspace
+
+
+class ShareQuerySet(models.QuerySet["Share"]):
+    def reaching(self, user: User) -> ShareQuerySet:
+        """Keep those that a person, or the team that they are in now, can use.
+
+        A scoped token is for what it got itself: nothing is shared with it.
+        """
+        if user.scope is not None:
+            return self.none()
+        is_theirs = Q(person=user)
+        if user.team_id is not None:
+            is_theirs |= Q(team=user.team_id)
+        return self.filter(is_theirs)
+
+
+class Share(models.Model):
+    """A person or a team that may look at somebody's workspace, until it is revoked.
+
+    It opens pages and the API, and nothing else: files keep their owner and modes.
+    """
+
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="shares"
+    )
+    person = models.ForeignKey(
+        User, on_delete=models.CASCADE, null=True, blank=True, related_name="shares"
+    )
+    team = models.ForeignKey(
+        Team, on_delete=models.CASCADE, null=True, blank=True, related_name="shares"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+
+    objects = ShareQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("created_at", "id")
+        constraints = (
+            models.CheckConstraint(
+                name="share_is_with_a_person_or_a_team",
+                condition=Q(person__isnull=False, team__isnull=True)
+                | Q(person__isnull=True, team__isnull=False),
+            ),
+            models.UniqueConstraint(
+                fields=("workspace", "person"), name="share_once_with_a_person"
+            ),
+            models.UniqueConstraint(
+                fields=("workspace", "team"), name="share_once_with_a_team"
+            ),
+        )
+
+    def __str__(self) -> str:
+        if self.person is not None:
+            return self.person.get_username()
+        return f"the team {self.team}"

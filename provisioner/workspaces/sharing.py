@@ -1,0 +1,87 @@
+"""Who else may look at a workspace, and what else was cloned from its snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.models import Share, Workspace
+from provisioner.workspaces.permissions import can_change_workspace
+from provisioner.workspaces.queries import (
+    GONE,
+    siblings_of,
+    workspaces_shared_with,
+    workspaces_visible_to,
+)
+
+SIBLINGS_SHOWN = 10
+SHARED_SHOWN = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Company:
+    """What is around a workspace, for one who may see it.
+
+    `shares` are for who may revoke them, and empty for others; `share` is the one by
+    which the reader got here, None where they need none. `more` is how many further
+    siblings there are: others' are counted, not named.
+    """
+
+    siblings: list[Workspace]
+    more: int
+    may_share: bool
+    shares: list[Share]
+    share: Share | None
+    reads_as: str
+
+    @property
+    def is_alone(self) -> bool:
+        return not self.siblings and not self.more
+
+
+def company_of(user: User, workspace: Workspace) -> Company:
+    """Return the siblings that a person may see, and whom it is shared with."""
+    may_change = can_change_workspace(user, workspace)
+    siblings = siblings_of(workspace)
+    visible = workspaces_visible_to(user).filter(
+        pk__in=siblings.order_by().values("pk")
+    )
+    shown = list(visible.order_by("name", "pk")[:SIBLINGS_SHOWN])
+    shares = list(shares_of(workspace)) if may_change else []
+    return Company(
+        siblings=shown,
+        more=siblings.count() - len(shown),
+        may_share=may_change and workspace.state not in GONE,
+        shares=shares,
+        share=None if may_change else _share_for(user, workspace),
+        reads_as=reads_as(user, workspace),
+    )
+
+
+def shares_of(workspace: Workspace) -> list[Share]:
+    """Return whom a workspace is shared with, the first first."""
+    return list(workspace.shares.select_related("person", "team", "created_by"))
+
+
+def shared_with(user: User) -> list[Workspace]:
+    """Return the last that others share with a person."""
+    return list(workspaces_shared_with(user)[:SHARED_SHOWN])
+
+
+def reads_as(user: User, workspace: Workspace) -> str:
+    """Say which of a file's permissions count for a person, as far as is known here.
+
+    "owner", "group" or "others"; "" for an account without a uid. Other groups that
+    somebody is in are known to the hosts alone.
+    """
+    if user.uid is None:
+        return ""
+    if user.uid == workspace.uid:
+        return "owner"
+    return "group" if user.gid == workspace.gid else "others"
+
+
+def _share_for(user: User, workspace: Workspace) -> Share | None:
+    if workspace.owner_id == user.pk:
+        return None
+    return Share.objects.reaching(user).filter(workspace=workspace).first()
