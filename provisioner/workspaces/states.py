@@ -43,7 +43,7 @@ WORKSPACE_TRANSITIONS: dict[Workspace.State, tuple[Workspace.State, ...]] = {
 TEMPLATE_TRANSITIONS: dict[Template.State, tuple[Template.State, ...]] = {
     T.NEW: (T.BUILDING,),
     T.BUILDING: (T.READY, T.FAILED),
-    T.READY: (T.BUILDING,),
+    T.READY: (T.BUILDING, T.FAILED),
     T.FAILED: (T.BUILDING,),
 }
 

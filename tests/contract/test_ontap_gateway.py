@@ -237,6 +237,33 @@ def test_a_policy_that_is_not_there_cannot_be_set(ontap: OntapScene) -> None:
 # --- the namespace
 
 
+def test_a_comment_is_set_and_emptied(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    for comment in ("another", "another", "", volume.comment):
+        changed = ontap.gateway.set_volume_comment(volume.uuid, comment=comment)
+        assert changed == dataclasses.replace(volume, comment=comment)
+    with pytest.raises(NotFound):
+        ontap.gateway.set_volume_comment(NO_SUCH_UUID, comment="x")
+
+
+def test_an_offline_volume_is_brought_online_unmounted_and_again(
+    ontap: OntapScene,
+) -> None:
+    volume = ontap.make_volume()
+    ontap.gateway._patch_volume(
+        volume.uuid,
+        operation="test",
+        body={"state": "offline"},
+        ontap_job_started=lambda _: None,
+    )
+    assert ontap.gateway.get_volume(volume.uuid).state == "offline"
+    for _ in range(2):
+        again = ontap.gateway.bring_volume_online(volume.uuid)
+        assert (again.state, again.junction_path) == ("online", "")
+    with pytest.raises(NotFound):
+        ontap.gateway.bring_volume_online(NO_SUCH_UUID)
+
+
 def test_a_volume_is_mounted_and_again(ontap: OntapScene) -> None:
     volume = ontap.make_volume()
     path = f"/{volume.name}"

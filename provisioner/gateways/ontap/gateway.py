@@ -142,6 +142,28 @@ class OntapGateway(Protocol):
         Source: PATCH /api/storage/volumes/{uuid}.
         """
 
+    def set_volume_comment(
+        self,
+        uuid: str,
+        *,
+        comment: str,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> Volume:
+        """Set the comment; "" leaves none. Safe to repeat.
+
+        Raises: NotFound, Refused (longer than 1,023 characters).
+        Source: PATCH /api/storage/volumes/{uuid} comment.
+        """
+
+    def bring_volume_online(
+        self, uuid: str, *, ontap_job_started: OntapJobStarted = forget
+    ) -> Volume:
+        """Have the volume online; it comes without a junction path. Safe to repeat.
+
+        Raises: NotFound, Refused (the volume is damaged).
+        Source: PATCH /api/storage/volumes/{uuid} state online.
+        """
+
     def mount_volume(
         self,
         uuid: str,

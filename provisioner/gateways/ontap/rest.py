@@ -245,6 +245,44 @@ class RestOntapGateway(OntapGateway):
         )
         return self._wait_for(is_set, operation=operation)
 
+    def set_volume_comment(
+        self,
+        uuid: str,
+        *,
+        comment: str,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> Volume:
+        operation = "volume comment set"
+
+        def is_set() -> Volume | None:
+            volume = self.get_volume(uuid)
+            return volume if volume.comment == comment else None
+
+        self._patch_volume(
+            uuid,
+            operation=operation,
+            body={"comment": comment},
+            ontap_job_started=ontap_job_started,
+        )
+        return self._wait_for(is_set, operation=operation)
+
+    def bring_volume_online(
+        self, uuid: str, *, ontap_job_started: OntapJobStarted = forget
+    ) -> Volume:
+        operation = "volume online"
+
+        def is_online() -> Volume | None:
+            volume = self.get_volume(uuid)
+            return volume if volume.state == "online" else None
+
+        self._patch_volume(
+            uuid,
+            operation=operation,
+            body={"state": "online"},
+            ontap_job_started=ontap_job_started,
+        )
+        return self._wait_for(is_online, operation=operation)
+
     def mount_volume(
         self,
         uuid: str,

@@ -11,6 +11,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
+from provisioner.web import evidence
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.workspaces import actions
 from provisioner.workspaces.audit import preview
@@ -64,5 +65,11 @@ def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, f"Asked for: {finding.subject}.")
             return redirect("finding-detail", finding.pk)
-    context = {"finding": finding, "preview": preview(finding), "refusal": refusal}
+    context = {
+        "finding": finding,
+        "evidence": evidence.alone(finding),
+        "comparison": evidence.compared(finding),
+        "preview": preview(finding),
+        "refusal": refusal,
+    }
     return render(request, "administration/finding.html", context, status=status)

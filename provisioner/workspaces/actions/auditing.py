@@ -77,8 +77,7 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
         record_event(
             finding.workspace or finding.template or finding.site,
             kind="audit_repair_asked",
-            message=f"Asked to {finding.get_action_display().lower()}: "
-            f"{finding.subject}.",
+            message=f"{finding}: asked to {finding.action_title.lower()}.",
             actor=by,
             data={"kind": finding.kind, "subject": finding.subject},
         )

@@ -23,6 +23,7 @@ from provisioner.workspaces.audit.facts import (
     Wanted,
     tag_of_client,
     tag_of_volume,
+    without_tag,
 )
 from provisioner.workspaces.audit.perforce import compare_perforce
 from provisioner.workspaces.audit.previews import preview
@@ -45,4 +46,5 @@ __all__ = [
     "preview",
     "tag_of_client",
     "tag_of_volume",
+    "without_tag",
 ]

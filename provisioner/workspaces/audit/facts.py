@@ -17,8 +17,9 @@ CLIENT_FILTER = "cy-*"
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _COMMENT = re.compile(rf"cloneyard:v1:(workspace|template)=({_UUID})")
-_DESCRIPTION = re.compile(rf"Cloneyard (workspace|template) \S+ \(({_UUID})\)")
-_CLIENT_NAME = re.compile(r"cy-.+-([wt])([0-9a-f]{6})")
+_DESCRIPTION = re.compile(rf"\bCloneyard (workspace|template) \S+ \(({_UUID})\)")
+# Two kinds of clients stand in for the workspace's own for a while.
+_CLIENT_NAME = re.compile(r"cy-.+-([wt])([0-9a-f]{6})(?:-carry|-trial)?")
 
 
 class Wanted(enum.Enum):
@@ -70,6 +71,17 @@ class KnownTree:
     def title(self) -> str:
         return f"the {self.kind} {self.name}"
 
+    def is_proven(self, volume: Volume) -> bool:
+        """Say whether a volume without its tag is still the one that we made.
+
+        A clone that was split has no parent any more.
+        """
+        parent = volume.clone_parent.volume_name if volume.clone_parent else ""
+        return (volume.name, volume.uuid) == (
+            self.volume_name,
+            self.volume_uuid,
+        ) and parent in ("", self.parent_volume)
+
     def is_its_volume(self, volume: Volume) -> bool:
         """Say whether a volume with its tag has the name and the parent we gave it."""
         parent = volume.clone_parent.volume_name if volume.clone_parent else ""
@@ -116,11 +128,12 @@ class Known:
 class SeenStorage:
     """What ONTAP has: volumes with our prefix, snapshots by volume, unfinished jobs.
 
-    `by_name` are volumes that were looked for by name, because no tag led to them.
+    `untagged` are volumes that were looked for by uuid and by name, because no tag led
+    to them, by the name that their row has for them.
     """
 
     volumes: tuple[Volume, ...]
-    by_name: Mapping[str, Volume] = field(default_factory=dict)
+    untagged: Mapping[str, Volume] = field(default_factory=dict)
     snapshots: Mapping[str, tuple[VolumeSnapshot, ...]] = field(default_factory=dict)
     jobs: tuple[OntapJob, ...] = ()
 
@@ -173,13 +186,20 @@ def tag_of_client(client: ClientSpec) -> tuple[str, str] | None:
 
     Name and description have to agree: a description is easily copied.
     """
-    described = _DESCRIPTION.match(client.description)
+    described = _DESCRIPTION.search(client.description)
     named = _CLIENT_NAME.fullmatch(client.name)
     if described is None or named is None:
         return None
     kind, tag = described[1], described[2]
     agree = (kind[0], tag[:6]) == (named[1], named[2])
     return (kind, tag) if agree else None
+
+
+def without_tag(description: str) -> str:
+    """Return a client's description without the tag that says whose it is."""
+    return _DESCRIPTION.sub(
+        lambda found: found[0].removesuffix(f" ({found[2]})"), description
+    )
 
 
 def about(tree: KnownTree, **fields: Any) -> Difference:

@@ -63,16 +63,31 @@ def _client_of_row(
     tree: KnownTree, client: ClientSpec, seen: SeenPerforce
 ) -> Iterator[Difference]:
     work = seen.work.get(client.name)
-    if client.name == tree.stand_in_name and tree.client is Wanted.MAYBE:
-        return  # trying again goes on with it, and retiring removes it
-    if client.name != tree.client_name:
+    if client.name == tree.stand_in_name:
+        if tree.client is Wanted.MAYBE:
+            return  # trying again goes on with it, and retiring removes it
         yield about(
             tree,
             kind=Kind.CLIENT_WITHOUT_ROW,
             subject=client.name,
             details=_client_evidence(client, work),
+            action=Action.REMOVE,
+            sentence=f"The client {client.name} stood in for that of {tree.title} for "
+            "a while and is not needed any more.",
+        )
+    elif client.name != tree.client_name:
+        yield about(
+            tree,
+            kind=Kind.CLIENT_TAG_COPIED,
+            subject=client.name,
+            details={
+                **_client_evidence(client, work),
+                "own": {"name": tree.client_name, "owner": tree.client_owner},
+            },
+            action=Action.REMOVE,
             sentence=f"The client {client.name} is described as that of {tree.title}, "
-            "but is not the one that Cloneyard made for it: look whose it is.",
+            "but is not the one that Cloneyard made for it: look whose it is. Only "
+            "the tag in its description is removed, the client stays.",
         )
     elif tree.client is Wanted.NO:
         is_empty = work is not None and work.is_empty
@@ -102,9 +117,6 @@ def _client_differs(
         differing["Owner"] = {"is": client.owner, "was": tree.client_owner}
     if client.host:
         differing["Host"] = {"is": client.host, "was": ""}
-    can_finish = bool(differing) and tree.is_workspace
-    if view is not None and tree.client_view and view != tree.client_view:
-        differing["View"] = {"is": list(view), "was": list(tree.client_view)}
     if differing:
         fields = ", ".join(differing)
         yield about(
@@ -112,19 +124,29 @@ def _client_differs(
             kind=Kind.CLIENT_DIFFERS,
             subject=client.name,
             details={"fields": differing},
-            action=Action.FINISH if can_finish else Action.NONE,
+            action=Action.FINISH,
             sentence=f"{fields} of the client {client.name} of {tree.title} "
-            f"{'was' if len(differing) == 1 else 'were'} changed."
-            + (
-                " Finishing puts Root, Owner and Host right and leaves the View as it "
-                "is."
-                if can_finish
-                else " People may change the View of their client; the workspace is "
-                "then not all of its snapshot."
-                if tree.is_workspace
-                else " The next build puts it right."
-            ),
+            f"{'was' if len(differing) == 1 else 'were'} changed. Finishing puts that "
+            "right and leaves the View as it is.",
         )
+    if view is not None and tree.client_view and view != tree.client_view:
+        yield _view_differs(tree, view)
+
+
+def _view_differs(tree: KnownTree, view: tuple[str, ...]) -> Difference:
+    return about(
+        tree,
+        kind=Kind.CLIENT_VIEW_DIFFERS,
+        subject=tree.client_name,
+        details={
+            "fields": {"View": {"is": list(view), "was": list(tree.client_view)}},
+            "lines_out": [line for line in view if line not in tree.client_view],
+            "lines_in": [line for line in tree.client_view if line not in view],
+        },
+        action=Action.FINISH,
+        sentence=f"The View of the client {tree.client_name} of {tree.title} was "
+        "changed. People may do so; the workspace is then not all of its snapshot.",
+    )
 
 
 def _row_without_client(tree: KnownTree) -> Difference:
@@ -132,13 +154,14 @@ def _row_without_client(tree: KnownTree) -> Difference:
         tree,
         kind=Kind.ROW_WITHOUT_CLIENT,
         subject=tree.client_name,
-        action=Action.FINISH if tree.is_workspace else Action.NONE,
-        sentence=f"The client {tree.client_name} of {tree.title} is gone from Perforce"
+        action=Action.FINISH,
+        sentence=f"The client {tree.client_name} of {tree.title} is gone from "
+        "Perforce. Finishing defines it again"
         + (
-            ". Finishing defines it again and flushes it to what its snapshot has; "
-            "“p4 reconcile” then opens what differs."
+            " and flushes it to what its snapshot has; “p4 reconcile” then opens what "
+            "differs."
             if tree.is_workspace
-            else ". The next build defines it again."
+            else "; its next build tells Perforce what it has."
         ),
     )
 

@@ -44,22 +44,59 @@ def _junction(subject: str, details: dict[str, Any]) -> list[str]:
     return [f"Unmount {subject} from {details.get('junction_path')}."]
 
 
+def _offline(subject: str, details: dict[str, Any]) -> list[str]:
+    wanted = details.get("wanted_junction_path")
+    mount = [f"Mount it at {wanted}, where it should be."] if wanted else []
+    return [f"Bring {subject} online. Its files are not touched.", *mount]
+
+
+def _lost_volume(subject: str, details: dict[str, Any]) -> list[str]:
+    left = details.get("found")
+    return [
+        "Mark what it belongs to as failed, with the reason. The client of a workspace "
+        "stays until that is retired; snapshots of a template are taken off the offer.",
+        *([f"{left} is left as it is."] if left else []),
+    ]
+
+
+def _view(subject: str, details: dict[str, Any]) -> list[str]:
+    return [
+        f"Stop where {subject} has files opened that its View of before does not map.",
+        *(f"Take out of the View: {line}" for line in details.get("lines_out", ())),
+        *(f"Put into the View: {line}" for line in details.get("lines_in", ())),
+        "No file is touched. The next p4 sync brings files that are mapped again, and "
+        "removes unchanged ones that are not any more.",
+    ]
+
+
 _PREVIEWS: dict[tuple[str, str], Any] = {
     (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): _removing_volume,
     (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT): lambda subject, details: [
         f"Note the id of {subject} on its row. Nothing on ONTAP is changed."
     ],
-    (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): lambda subject, details: [
-        "Mark the workspace as failed, with the reason. Its files are gone already; "
-        "its client stays until the workspace is retired."
+    (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): _lost_volume,
+    (Kind.VOLUME_TAG_COPIED, Action.REMOVE): lambda subject, details: [
+        f"Empty the comment of {subject}, which is nothing but the tag "
+        f"{details.get('comment', '')}. Files, name and mount stay as they are."
     ],
+    (Kind.VOLUME_UNTAGGED, Action.FINISH): lambda subject, details: [
+        "Stop unless name, id and parent are still those of the volume we made.",
+        f"Set the comment of {subject} to {details.get('wanted_comment')}; it is "
+        f"“{details.get('comment', '')}” now.",
+    ],
+    (Kind.VOLUME_OFFLINE, Action.FINISH): _offline,
+    (Kind.CLIENT_TAG_COPIED, Action.REMOVE): lambda subject, details: [
+        f"Save the client {subject} with a description without our tag. Nothing else "
+        "of it is changed."
+    ],
+    (Kind.CLIENT_VIEW_DIFFERS, Action.FINISH): _view,
     (Kind.CLIENT_WITHOUT_ROW, Action.REMOVE): lambda subject, details: [
         f"Delete the client {subject}, not by force: one with opened, pending or "
         "shelved changes stays."
     ],
     (Kind.ROW_WITHOUT_CLIENT, Action.FINISH): lambda subject, details: [
-        f"Define the client {subject} as it was made, and flush it to what the "
-        "snapshot has. No file is touched; “p4 reconcile” then opens what differs."
+        f"Define the client {subject} as it was made. That of a workspace is flushed "
+        "to what the snapshot has; no file is touched."
     ],
     (Kind.JUNCTION_DIFFERS, Action.FINISH): _junction,
     (Kind.CLIENT_DIFFERS, Action.FINISH): lambda subject, details: [

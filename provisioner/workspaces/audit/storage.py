@@ -42,7 +42,7 @@ def compare_storage(known: Known, seen: SeenStorage) -> list[Difference]:
             found += [_volume_of_nobody(volume, kind=tag[0]) for volume in tagged]
     for tag, tree in trees.items():
         if tree.volume is Wanted.YES and not tree.is_in_motion and tag not in volumes:
-            found.append(_row_without_volume(tree, seen.by_name.get(tree.volume_name)))
+            found.append(_untagged_or_gone(tree, seen.untagged.get(tree.volume_name)))
     found += _snapshots(known, seen, volumes)
     return found + list(_jobs(known, seen))
 
@@ -58,24 +58,35 @@ def own_volume(tree: KnownTree, tagged: list[Volume]) -> Volume | None:
 def _volumes_of_row(tree: KnownTree, tagged: list[Volume]) -> Iterator[Difference]:
     if tree.is_in_motion:
         return
-    if tree.volume is Wanted.NO:
-        for volume in tagged:
-            yield _volume_of_retired(tree, volume)
-        return
     own = own_volume(tree, tagged)
     for volume in tagged:
         if volume is not own:
-            yield about(
-                tree,
-                kind=Kind.VOLUME_WITHOUT_ROW,
-                subject=volume.name,
-                external_id=volume.uuid,
-                details=_evidence(volume),
-                sentence=f"The volume {volume.name} carries the tag of {tree.title}, "
-                f"but is not the one that Cloneyard made for it. Somebody may have "
-                "copied it: look whose it is.",
-            )
-    if own is not None and own.uuid != tree.volume_uuid:
+            yield _copied_tag(tree, volume, own=own)
+    if own is not None and tree.volume is Wanted.NO:
+        yield _volume_of_retired(tree, own)
+    elif own is not None:
+        yield from _own_volume_differs(tree, own)
+
+
+def _copied_tag(tree: KnownTree, volume: Volume, *, own: Volume | None) -> Difference:
+    details = _evidence(volume)
+    if own is not None:
+        details["own"] = {"name": own.name, "uuid": own.uuid, **_evidence(own)}
+    return about(
+        tree,
+        kind=Kind.VOLUME_TAG_COPIED,
+        subject=volume.name,
+        external_id=volume.uuid,
+        details=details,
+        action=Action.REMOVE,
+        sentence=f"The volume {volume.name} carries the tag of {tree.title}, but is "
+        "not the one that Cloneyard made for it. Somebody may have copied it: look "
+        "whose it is. Only the tag is removed, the volume stays.",
+    )
+
+
+def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Difference]:
+    if own.uuid != tree.volume_uuid:
         yield about(
             tree,
             kind=Kind.VOLUME_WITHOUT_ROW,
@@ -89,17 +100,19 @@ def _volumes_of_row(tree: KnownTree, tagged: list[Volume]) -> Iterator[Differenc
             "parent, but its row does not know it: an answer was lost. Adopting it "
             "notes its id.",
         )
-    elif own is not None and own.state not in ("", "online"):
+    elif own.state not in ("", "online"):
         yield about(
             tree,
-            kind=Kind.ROW_WITHOUT_VOLUME,
+            kind=Kind.VOLUME_OFFLINE,
             subject=own.name,
             external_id=own.uuid,
-            details=_evidence(own),
-            sentence=f"The volume {own.name} of {tree.title} is {own.state}. Bring it "
-            "online in ONTAP.",
+            details={**_evidence(own), "wanted_junction_path": tree.junction_path},
+            action=Action.FINISH,
+            sentence=f"The volume {own.name} of {tree.title} is {own.state}: nobody "
+            "can use it. Somebody may have taken it offline for a reason; otherwise "
+            "bring it online.",
         )
-    elif own is not None and tree.junction_path not in (None, own.junction_path):
+    elif tree.junction_path not in (None, own.junction_path):
         yield _junction_differs(tree, own)
 
 
@@ -141,32 +154,49 @@ def _volume_of_retired(tree: KnownTree, volume: Volume) -> Difference:
     )
 
 
-def _row_without_volume(tree: KnownTree, by_name: Volume | None) -> Difference:
-    if by_name is not None:
+def _untagged_or_gone(tree: KnownTree, untagged: Volume | None) -> Difference:
+    if untagged is not None and tree.is_proven(untagged):
         return about(
             tree,
-            kind=Kind.ROW_WITHOUT_VOLUME,
-            subject=tree.volume_name,
-            external_id=tree.volume_uuid,
-            sentence=f"The volume {tree.volume_name} of {tree.title} does not carry "
-            f"its tag any more. If it is still the same, set its comment to "
-            f"{tree.comment} in ONTAP.",
+            kind=Kind.VOLUME_UNTAGGED,
+            subject=untagged.name,
+            external_id=untagged.uuid,
+            details={**_evidence(untagged), "wanted_comment": tree.comment},
+            action=Action.FINISH,
+            sentence=f"The volume {untagged.name} of {tree.title} does not carry its "
+            "tag any more. Its name, its id and its parent are those of the volume "
+            "that Cloneyard made.",
         )
     return about(
         tree,
         kind=Kind.ROW_WITHOUT_VOLUME,
         subject=tree.volume_name,
         external_id=tree.volume_uuid,
-        action=Action.FINISH if tree.is_workspace else Action.NONE,
-        sentence=f"The volume {tree.volume_name} of {tree.title} is not on the SVM any "
-        "more. "
-        + (
-            "Finishing marks the workspace as failed, so that its owner sees it and "
-            "can retire what is left."
-            if tree.is_workspace
-            else "Build the template again to make a new one."
+        details={"found": untagged.name, **_evidence(untagged)} if untagged else {},
+        action=Action.FINISH,
+        sentence=" ".join(
+            [
+                f"The volume {tree.volume_name} of {tree.title} is not on the SVM any "
+                "more.",
+                *([_taken_over(tree, untagged)] if untagged else []),
+                "Finishing marks the workspace as failed, so that its owner sees it "
+                "and can retire what is left."
+                if tree.is_workspace
+                else "Finishing marks the template as failed and takes its snapshots "
+                "off the offer; its next build makes a new volume.",
+            ]
         ),
     )
+
+
+def _taken_over(tree: KnownTree, volume: Volume) -> str:
+    if volume.uuid == tree.volume_uuid:
+        return (
+            f"It is named {volume.name} or has another parent now, and does not carry "
+            f"its tag: somebody took it over. To keep it here, name it "
+            f"{tree.volume_name} again and set its comment to {tree.comment} in ONTAP."
+        )
+    return "Another volume has its name now and is left alone."
 
 
 def _junction_differs(tree: KnownTree, volume: Volume) -> Difference:

@@ -55,10 +55,15 @@ class Finding(models.Model):
     class Kind(models.TextChoices):
         VOLUME_WITHOUT_ROW = "volume_without_row", "Volume that nobody remembers"
         ROW_WITHOUT_VOLUME = "row_without_volume", "Volume is gone"
+        VOLUME_TAG_COPIED = "volume_tag_copied", "Volume with a copied tag"
+        VOLUME_UNTAGGED = "volume_untagged", "Volume without its tag"
+        VOLUME_OFFLINE = "volume_offline", "Volume that is not online"
         CLIENT_WITHOUT_ROW = "client_without_row", "Client that nobody remembers"
         ROW_WITHOUT_CLIENT = "row_without_client", "Client is gone"
+        CLIENT_TAG_COPIED = "client_tag_copied", "Client with a copied description"
         JUNCTION_DIFFERS = "junction_differs", "Mounted at another path"
         CLIENT_DIFFERS = "client_differs", "Client was changed"
+        CLIENT_VIEW_DIFFERS = "client_view_differs", "View of a client was changed"
         SNAPSHOT_WITHOUT_ROW = "snapshot_without_row", "Snapshot that nobody needs"
         ROW_WITHOUT_SNAPSHOT = "row_without_snapshot", "Snapshot is gone"
         JOB_UNATTENDED = "job_unattended", "ONTAP job that nobody waits for"
@@ -69,7 +74,9 @@ class Finding(models.Model):
             of_perforce = (
                 Finding.Kind.CLIENT_WITHOUT_ROW,
                 Finding.Kind.ROW_WITHOUT_CLIENT,
+                Finding.Kind.CLIENT_TAG_COPIED,
                 Finding.Kind.CLIENT_DIFFERS,
+                Finding.Kind.CLIENT_VIEW_DIFFERS,
             )
             return (
                 AuditedSystem.PERFORCE if self in of_perforce else AuditedSystem.ONTAP
@@ -127,3 +134,17 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()}: {self.subject}"
+
+    @property
+    def action_title(self) -> str:
+        """What its action is called where less than the whole object is meant."""
+        return _ACTION_TITLES.get(self.kind, self.get_action_display())
+
+
+_ACTION_TITLES: dict[str, str] = {
+    Finding.Kind.VOLUME_TAG_COPIED: "Remove its tag",
+    Finding.Kind.VOLUME_UNTAGGED: "Put its tag back",
+    Finding.Kind.VOLUME_OFFLINE: "Bring it online",
+    Finding.Kind.CLIENT_TAG_COPIED: "Remove the tag from its description",
+    Finding.Kind.CLIENT_VIEW_DIFFERS: "Put its View back",
+}

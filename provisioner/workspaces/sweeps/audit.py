@@ -18,7 +18,9 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts import origin
 from provisioner.gateways import registry
-from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.errors import GatewayError, NotFound
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.actions.auditing import (
     AUDIT_TASK,
@@ -31,6 +33,7 @@ from provisioner.workspaces.audit import (
     ClientWork,
     Difference,
     Known,
+    KnownTree,
     SeenPerforce,
     SeenStorage,
     Wanted,
@@ -135,14 +138,14 @@ def _look_at_ontap(site: Site, asof: dt.datetime) -> Look:
     tags = {tag for volume in volumes if (tag := tag_of_volume(volume))}
     seen_tags = {tag for _, tag in tags}
     missing = [
-        tree.volume_name
+        tree
         for tree in known.of_storage(site, seen=seen_tags, asof=asof).trees
         if tree.volume is Wanted.YES and (tree.kind, tree.tag) not in tags
     ]
-    by_name = {
-        name: volume
-        for name in missing[:LOOKS_AT_MOST]
-        if (volume := ontap.find_volume(name)) is not None
+    untagged = {
+        tree.volume_name: volume
+        for tree in missing[:LOOKS_AT_MOST]
+        if (volume := _without_its_tag(ontap, tree)) is not None
     }
     snapshots = {
         volume.uuid: tuple(ontap.list_snapshots(volume.uuid))
@@ -153,11 +156,23 @@ def _look_at_ontap(site: Site, asof: dt.datetime) -> Look:
     }
     jobs = tuple(ontap.list_unfinished_jobs())
     rows = known.of_storage(site, seen=seen_tags, asof=asof)
-    seen = SeenStorage(volumes=volumes, by_name=by_name, snapshots=snapshots, jobs=jobs)
+    seen = SeenStorage(
+        volumes=volumes, untagged=untagged, snapshots=snapshots, jobs=jobs
+    )
     return Look(
         differences=compare_storage(rows, seen),
         objects_seen=len(volumes) + sum(map(len, snapshots.values())),
     )
+
+
+def _without_its_tag(ontap: OntapGateway, tree: KnownTree) -> Volume | None:
+    """Return the volume with a row's uuid, else the one with its name."""
+    if tree.volume_uuid:
+        try:
+            return ontap.get_volume(tree.volume_uuid)
+        except NotFound:
+            pass
+    return ontap.find_volume(tree.volume_name)
 
 
 def _look_at_perforce(site: Site, asof: dt.datetime) -> Look:

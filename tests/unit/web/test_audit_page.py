@@ -77,6 +77,34 @@ def test_a_finding_shows_evidence_and_what_would_be_done(
     assert ">Remove</button>" in page
 
 
+def test_what_differs_is_shown_side_by_side(as_admin: Client, ready: Workspace) -> None:
+    view = {"is": ["//d/<a>/... //c/..."], "was": ["//d/... //c/..."]}
+    finding = finding_about(
+        ready,
+        kind=Finding.Kind.CLIENT_VIEW_DIFFERS,
+        action=Finding.Action.FINISH,
+        details={
+            "fields": {"View": view},
+            "lines_out": view["is"],
+            "lines_in": view["was"],
+        },
+    )
+    page = as_admin.get(f"{ADDRESS}{finding.pk}/").text
+    assert 'data-label="Now"><code>//d/&lt;a&gt;/... //c/...</code>' in page
+    assert "Take out of the View: //d/&lt;a&gt;/... //c/..." in page
+    assert ">Put its View back</button>" in page
+    copy = finding_about(
+        ready,
+        kind=Finding.Kind.VOLUME_TAG_COPIED,
+        subject="copy",
+        details={"state": "online", "own": {"name": "cy_old", "state": "offline"}},
+    )
+    page = as_admin.get(f"{ADDRESS}{copy.pk}/").text
+    assert "<code>copy</code></td>" in page
+    assert ">Remove its tag</button>" in page
+    assert "Remove its tag…" in as_admin.get(ADDRESS).text
+
+
 def test_confirming_asks_once(as_admin: Client, admin: User, finding: Finding) -> None:
     address = f"{ADDRESS}{finding.pk}/"
     for _ in range(2):

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.urls import reverse
 
 from provisioner.workspaces.models import AuditedSystem, AuditRun, Finding, Site
 from provisioner.workspaces.sweeps.audit import run_audit
@@ -46,7 +47,11 @@ class Command(BaseCommand):
             seen = run.status_message or f"{run.objects_seen} of ours"
             self.stdout.write(f"{run}: {seen}")
         for finding in findings:
-            self.stdout.write(f"{finding}\n    {finding.sentence}")
+            by_itself = ", or by itself" if finding.is_automatic else ""
+            self.stdout.write(
+                f"{finding}\n    {finding.sentence}\n    To do: {finding.action_title}"
+                f"{by_itself}: {reverse('finding-detail', args=[finding.pk])}"
+            )
         self.stdout.write(f"{len(findings)} open findings.")
 
 

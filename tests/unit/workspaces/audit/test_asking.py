@@ -152,7 +152,9 @@ def test_the_command_prints_what_was_found(
     ontap.unmount_volume(workspace.volume_uuid)
 
     call_command("audit")
-    assert "1 open findings." in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "1 open findings." in out
+    assert "To do: Finish: /audit/" in out
     call_command("audit", "--site", "lab", "--json")
 
     said = json.loads(capsys.readouterr().out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import uuid
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.workspaces.models import (
+    Carry,
     Site,
     Workspace,
 )
@@ -128,11 +131,65 @@ def test_a_client_of_nobody_waits_for_a_click(
 
 
 def test_a_copied_description_makes_no_client_ours(
-    workspace: Workspace, lab_site: Site, perforce: Any
+    workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
     described = perforce.find_client(workspace.client_name).description
     perforce.save_client(client_named("cy-copied-wabcdef", description=described))
+    assert audit(lab_site) == []
 
+    # With a name that fits, too, it is asked whose it is.
+    copy = f"cy-copied-w{workspace.tag.hex[:6]}"
+    perforce.save_client(client_named(copy, description=described))
+    found = only(audit(lab_site), K.CLIENT_TAG_COPIED)
+    before = perforce.find_client(copy)
+    resolve(found, admin)
+    after = perforce.find_client(copy)
+    assert str(workspace.tag) not in after.description
+    assert "Cloneyard workspace" in after.description
+    assert (after.owner, after.root, after.view) == (
+        *(before.owner, before.root),
+        before.view,
+    )
+    assert audit(lab_site) == []
+
+
+def test_what_stood_in_for_a_client_is_removed_on_a_click(
+    workspace: Workspace, lab_site: Site, perforce: Any, admin: User
+) -> None:
+    source = Workspace.objects.get(pk=workspace.pk)
+    source.pk, source.tag, source.name = None, uuid.uuid4(), "before"
+    source.state, source.volume_uuid = Workspace.State.RETIRED, ""
+    source.retired_at = timezone.now() - A_DAY
+    source.save()
+    carry = Carry.objects.create(workspace=workspace, source=source)
+    description = f"Copies for the Cloneyard workspace hers ({workspace.tag}).\n"
+    perforce.save_client(client_named(carry.stand_in_name, description=description))
+    found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
+    assert (found.action, found.is_automatic) == (A.REMOVE, False)
+
+    resolve(found, admin)
+
+    assert perforce.find_client(carry.stand_in_name) is None
+    assert perforce.find_client(workspace.client_name) is not None
+    assert audit(lab_site) == []
+
+
+def test_a_templates_client_is_put_right_and_defined_again(
+    workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
+) -> None:
+    template = workspace.template
+    wanted = perforce.find_client(template.client_name)
+    p4.save_client({**p4.fetch_client(wanted.name), "Owner": "carol"}, "-f")
+    found = only(audit(lab_site), K.CLIENT_DIFFERS)
+    assert found.template == template
+    resolve(found, admin)
+    assert perforce.find_client(wanted.name).owner == wanted.owner
+
+    p4.run("client", "-d", wanted.name)
+    resolve(only(audit(lab_site), K.ROW_WITHOUT_CLIENT), admin)
+
+    again = perforce.find_client(wanted.name)
+    assert (again.root, again.view) == (wanted.root, wanted.view)
     assert audit(lab_site) == []
 
 
@@ -190,8 +247,9 @@ def test_a_changed_client_is_put_right_but_for_its_view(
         {**form, "Root": "/elsewhere", "Owner": "carol", "Host": "h", "View": [narrow]},
         "-f",
     )
-    found = only(audit(lab_site), K.CLIENT_DIFFERS)
-    assert set(found.details["fields"]) == {"Root", "Owner", "Host", "View"}
+    [found, _] = audit(lab_site)
+    assert found.kind == K.CLIENT_DIFFERS
+    assert set(found.details["fields"]) == {"Root", "Owner", "Host"}
 
     resolve(found, admin)
 
@@ -199,8 +257,40 @@ def test_a_changed_client_is_put_right_but_for_its_view(
     wanted = client_spec_of(workspace)
     assert (client.root, client.owner, client.host) == (wanted.root, wanted.owner, "")
     assert client.view == (narrow,)
-    found = only(audit(lab_site), K.CLIENT_DIFFERS)
-    assert (found.action, set(found.details["fields"])) == (A.NONE, {"View"})
+    found = only(audit(lab_site), K.CLIENT_VIEW_DIFFERS)
+    assert (found.action, found.is_automatic) == (A.FINISH, False)
+    assert found.details["lines_out"] == [narrow]
+    assert found.details["lines_in"] == list(wanted.view)
+
+    resolve(found, admin)
+
+    again = perforce.find_client(workspace.client_name)
+    assert dataclasses.replace(again, updated_at=None, accessed_at=None) == (
+        dataclasses.replace(wanted, description=client.description)
+    )
+    assert audit(lab_site) == []
+
+
+def test_a_view_with_files_opened_outside_the_one_of_before_stays(
+    workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
+) -> None:
+    name = workspace.client_name
+    made_long_ago(workspace)
+    wide = f"//depot/{DEPOT}-more/... //{name}/more/..."
+    form = p4.fetch_client(name)
+    p4.save_client({**form, "View": [*client_spec_of(workspace).view, wide]}, "-f")
+    p4.client = name
+    p4.run("add", "-t", "text", f"//depot/{DEPOT}-more/new.txt")
+    found = only(audit(lab_site), K.CLIENT_VIEW_DIFFERS)
+
+    resolve(found, admin)
+
+    assert found.resolved_at is None
+    assert f"//depot/{DEPOT}-more/new.txt is opened in {name}" in found.status_message
+    assert wide in perforce.find_client(name).view
+    p4.run("revert", "-k", "//...")
+    resolve(found, admin)
+    assert perforce.find_client(name).view == client_spec_of(workspace).view
 
 
 def made_long_ago(workspace: Workspace) -> None:
@@ -224,7 +314,7 @@ def test_a_view_is_read_once_per_change(
     )
 
     # What was remembered is believed: nothing was read again.
-    only(audit(lab_site), K.CLIENT_DIFFERS)
+    only(audit(lab_site), K.CLIENT_VIEW_DIFFERS)
 
 
 def test_another_sites_clients_and_volumes_are_its_own(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import uuid
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ from provisioner.workspaces.audit import (
     compare_storage,
 )
 from provisioner.workspaces.models import Finding
+from provisioner.workspaces.sweeps import repairs
 
 Kind, Action = Finding.Kind, Finding.Action
 TAGS = [str(uuid.UUID(int=number << 104)) for number in range(1, 5)]
@@ -165,10 +167,21 @@ def test_volumes(
             None,
         )
         assert row is None or not row.is_in_motion
+        assert difference.action is not Action.NONE
+        assert len(audit.preview(as_finding(difference))) > 1
         if row is None:
             assert judges
             assert tag not in rows
         assert_safe(difference, row, named)
+
+
+def as_finding(difference: Difference) -> Finding:
+    return Finding(
+        kind=difference.kind,
+        action=difference.action,
+        subject=difference.subject,
+        details=difference.details,
+    )
 
 
 def assert_safe(
@@ -275,6 +288,8 @@ def test_clients(
         named = there.get(difference.subject)
         is_ours = named is not None and audit.tag_of_client(named) is not None
         assert is_ours or difference.subject in rows
+        assert difference.action is not Action.NONE
+        assert len(audit.preview(as_finding(difference))) > 1
         if difference.is_automatic:
             assert difference.kind is Kind.CLIENT_WITHOUT_ROW
             assert is_asked
@@ -300,7 +315,8 @@ def test_a_client_as_it_was_made_is_no_difference() -> None:
 
     assert not compare_perforce(Known(trees=(row,)), same)
     [found] = compare_perforce(Known(trees=(row,)), other)
-    assert (found.kind, found.action) == (Kind.CLIENT_DIFFERS, Action.NONE)
+    assert (found.kind, found.action) == (Kind.CLIENT_VIEW_DIFFERS, Action.FINISH)
+    assert not found.is_automatic
 
 
 # --- snapshots and jobs
@@ -378,19 +394,24 @@ def test_only_jobs_of_ours_are_told() -> None:
     assert not compare_storage(Known(trees=(), jobs=(row,)), SeenStorage(volumes=()))
 
 
-def test_every_action_that_is_offered_says_what_it_does() -> None:
-    offered = {
-        (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE),
-        (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT),
-        (Kind.ROW_WITHOUT_VOLUME, Action.FINISH),
-        (Kind.CLIENT_WITHOUT_ROW, Action.REMOVE),
-        (Kind.ROW_WITHOUT_CLIENT, Action.FINISH),
-        (Kind.JUNCTION_DIFFERS, Action.FINISH),
-        (Kind.CLIENT_DIFFERS, Action.FINISH),
-        (Kind.SNAPSHOT_WITHOUT_ROW, Action.REMOVE),
-        (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH),
-        (Kind.JOB_UNATTENDED, Action.REMOVE),
-    }
-    for kind, action in offered:
-        finding = Finding(kind=kind, action=action, subject="s", details={})
-        assert len(audit.preview(finding)) > 1, (kind, action)
+@pytest.mark.parametrize(("kind", "action"), repairs.REPAIRS)
+def test_every_action_that_is_offered_says_what_it_does(
+    kind: Kind, action: Action
+) -> None:
+    finding = Finding(kind=kind, action=action, subject="s", details={})
+    assert len(audit.preview(finding)) > 1
+
+
+def test_every_kind_has_an_action() -> None:
+    assert {kind for kind, _ in repairs.REPAIRS} == set(Kind)
+
+
+def test_a_volume_that_took_the_name_of_a_lost_one_is_left_alone() -> None:
+    row = tree(TAGS[0])
+    other = volume(row.volume_name, "finance", uuid=TAGS[1])
+    [found] = compare_storage(
+        Known(trees=(row,)),
+        SeenStorage(volumes=(), untagged={row.volume_name: other}),
+    )
+    assert (found.kind, found.external_id) == (Kind.ROW_WITHOUT_VOLUME, row.volume_uuid)
+    assert "Another volume has its name now" in found.sentence

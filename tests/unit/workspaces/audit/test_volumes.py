@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -10,9 +11,6 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec, VolumeSpec
-from provisioner.workspaces.errors import (
-    FindingNotOurs,
-)
 from provisioner.workspaces.models import (
     AuditedSystem,
     AuditRun,
@@ -154,7 +152,9 @@ def test_a_leftover_that_may_hold_work_stays(
         some_time_later()
 
     found = next(finding for finding in findings if finding.subject == name)
-    assert (found.action, found.is_automatic) == (A.REMOVE, False)
+    kind = K.VOLUME_TAG_COPIED if why_not == "parent" else K.VOLUME_WITHOUT_ROW
+    assert (found.kind, found.action) == (kind, A.REMOVE)
+    assert not found.is_automatic
     assert ontap.find_volume(name) is not None
 
 
@@ -199,31 +199,52 @@ def test_a_lost_volume_fails_its_workspace_when_an_administrator_says_so(
     assert audit(lab_site) == []
 
 
-def test_a_volume_that_came_back_is_not_lost(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway
+def test_a_tag_that_was_lost_is_put_back_where_all_else_proves_it_ours(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
     """A comment changed by hand hides the tag, not the volume."""
-    retag(ontap, workspace.volume_uuid, "")
-    found = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
-    assert found.action == A.NONE
-    assert "does not carry its tag any more" in found.sentence
-    with pytest.raises(FindingNotOurs):
-        finding_asked(found)
+    ontap.set_volume_comment(workspace.volume_uuid, comment="of alice")
+    found = only(audit(lab_site), K.VOLUME_UNTAGGED)
+    assert (found.action, found.is_automatic) == (A.FINISH, False)
+    assert found.details["comment"] == "of alice"
+    # Somebody else's volume by now: nothing is touched.
+    change(ontap, workspace.volume_uuid, name="cy_theirs")
+    assert resolve(found, admin).resolved_at is None
+    assert "are not those of" in found.status_message
+    lost = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
+    assert "somebody took it over" in lost.sentence
+    assert ontap.get_volume(workspace.volume_uuid).comment == "of alice"
+    change(ontap, workspace.volume_uuid, name=workspace.volume_name)
 
-    retag(ontap, workspace.volume_uuid, workspace.volume_comment)
+    found = only(audit(lab_site), K.VOLUME_UNTAGGED)
+    resolve(found, admin)
 
+    volume = ontap.get_volume(workspace.volume_uuid)
+    assert volume.comment == workspace.volume_comment
+    assert "its comment was “of alice”" in found.resolution
     assert audit(lab_site) == []
-    found.refresh_from_db()
-    assert found.resolution == "The difference was gone."
 
 
-def retag(ontap: OntapGateway, uuid: str, comment: str) -> None:
+def change(ontap: OntapGateway, uuid: str, **body: str) -> None:
+    """Change a volume behind our back, by what no verb of ours does."""
     ontap._patch_volume(  # type: ignore[attr-defined]
-        uuid,
-        operation="test",
-        body={"comment": comment},
-        ontap_job_started=lambda _: None,
+        uuid, operation="test", body=body, ontap_job_started=lambda _: None
     )
+
+
+def test_a_volume_that_is_offline_is_brought_back_to_its_place(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    change(ontap, workspace.volume_uuid, state="offline")
+    found = only(audit(lab_site), K.VOLUME_OFFLINE)
+    assert (found.action, found.is_automatic) == (A.FINISH, False)
+
+    resolve(found, admin)
+
+    volume = ontap.get_volume(workspace.volume_uuid)
+    assert (volume.state, volume.junction_path) == ("online", workspace.junction_path)
+    assert (workspace.path / "src").is_dir()
+    assert audit(lab_site) == []
 
 
 def test_a_volume_whose_id_was_lost_is_adopted_by_a_failed_row(
@@ -244,8 +265,8 @@ def test_a_volume_whose_id_was_lost_is_adopted_by_a_failed_row(
     assert ontap.get_volume(uuid).comment == workspace.volume_comment
 
 
-def test_a_copied_tag_makes_no_volume_ours(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway
+def test_a_copied_tag_makes_no_volume_ours_and_is_removed(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
     copy = ontap.create_volume(
         VolumeSpec(
@@ -259,13 +280,20 @@ def test_a_copied_tag_makes_no_volume_ours(
         )
     )
 
-    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    found = only(audit(lab_site), K.VOLUME_TAG_COPIED)
+    assert (found.subject, found.action) == (copy.name, A.REMOVE)
+    assert not found.is_automatic
+    assert found.details["own"]["uuid"] == workspace.volume_uuid
 
-    assert (found.subject, found.action) == (copy.name, A.NONE)
+    resolve(found, admin)
+
+    assert ontap.get_volume(copy.uuid) == dataclasses.replace(copy, comment="")
+    assert workspace.volume_comment in found.resolution
+    assert audit(lab_site) == []
 
 
-def test_a_template_without_its_volume_is_told(
-    built_template: Template, lab_site: Site, ontap: OntapGateway
+def test_a_template_without_its_volume_fails_when_an_administrator_says_so(
+    built_template: Template, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
     long_ago()
     ontap.unmount_volume(built_template.volume_uuid)
@@ -273,10 +301,16 @@ def test_a_template_without_its_volume_is_told(
 
     found = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
 
-    assert (found.template, found.action) == (built_template, A.NONE)
-    Template.objects.filter(pk=built_template.pk).update(
-        state="failed", status_code="x"
-    )
+    assert (found.template, found.action) == (built_template, A.FINISH)
+    assert built_template.snapshots.filter(deleted_at=None).exists()
+
+    resolve(found, admin)
+
+    built_template.refresh_from_db()
+    assert built_template.state == Template.State.FAILED
+    assert built_template.status_code == "volume_lost"
+    assert not built_template.snapshots.filter(deleted_at=None).exists()
+    assert audit(lab_site) == []
 
 
 def test_a_clone_that_was_unmounted_is_mounted_on_a_click(
