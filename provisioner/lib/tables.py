@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
+
+Cell = str | int | float | bool | dt.datetime | None
 
 # A spreadsheet would take what begins so for a formula.
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -16,18 +19,26 @@ class _Echo:
         return line
 
 
-def csv_lines(
-    columns: Sequence[str], rows: Iterable[Iterable[str | int | float]]
-) -> Iterator[str]:
-    """Yield the columns' names, then a line for each row."""
+def csv_lines(columns: Sequence[str], rows: Iterable[Iterable[Cell]]) -> Iterator[str]:
+    """Yield the columns' names, then a line for each row.
+
+    Times are in UTC, as in ISO 8601; what is not known is empty.
+    """
     writer = csv.writer(_Echo())
     yield writer.writerow(columns)
     for row in rows:
-        yield writer.writerow([_cell(value) for value in row])
+        yield writer.writerow([_written(value) for value in row])
 
 
-def _cell(value: str | int | float) -> str | int | float:
-    """Return a value that no spreadsheet takes for a formula."""
+def _written(value: Cell) -> str | int | float:
+    """Return a value as it is written, such that no spreadsheet takes it for a
+    formula."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.UTC).isoformat(timespec="milliseconds")
     if isinstance(value, str) and value.startswith(FORMULAS):
         return f"'{value}"
     return value

@@ -13,12 +13,27 @@ from provisioner.workspaces.models import Operation, Template, Workspace
 class FilterForm(forms.Form):
     """A list's filters, as the address has them."""
 
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as the query of the list takes it."""
+        raise NotImplementedError
+
     def without_page(self) -> str:
         """Return the filters as the beginning of a page's address."""
         assert isinstance(self.data, QueryDict)
         query = self.data.copy()
         query.pop("page", None)
         return f"?{query.urlencode()}&" if query else "?"
+
+
+class SearchForm(FilterForm):
+    """Words to look for, and nothing else."""
+
+    q = forms.CharField(required=False, max_length=100, label="Words")
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for: `text`."""
+        self.is_valid()
+        return {"text": self.cleaned_data.get("q", "")}
 
 
 def _moment(label: str) -> forms.DateTimeField:

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import F, Prefetch, Q, QuerySet
+from django.db.models import F, Prefetch, QuerySet
 from django.db.models.lookups import IsNull
 from django.utils import timezone
 
@@ -33,6 +33,7 @@ from provisioner.workspaces.queries import (
     snapshots_to_move_to,
     templates_visible_to,
     trashed_workspaces_of,
+    with_words,
     workspaces_of,
     workspaces_visible_to,
 )
@@ -44,7 +45,6 @@ from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 TEMPLATES_OFFERED = 6
 EVENTS_SHOWN = 50
 BUILDS_SHOWN = 20
-RETIRED_SHOWN = 100
 
 FINDING_TITLES = {
     "opened": "Opened",
@@ -235,13 +235,9 @@ def home_of(user: User) -> Home:
     )
 
 
-def retired_workspaces_of(user: User) -> list[Workspace]:
-    """Return the workspaces a person had, the last 100."""
-    return list(
-        workspaces_visible_to(user)
-        .filter(owner=user, state=Workspace.State.RETIRED)
-        .order_by("-retired_at")[:RETIRED_SHOWN]
-    )
+def retired_workspaces_of(user: User) -> QuerySet[Workspace]:
+    """Return the workspaces a person had."""
+    return workspaces_visible_to(user).filter(owner=user, state=Workspace.State.RETIRED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -425,7 +421,7 @@ def workspaces_matching(
 ) -> QuerySet[Workspace]:
     """Return visible workspaces that match all of what is given, newest first.
 
-    `text` is looked for in the name and the owner's username. Without a state,
+    The words of `text` are looked for in names and owners' usernames. Without a state,
     retired ones are left out.
     """
     workspaces = workspaces_visible_to(user)
@@ -433,10 +429,7 @@ def workspaces_matching(
         workspaces = workspaces.filter(state=state)
     else:
         workspaces = workspaces.exclude(state=Workspace.State.RETIRED)
-    if text:
-        workspaces = workspaces.filter(
-            Q(name__icontains=text) | Q(owner__username__icontains=text)
-        )
+    workspaces = with_words(workspaces, text, "name", "owner__username")
     if owner:
         workspaces = workspaces.filter(owner__username=owner)
     if template is not None:

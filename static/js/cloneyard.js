@@ -140,7 +140,35 @@
     });
   }
 
+  // Lists: one box chooses the whole page, and a line says how many are chosen.
+  const boxes = () => [...document.querySelectorAll("input[name=chosen][type=checkbox]")];
+
+  function countChosen() {
+    const line = document.querySelector("[data-chosen-count]");
+    const all = document.querySelector("[data-choose-all]");
+    if (!line || !all) return;
+    const chosen = boxes().filter((box) => box.checked).length;
+    line.textContent = chosen ? `With ${chosen} chosen:` : "None chosen yet.";
+    all.checked = chosen > 0 && chosen === boxes().length;
+    all.indeterminate = chosen > 0 && !all.checked;
+  }
+
+  function beginChoosing() {
+    const all = document.querySelector("[data-choose-all]");
+    if (all) all.hidden = false;
+    for (const way of document.querySelectorAll("[data-unscripted]")) way.hidden = true;
+    countChosen();
+  }
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-choose-all]")) {
+      for (const box of boxes()) box.checked = event.target.checked;
+    }
+    if (event.target.matches("[data-choose-all], [name=chosen]")) countChosen();
+  });
+
   document.addEventListener("htmx:load", (event) => showCopyButtons(event.target));
   showCopyButtons(document);
+  beginChoosing();
   if (log()) log().scrollTop = log().scrollHeight;
 })();

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from django.core.paginator import Paginator
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
-from provisioner.web.filter_forms import WorkspaceFilterForm
 from provisioner.web.http import WebRequest, administrators_only
-from provisioner.workspaces import overviews
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.workspaces import ALL_WORKSPACES
 from provisioner.workspaces.installation import installation
 from provisioner.workspaces.limits_overview import limits_overview
-
-WORKSPACES_ON_A_PAGE = 50
 
 
 @require_safe
@@ -27,16 +25,11 @@ def overview(request: WebRequest) -> HttpResponse:
     )
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
-def admin_workspace_list(request: WebRequest) -> HttpResponse:
-    """Show everybody's workspaces, filtered and paged by the address."""
-    form = WorkspaceFilterForm(request.GET)
-    workspaces = overviews.workspaces_matching(request.user, **form.criteria())
-    page = Paginator(workspaces, WORKSPACES_ON_A_PAGE).get_page(request.GET.get("page"))
-    return render(
-        request, "administration/workspaces.html", {"form": form, "page": page}
-    )
+def admin_workspace_list(request: WebRequest) -> HttpResponseBase:
+    """Show everybody's workspaces; extend, keep or retire many."""
+    return list_answer(request, ALL_WORKSPACES, "administration/workspaces.html")
 
 
 @require_safe

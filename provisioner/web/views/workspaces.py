@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
@@ -19,13 +20,13 @@ from provisioner.web.forms import (
     WorkspaceRetireForm,
 )
 from provisioner.web.http import WebRequest, digest, for_changing, posted
+from provisioner.web.lists import workspaces as lists
+from provisioner.web.lists.answers import list_answer
 from provisioner.workspaces import actions, overviews
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.leases import policy_for
 from provisioner.workspaces.queries import (
     templates_visible_to,
-    trashed_workspaces_of,
-    workspaces_of_team,
     workspaces_visible_to,
 )
 from provisioner.workspaces.sharing import company_of
@@ -40,24 +41,21 @@ def workspace_list(request: WebRequest) -> HttpResponse:
 
 
 @require_safe
-def workspace_team_list(request: WebRequest) -> HttpResponse:
+def workspace_team_list(request: WebRequest) -> HttpResponseBase:
     """Show what my team mates have; changing it is for them."""
-    workspaces = workspaces_of_team(request.user)
-    return render(request, "workspaces/team.html", {"workspaces": workspaces})
+    return list_answer(request, lists.TEAM_WORKSPACES, "workspaces/team.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def workspace_trash(request: WebRequest) -> HttpResponseBase:
+    """Show what I could bring back, and until when; bring back or destroy many."""
+    return list_answer(request, lists.TRASH, "workspaces/trash.html")
 
 
 @require_safe
-def workspace_trash(request: WebRequest) -> HttpResponse:
-    """Show what I could bring back, and until when."""
-    workspaces = trashed_workspaces_of(request.user)
-    return render(request, "workspaces/trash.html", {"workspaces": workspaces})
-
-
-@require_safe
-def workspace_retired_list(request: WebRequest) -> HttpResponse:
+def workspace_retired_list(request: WebRequest) -> HttpResponseBase:
     """Show the workspaces I had."""
-    workspaces = overviews.retired_workspaces_of(request.user)
-    return render(request, "workspaces/retired.html", {"workspaces": workspaces})
+    return list_answer(request, lists.RETIRED_WORKSPACES, "workspaces/retired.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

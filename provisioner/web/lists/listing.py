@@ -1,0 +1,268 @@
+"""What a list is: its columns, filters, order and acts; and a look at one page of it.
+
+All that is chosen is in the address: the fields of its filter form, `sort` (a
+column's name, with a minus before it for the other direction), `page`, and `as=csv`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.core.paginator import Page, Paginator
+from django.db.models import F, Model, QuerySet
+from django.db.models.expressions import OrderBy
+from django.http import HttpRequest
+
+from provisioner.accounts.models import User
+from provisioner.lib.tables import Cell, csv_lines
+from provisioner.web.filter_forms import FilterForm, SearchForm
+from provisioner.web.http import WebRequest
+from provisioner.web.lists.acts import Act
+from provisioner.workspaces.actions.bulk import MOST_AT_A_TIME
+from provisioner.workspaces.queries import with_words
+
+Row = TypeVar("Row", bound=Model)
+READ_AT_A_TIME = 1000
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: `name` is for addresses and tables to download, `label` for people.
+
+    No label: it is in the table to download alone; one that is only spoken is not
+    seen. `cell` says what stands there, an attribute's path or a function of the
+    dressed row; None: it is on the page alone. `order` is what the database sorts by;
+    empty: the column cannot be sorted by. With `has_gaps` some rows have nothing
+    there: they come last either way.
+    """
+
+    name: str
+    label: str
+    cell: str | Callable[[Any], Cell] | None
+    order: str = ""
+    has_gaps: bool = False
+    is_unbroken: bool = False
+    begins_descending: bool = False
+    is_label_spoken: bool = False
+
+    def in_direction(self, *, is_descending: bool) -> OrderBy:
+        by = F(self.order)
+        gaps_last = True if self.has_gaps else None
+        return by.desc(nulls_last=gaps_last) if is_descending else by.asc()
+
+    def value(self, row: Any) -> Cell:
+        assert self.cell is not None
+        found: Cell = (
+            attrgetter(self.cell)(row) if isinstance(self.cell, str) else self.cell(row)
+        )
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing(Generic[Row]):
+    """A declared list.
+
+    `matching(user, **criteria)` returns the rows that somebody may see and that match
+    what the form's `criteria()` has. `dress(user, rows)` adds what a row shows beyond
+    itself, for all rows of a page in a constant number of queries. `cells` is the
+    partial with the cells of a dressed row, which it knows as `row`.
+
+    `usual` is the column sorted by where the address names none. `choosable` are the
+    rows that acts are for, where a filter hides some unless it is asked for them; `key`
+    names them in forms. Filters are shown from `quiet_below` rows on.
+    """
+
+    name: str
+    one: str
+    many: str
+    columns: tuple[Column, ...]
+    cells: str
+    matching: Callable[..., QuerySet[Row]]
+    usual: str
+    form: type[FilterForm] = SearchForm
+    dress: Callable[[User, list[Row]], Sequence[Any]] | None = None
+    acts: tuple[type[Act[Row]], ...] = ()
+    choosable: Callable[[User], QuerySet[Row]] | None = None
+    key: str = "pk"
+    page_size: int = 50
+    quiet_below: int = 1
+    nothing: str = "There is none yet."
+
+    def tally(self, number: int) -> str:
+        """Return a number of rows with their noun."""
+        return f"{intcomma(number)} {self.one if number == 1 else self.many}"
+
+    def column(self, sort: str) -> Column | None:
+        """Return the column that an order names, None where it can name none."""
+        name = sort.removeprefix("-")
+        fitting = (c for c in self.columns if c.name == name and c.order)
+        return next(fitting, None)
+
+    def ordered(self, rows: QuerySet[Row], sort: str) -> QuerySet[Row]:
+        """Return rows in an order; what is equal by it keeps one, too."""
+        column, is_descending = self.column(sort), sort.startswith("-")
+        assert column is not None
+        in_turn = column.in_direction(is_descending=is_descending)
+        return rows.order_by(in_turn, "-pk" if is_descending else "pk")
+
+    def dressed(self, user: User, rows: list[Row]) -> Sequence[Any]:
+        return self.dress(user, rows) if self.dress else rows
+
+    def find(self, user: User, keys: Sequence[str]) -> QuerySet[Row]:
+        """Return those of the named rows that somebody may see."""
+        rows = self.choosable(user) if self.choosable else self.matching(user)
+        named = [key for key in keys if self.key != "pk" or _is_number(key)]
+        return rows.filter(**{f"{self.key}__in": named})
+
+
+def searched(
+    rows: Callable[[User], QuerySet[Row]], *fields: str
+) -> Callable[..., QuerySet[Row]]:
+    """Return a query for those of a person's rows that have every word of a text."""
+
+    def matching(user: User, *, text: str = "") -> QuerySet[Row]:
+        return with_words(rows(user), text, *fields)
+
+    return matching
+
+
+def _is_number(key: str) -> bool:
+    return key.isascii() and key.isdecimal() and len(key) < 19
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heading:
+    """A column as its list shows it: how it is sorted by, and what a click asks for."""
+
+    label: str
+    is_unbroken: bool
+    is_spoken: bool
+    direction: str  # as in aria-sort; "" where it is not sorted by
+    sort: str  # what a click sorts by; "" where the column cannot be
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A row with what it shows, and what names it in a form."""
+
+    key: str
+    name: str
+    row: Any
+    is_chosen: bool
+
+
+class Look(Generic[Row]):
+    """One look at a list, as an address asks for it: what its page shows."""
+
+    def __init__(self, listing: Listing[Row], request: WebRequest) -> None:
+        self.listing = listing
+        self.user = request.user
+        self.form = listing.form(request.GET)
+        self.criteria = self.form.criteria()
+        asked = request.GET.get("sort", "")
+        self.sort = asked if listing.column(asked) else listing.usual
+        self.rows = listing.ordered(
+            listing.matching(self.user, **self.criteria), self.sort
+        )
+        self.acts = [act for act in listing.acts if act.is_offered_to(self.user)]
+        self.error = ""
+        self._number = request.GET.get("page")
+        self._choose = request.GET.get("choose")
+        self._chosen = set(request.POST.getlist("chosen"))
+
+    @cached_property
+    def page(self) -> Page[Any]:
+        """The keys of the rows of a page: the rest is read for these alone."""
+        keys = self.rows.values_list("pk", flat=True)
+        return Paginator(keys, self.listing.page_size).get_page(self._number)
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        keys = list(self.page.object_list)
+        found = {row.pk: row for row in self.rows.order_by().filter(pk__in=keys)}
+        rows = [found[key] for key in keys if key in found]
+        dressed = self.listing.dressed(self.user, rows)
+        return [
+            self._entry(row, shown) for row, shown in zip(rows, dressed, strict=True)
+        ]
+
+    def _entry(self, row: Row, shown: Any) -> Entry:
+        key = str(getattr(row, self.listing.key))
+        is_chosen = self._choose == "page" or key in self._chosen
+        return Entry(key=key, name=str(row), row=shown, is_chosen=is_chosen)
+
+    @property
+    def count(self) -> int:
+        return self.page.paginator.count
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the address asks for some of the rows."""
+        return any(self.form[name].data for name in self.form.fields)
+
+    @property
+    def has_filters(self) -> bool:
+        return self.is_filtered or self.count >= self.listing.quiet_below
+
+    @property
+    def are_all_choosable(self) -> bool:
+        """Whether all that match can be chosen, those of other pages, too."""
+        return self.page.has_other_pages() and self.count <= MOST_AT_A_TIME
+
+    @property
+    def headings(self) -> Iterator[Heading]:
+        for column in self.listing.columns:
+            if column.label:
+                yield self._heading(column)
+
+    def _heading(self, column: Column) -> Heading:
+        is_sorted = self.sort.removeprefix("-") == column.name
+        is_descending = self.sort.startswith("-")
+        goes_down = not is_descending if is_sorted else column.begins_descending
+        direction = "descending" if is_descending else "ascending"
+        return Heading(
+            label=column.label,
+            is_unbroken=column.is_unbroken,
+            is_spoken=column.is_label_spoken,
+            direction=direction if is_sorted else "",
+            sort=f"{'-' * goes_down}{column.name}" if column.order else "",
+        )
+
+    @property
+    def sorts(self) -> Iterator[tuple[str, str, bool]]:
+        """Yield every order there is with its words, and whether it is this one."""
+        for column in self.listing.columns:
+            if column.order and column.label:
+                down = f"-{column.name}"
+                yield column.name, column.label, column.name == self.sort
+                yield down, f"{column.label}, descending", down == self.sort
+
+    def as_csv(self) -> Iterator[str]:
+        """Yield all that match, from every page, as a table line by line."""
+        columns = [column for column in self.listing.columns if column.cell]
+        return csv_lines(
+            [column.name for column in columns],
+            (
+                [column.value(row) for column in columns]
+                for row in self._dressed_bit_by_bit()
+            ),
+        )
+
+    def _dressed_bit_by_bit(self) -> Iterable[Any]:
+        every = self.rows.iterator(chunk_size=READ_AT_A_TIME)
+        while some := list(islice(every, READ_AT_A_TIME)):
+            yield from self.listing.dressed(self.user, some)
+
+
+def address_without(request: HttpRequest, *names: str) -> str:
+    """Return the address of a list without some of what it asks for."""
+    query = request.GET.copy()
+    for name in names:
+        query.pop(name, None)
+    return f"{request.path}?{query.urlencode()}" if query else request.path
