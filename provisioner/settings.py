@@ -10,6 +10,7 @@ import datetime as dt
 import secrets
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import django_stubs_ext
 import environ
@@ -94,6 +95,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "provisioner.web.middleware.OriginMiddleware",
+    "provisioner.web.middleware.ZoneMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -158,6 +160,10 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
+# In which zone people read times who chose none, and whose browser said none. Rows,
+# logs, the trail and the API have UTC, whatever this is.
+DISPLAY_TIME_ZONE = env.str("DISPLAY_TIME_ZONE", default="UTC")
+ZoneInfo(DISPLAY_TIME_ZONE)  # stops the process where there is no such zone
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"

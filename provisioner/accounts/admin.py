@@ -28,6 +28,9 @@ class AccountAdmin(UserAdmin[User]):
     list_filter = ("is_staff", "is_service", "is_active", "team")
     fieldsets = (
         *(UserAdmin.fieldsets or ()),
-        ("Workspaces", {"fields": ("p4_user", "uid", "gid", "team", "is_service")}),
+        (
+            "Workspaces",
+            {"fields": ("p4_user", "uid", "gid", "team", "is_service", "time_zone")},
+        ),
         ("Quota", {"fields": QUOTA}),
     )

@@ -60,6 +60,12 @@ class User(AbstractUser, Quota):  # noqa: DJ008 - AbstractUser has __str__
     team = models.ForeignKey(
         Team, on_delete=models.SET_NULL, null=True, blank=True, related_name="members"
     )
+    time_zone = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="In which times are shown, such as Europe/Berlin. Empty: that of the "
+        "browser.",
+    )
     is_service = models.BooleanField(
         default=False, help_text="An account of a machine, such as CI."
     )

@@ -42,6 +42,15 @@ def _two_units(whole: int, *, unit: int, name: str, part: int, part_name: str) -
     return f"{whole // unit} {name}" + (f" {rest} {part_name}" if rest else "")
 
 
+def exact_text(moment: dt.datetime, *, seconds: bool = False) -> str:
+    """Return a moment as its own zone has it: "Sat 21 Nov 2026, 23:05 CET"."""
+    zone = moment.strftime("%Z")
+    if zone[:1] in ("+", "-"):  # a zone without a name of its own
+        zone = f"UTC{zone}"
+    clock = "%H:%M:%S" if seconds else "%H:%M"
+    return moment.strftime(f"%a %d %b %Y, {clock} ") + zone
+
+
 def age_text(then: dt.datetime, *, now: dt.datetime) -> str:
     """Return how long ago (or how soon) something is, in its largest unit."""
     seconds = (now - then).total_seconds()

@@ -6,12 +6,19 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils import timezone
 
 from provisioner.workspaces.models import Operation, Template, Workspace
 
 
 class FilterForm(forms.Form):
-    """A list's filters, as the address has them."""
+    """A list's filters, as the address has them; times are in the reader's zone."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            if isinstance(field, forms.DateTimeField):
+                field.label = f"{field.label} ({timezone.get_current_timezone()})"
 
     def criteria(self) -> dict[str, Any]:
         """Return what is asked for, as the query of the list takes it."""
@@ -75,8 +82,8 @@ class TrailFilterForm(FilterForm):
     actor = forms.CharField(required=False, max_length=150, label="Who")
     kind = forms.CharField(required=False, max_length=60, label="Kind")
     subject = forms.CharField(required=False, max_length=200, label="About")
-    since = _moment("Since (UTC)")
-    until = _moment("Until (UTC)")
+    since = _moment("Since")
+    until = _moment("Until")
 
     def criteria(self) -> dict[str, Any]:
         """Return what is asked for, as `events_matching` takes it."""
@@ -103,8 +110,8 @@ class OperationFilterForm(FilterForm):
         required=False, choices=[("", "All states"), *Operation.State.choices]
     )
     by = forms.CharField(required=False, max_length=150, label="By")
-    since = _moment("Since (UTC)")
-    until = _moment("Until (UTC)")
+    since = _moment("Since")
+    until = _moment("Until")
     order = forms.ChoiceField(
         required=False,
         choices=[("", "Newest first"), ("longest", "Longest first")],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from django.core.validators import MinValueValidator
 from django.utils import timezone
 
 from provisioner.lib.sizes import exact_size_text, parse_size
-from provisioner.lib.times import age_text
+from provisioner.lib.times import age_text, exact_text
 from provisioner.workspaces.errors import (
     ActionRefused,
     LeaseTooLong,
@@ -119,7 +118,7 @@ class SnapshotChoiceField(_ChoiceOfSnapshot):
         behind = self.behind.get(obj.pk)
         if behind is not None:
             said.append(f"{behind:,} {'change' if behind == 1 else 'changes'} behind")
-        made_at = obj.created_at.astimezone(dt.UTC).strftime("%d %b %Y, %H:%M UTC")
+        made_at = exact_text(timezone.localtime(obj.created_at))
         age = age_text(obj.created_at, now=timezone.now())
         return ", ".join([*said, f"built {age} ({made_at})"])
 

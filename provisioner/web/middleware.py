@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
-from provisioner.accounts import origin
+from provisioner.accounts import origin, zones
 from provisioner.accounts.models import User
 
 Handler = Callable[[HttpRequest], HttpResponse]
@@ -30,3 +31,21 @@ class OriginMiddleware:
         key = request.session.session_key
         if key is not None and isinstance(request.user, User):
             origin.signed_in(request.user, via=origin.by_session(key))
+
+
+class ZoneMiddleware:
+    """Show times in the reader's zone, on pages alone. Comes after authentication.
+
+    The API answers in UTC, whoever asks.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path.startswith("/api/"):
+            return self.get_response(request)
+        user = request.user if isinstance(request.user, User) else None
+        browsers = request.COOKIES.get(zones.COOKIE, "")
+        with timezone.override(zones.zone_of(user, browsers=browsers)):
+            return self.get_response(request)

@@ -35,6 +35,7 @@ urlpatterns = [
     path("cli", command_line.command_line, name="command-line"),
     path("login/", accounts.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("me/", accounts.my_account, name="my-account"),
     path("", workspaces.workspace_list, name="workspace-list"),
     path("team/", workspaces.workspace_team_list, name="workspace-team-list"),
     path("trash/", workspaces.workspace_trash, name="workspace-trash"),

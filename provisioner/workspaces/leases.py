@@ -179,8 +179,16 @@ class Deadline:
 
 
 def exact(moment: dt.datetime) -> str:
-    """Return a moment as people read it: "Sat 21 Nov 2026, 22:05 UTC"."""
-    return moment.astimezone(dt.UTC).strftime("%a %d %b %Y, %H:%M UTC")
+    """Return a moment as who reads now has it: "Sat 21 Nov 2026, 23:05 CET".
+
+    On pages and in mails that is the reader's zone, elsewhere UTC.
+    """
+    return times.exact_text(timezone.localtime(moment))
+
+
+def recorded(moment: dt.datetime) -> str:
+    """Return a moment for the trail, which many read: "Sat 21 Nov 2026, 22:05 UTC"."""
+    return times.exact_text(moment.astimezone(dt.UTC))
 
 
 def deadline_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> Deadline:

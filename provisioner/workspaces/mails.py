@@ -10,7 +10,10 @@ from typing import Any
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 
+from provisioner.accounts.models import User
+from provisioner.accounts.zones import zone_of
 from provisioner.lib import times
 from provisioner.workspaces import lags, leases, news
 from provisioner.workspaces.models import (
@@ -36,7 +39,16 @@ class Mail:
 
 
 def mail_of(notice: Notice, *, now: dt.datetime) -> Mail:
-    """Return a notice as who gets it reads it, as things are now."""
+    """Return a notice as who gets it reads it, in their zone, as things are now."""
+    with timezone.override(zone_of(_reader_of(notice))):
+        return _mail_of(notice, now=now)
+
+
+def _reader_of(notice: Notice) -> User | None:
+    return notice.workspace.owner if notice.workspace is not None else notice.recipient
+
+
+def _mail_of(notice: Notice, *, now: dt.datetime) -> Mail:
     if notice.workspace is not None:
         context = _about_workspace(notice, notice.workspace, now=now)
     else:

@@ -51,11 +51,11 @@ class DayToReady:
 
 
 def days_to_ready(*, since: dt.datetime) -> list[DayToReady]:
-    """Return each day on which workspaces became ready, the oldest first."""
+    """Return each day, in UTC, on which workspaces became ready, the oldest first."""
     rows = (
         _provisioned()
         .filter(ended_at__gte=since)
-        .annotate(day=TruncDate("ended_at"))
+        .annotate(day=TruncDate("ended_at", tzinfo=dt.UTC))
         .values("day")
         .annotate(
             number=Count("pk"),

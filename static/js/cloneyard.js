@@ -167,6 +167,14 @@
     if (event.target.matches("[data-choose-all], [name=chosen]")) countChosen();
   });
 
+  // Times are shown in the zone that this browser is in, unless its reader chose one.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+  const known = document.cookie.match(/(?:^|; )zone=([^;]*)/)?.[1];
+  if (/^[\w+\/-]{1,64}$/.test(zone) && zone !== known) {
+    const secure = location.protocol === "https:" ? "; secure" : "";
+    document.cookie = `zone=${zone}; path=/; max-age=31536000; samesite=lax${secure}`;
+  }
+
   document.addEventListener("htmx:load", (event) => showCopyButtons(event.target));
   showCopyButtons(document);
   beginChoosing();

@@ -54,6 +54,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "command-line": {"get": KNOCK},
     "login": {"get": KNOCK, "post": KNOCK},
     "logout": {"post": VISIT},
+    "my-account": {"get": VISIT, "post": VISIT},
     "workspace-list": {"get": VISIT},
     "workspace-team-list": {"get": VISIT},
     "workspace-trash": {"get": VISIT, "post": VISIT},

@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from provisioner.lib import sizes, spans, terminal, times
 from provisioner.web.http import digest
 from provisioner.workspaces import leases
+from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.models import Finding
 from provisioner.workspaces.overviews import StepLine
 
@@ -90,18 +91,21 @@ def ago(moment: dt.datetime | None) -> SafeString | str:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
-        moment.astimezone(dt.UTC).strftime("%d %b %Y, %H:%M:%S UTC"),
+        times.exact_text(timezone.localtime(moment), seconds=True),
         times.age_text(moment, now=timezone.now()),
     )
 
 
 @register.filter
 def exact(moment: dt.datetime | None) -> SafeString | str:
-    """Show a time to the minute, with its zone."""
+    """Show a time to the minute, in the reader's zone."""
     if moment is None:
         return ""
     return format_html(
-        '<time datetime="{}">{}</time>', moment.isoformat(), leases.exact(moment)
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        times.age_text(moment, now=timezone.now()),
+        leases.exact(moment),
     )
 
 
@@ -128,8 +132,28 @@ def roughly(seconds: float) -> str:
 
 
 @register.filter
-def size(size_bytes: int) -> str:
-    return sizes.size_text(size_bytes)
+def size(size_bytes: int) -> SafeString:
+    """Show a size with its largest unit, with the exact one a hover away."""
+    return format_html(
+        '<data value="{}" title="{} bytes">{}</data>',
+        size_bytes,
+        intcomma(size_bytes),
+        sizes.size_text(size_bytes),
+    )
+
+
+@register.filter
+def used(limit: Limit) -> SafeString | str:
+    return _amount(limit, limit.used, limit.used_text)
+
+
+@register.filter
+def allowed(limit: Limit) -> SafeString | str:
+    return _amount(limit, limit.allowed, limit.allowed_text)
+
+
+def _amount(limit: Limit, number: int | None, text: str) -> SafeString | str:
+    return size(number) if limit.is_bytes and number is not None else text
 
 
 @register.simple_tag

@@ -1,18 +1,27 @@
-"""Signing in."""
+"""Signing in, and one's own account."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRefresh
 
+from provisioner.accounts import zones
 from provisioner.accounts.forms import SignInForm
+from provisioner.web.account_forms import ZoneForm
+from provisioner.web.http import WebRequest, posted
+from provisioner.workspaces import actions
+from provisioner.workspaces.admission import quota_limits
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -37,3 +46,29 @@ class SignInView(LoginView):
         if getattr(request, "htmx", False):
             return HttpResponseClientRefresh()
         return super().dispatch(request, *args, **kwargs)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def my_account(request: WebRequest) -> HttpResponse:
+    """Show who I am here, and let me choose in which zone I read times."""
+    browsers = request.COOKIES.get(zones.COOKIE, "")
+    form = ZoneForm(
+        posted(request),
+        chosen=request.user.time_zone,
+        browsers=browsers if zones.find_zone(browsers) else "",
+    )
+    if form.is_valid():
+        actions.account_choose_zone(by=request.user, **form.cleaned_data)
+        messages.success(request, "Saved.")
+        return redirect("my-account")
+    return render(
+        request,
+        "accounts/my_account.html",
+        {
+            "form": form,
+            "now": timezone.now(),
+            "quotas": quota_limits(request.user),
+            "installations_zone": zones.installations_zone().key,
+        },
+        status=form.http_code,
+    )

@@ -23,6 +23,7 @@ PAGES = {
     "Templates": "template-list",
     "Operations": "operation-list",
     "Bisections": "bisection-list",
+    "My account and time zone": "my-account",
     "API tokens": "token-list",
     "Webhooks": "webhook-list",
     "API for scripts": "api:docs",

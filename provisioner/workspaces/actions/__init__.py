@@ -7,6 +7,7 @@ behind, or returns the row whose work has been queued.
 from __future__ import annotations
 
 from provisioner.workspaces.actions.abandoned import abandoned_notify, abandoned_retire
+from provisioner.workspaces.actions.accounts import account_choose_zone
 from provisioner.workspaces.actions.auditing import audit_start, finding_resolve
 from provisioner.workspaces.actions.bisecting import (
     bisection_start,
@@ -76,6 +77,7 @@ from provisioner.workspaces.actions.webhooks import (
 __all__ = [
     "abandoned_notify",
     "abandoned_retire",
+    "account_choose_zone",
     "api_token_create",
     "api_token_revoke",
     "audit_start",

@@ -286,7 +286,7 @@ def _apply(
             workspace,
             kind="lease_policy_applied",
             message=f"The lease policy changed: its lease now ends on "
-            f"{leases.exact(ends_at)}.",
+            f"{leases.recorded(ends_at)}.",
             actor=by,
             data={
                 "before": before.isoformat() if before else None,

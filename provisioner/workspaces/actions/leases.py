@@ -106,7 +106,7 @@ def workspace_extend(
         states.record_event(
             workspace,
             kind="lease_extended",
-            message=f"Extended its lease until {leases.exact(ends_at)}.",
+            message=f"Extended its lease until {leases.recorded(ends_at)}.",
             actor=by,
             data=_moved(before, ends_at),
         )
@@ -157,7 +157,7 @@ def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
         was_kept_for = workspace.keep_reason
         ends_at = policy.usual_end(now)
         set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
-        end = leases.exact(ends_at) if ends_at else "it is retired"
+        end = leases.recorded(ends_at) if ends_at else "it is retired"
         states.record_event(
             workspace,
             kind="workspace_released",

@@ -103,7 +103,7 @@ def _end_lease(pk: int, *, now: dt.datetime) -> bool:
             by=system_user(),
             workspace=workspace,
             unsaved=Unsaved.RESCUE,
-            reason=f"Its lease ended on {leases.exact(expires_at)}.",
+            reason=f"Its lease ended on {leases.recorded(expires_at)}.",
         )
     return True
 
@@ -162,7 +162,7 @@ def _was_warned(workspace: Workspace, *, now: dt.datetime) -> bool:
         workspace,
         kind="lease_postponed",
         message="Nobody could be told that its lease ends, so it goes on until "
-        f"{leases.exact(ends_at)}.",
+        f"{leases.recorded(ends_at)}.",
         actor=system_user(),
     )
     return False

@@ -52,7 +52,8 @@ def test_home_says_how_much_of_the_quota_is_used(
     page = as_alice.get("/").text
 
     assert "Workspaces of alice: 1 of 5" in page
-    assert "Space of team Rendering: 0 B of 1 GiB" in page
+    assert "Space of team Rendering: <data" in page
+    assert '"1,073,741,824 bytes">1 GiB</data>' in page
 
 
 def measured(snapshot: Snapshot, *, minutes_ago: float, message: str = "") -> None:

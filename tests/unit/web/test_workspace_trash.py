@@ -95,7 +95,7 @@ def test_destroying_asks_first(as_alice: Client, trashed: Workspace) -> None:
     Workspace.objects.update(unique_bytes=5 * 2**20, measured_at=timezone.now())
     page = as_alice.get(f"/workspaces/{trashed.pk}/purge/").text
     assert "Destroy hers for good?" in page
-    assert "5 MiB become free" in page
+    assert "5 MiB</data> become free" in page
     assert operations(trashed, Operation.Kind.PURGE) == 0
 
 

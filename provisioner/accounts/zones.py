@@ -1,0 +1,57 @@
+"""Time zones: in which a person reads times.
+
+Theirs if they chose one; else what their browser said, which its cookie holds and
+nobody stores; else the installation's. Whatever arrives is used only if it names a
+zone.
+"""
+
+from __future__ import annotations
+
+import zoneinfo
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+
+from provisioner.accounts.models import User
+
+COOKIE = "zone"
+LONGEST_NAME = 64
+NO_ZONES = frozenset({"Factory", "localtime", "posixrules"})
+REGIONS = frozenset(
+    {
+        *("Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic"),
+        *("Australia", "Europe", "Indian", "Pacific"),
+    }
+)
+
+
+@cache
+def known_zones() -> frozenset[str]:
+    """Return the name of every zone that there is, old names included."""
+    return frozenset(zoneinfo.available_timezones() - NO_ZONES)
+
+
+@cache
+def zones_to_choose() -> tuple[str, ...]:
+    """Return the zones that are named after places, and UTC before them."""
+    places = (name for name in known_zones() if name.partition("/")[0] in REGIONS)
+    return ("UTC", *sorted(places))
+
+
+def find_zone(name: str) -> ZoneInfo | None:
+    """Return the zone of that name, None where there is none."""
+    return ZoneInfo(name) if name in known_zones() else None
+
+
+def installations_zone() -> ZoneInfo:
+    return ZoneInfo(settings.DISPLAY_TIME_ZONE)
+
+
+def zone_of(user: User | None, *, browsers: str = "") -> ZoneInfo:
+    """Return the zone that a person reads times in; None: nobody is known.
+
+    `browsers` is what their browser said, which may be anything.
+    """
+    chosen = user.time_zone if user is not None else ""
+    return find_zone(chosen) or find_zone(browsers) or installations_zone()
