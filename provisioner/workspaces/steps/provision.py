@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
 from typing import Any
 
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
 from provisioner.gateways.hosts.ownership import OwnershipProgress
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.gateways.perforce.errors import ClientTypeMissing
-from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
-from provisioner.gateways.perforce.types import ClientSpec, HaveList, LockUse
+from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import governor
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Site, Workspace
 from provisioner.workspaces.purposes import not_supported
-from provisioner.workspaces.steps.pins import parts_of
+from provisioner.workspaces.steps.flushing import flush_to_pin
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
     ensure_junction,
@@ -31,8 +29,6 @@ P4CONFIG_NAME = ".p4config"
 IGNORE_NAME = ".cloneyardignore"
 OWNER_SAMPLE_SIZE = 200
 FINDINGS_SHOWN = 200
-# Fewer files than this keep the have list's lock for moments anyway.
-FILES_IN_A_BATCH = 20_000
 
 
 def ensure_clone(run: StepRun) -> dict[str, Any]:
@@ -210,44 +206,6 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
         on_command=lambda use: governor.observe(run.step, use),
     )
     return {"have_count": have.count, "have_digest": have.digest}
-
-
-def flush_to_pin(
-    perforce: PerforceGateway,
-    workspace: Workspace,
-    *,
-    on_command: Callable[[LockUse], None] | None = None,
-) -> HaveList:
-    """Have the have list that the snapshot is pinned to.
-
-    A large one is flushed in batches where the client has nothing yet; where that does
-    not lead there, because a view is not made of directories, at once.
-
-    Raises: StepRefused where a flush does not lead there.
-    """
-    pin = workspace.snapshot
-    have = perforce.have_list(workspace.client_name)
-    ways = [False]
-    if pin.have_count > FILES_IN_A_BATCH and not have.count:
-        ways = [True, False]
-    for in_batches in ways:
-        if (have.count, have.digest) != (pin.have_count, pin.have_digest):
-            perforce.flush(
-                workspace.client_name,
-                change=pin.change,
-                parts=parts_of(pin),
-                in_batches=in_batches,
-                on_command=on_command,
-            )
-            have = perforce.have_list(workspace.client_name)
-    if (have.count, have.digest) != (pin.have_count, pin.have_digest):
-        raise StepRefused(
-            f"After the flush to change {pin.change} the have list has {have.count:,} "
-            f"files and is not the {pin.have_count:,} of the snapshot {pin.name}. The "
-            "depot or the view changed under the pin: build the template again.",
-            code="have_differs_from_pin",
-        )
-    return have
 
 
 def ensure_p4config(run: StepRun) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from django.db import transaction
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile, Shelf
-from provisioner.workspaces import states
+from provisioner.workspaces import governor, states
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.steps import locks
+from provisioner.workspaces.steps.flushing import flush_towards_pin
 from provisioner.workspaces.steps.looking import our_volume
-from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
@@ -104,16 +104,18 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
         # It was not deleted yet, or is flushed already: nothing is opened before that.
         have = run.perforce.have_list(workspace.client_name)
         return {"have_count": have.count, "have_digest": have.digest}
-    pin = workspace.snapshot
-    run.progress("flushing", done=0, total=pin.have_count, unit="files")
-    run.perforce.flush(workspace.client_name, change=pin.change, parts=parts_of(pin))
+    total = workspace.snapshot.have_count
+    run.progress("flushing", done=0, total=total, unit="files")
+    have = flush_towards_pin(
+        run.perforce, workspace, on_command=lambda use: governor.observe(run.step, use)
+    )
     rescue = _last_rescue(run)
     if rescue is not None and rescue.have_differences:
         run.perforce.flush_to(
             workspace.client_name,
             [(path, revision) for path, revision in rescue.have_differences],
         )
-    have = run.perforce.have_list(workspace.client_name)
+        have = run.perforce.have_list(workspace.client_name)
     return {"have_count": have.count, "have_digest": have.digest}
 
 

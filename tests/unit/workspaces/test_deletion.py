@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import tarfile
@@ -15,8 +16,9 @@ from pytest_django import Settings
 from provisioner.demo.checks import left_behind
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.types import ClientSpec, ShelvedFile
 from provisioner.workspaces import actions
-from provisioner.workspaces.errors import WorkspaceRetired
+from provisioner.workspaces.errors import NotInTrash, WorkspaceRetired
 from provisioner.workspaces.models import (
     Operation,
     Rescue,
@@ -142,6 +144,22 @@ def opened_in(perforce: PerforceGateway, client: str) -> set[tuple[str, str, str
     return {(f.depot_file, f.action, f.type) for f in perforce.list_opened(client)}
 
 
+def client_of(perforce: PerforceGateway, workspace: Workspace) -> ClientSpec:
+    client = perforce.find_client(workspace.client_name)
+    assert client is not None
+    return dataclasses.replace(client, updated_at=None, accessed_at=None)
+
+
+def shelved_in(
+    perforce: PerforceGateway, workspace: Workspace
+) -> dict[int, list[ShelvedFile]]:
+    return {
+        change.change: perforce.list_shelved_files(change.change)
+        for change in perforce.list_pending_changes(workspace.client_name)
+        if change.is_shelved
+    }
+
+
 @pytest.mark.parametrize("name", OBSTACLES)
 @needs_root
 def test_no_obstacle_costs_any_work(
@@ -156,6 +174,7 @@ def test_no_obstacle_costs_any_work(
         state_of(workspace.path),
         opened_in(perforce, workspace.client_name),
     )
+    client, shelved = client_of(perforce, workspace), shelved_in(perforce, workspace)
 
     retirement = ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
     assert retirement.state == Operation.State.SUCCEEDED, retirement.status_message
@@ -171,6 +190,11 @@ def test_no_obstacle_costs_any_work(
     assert all(said.startswith(obstacle.lost) for said in not_restored)
     assert state_of(workspace.path) == files
     assert opened_in(perforce, workspace.client_name) == opened
+    assert client_of(perforce, workspace) == client
+    # What was shelved before stays as it is; it was put there to last.
+    assert all(
+        perforce.list_shelved_files(number) == shelved[number] for number in shelved
+    )
 
     again = ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
     assert again.state == Operation.State.SUCCEEDED, again.status_message
@@ -185,6 +209,10 @@ def test_no_obstacle_costs_any_work(
     assert archived_in(rescue) == sorted(obstacle.archived)
     for shelf in rescue.shelves:
         assert perforce.list_shelved_files(shelf["change"])
+    assert bool(shelved) == (name == "shelved")
+    assert all(
+        perforce.list_shelved_files(number) == shelved[number] for number in shelved
+    )
 
 
 @pytest.mark.parametrize("goes_on_by", [actions.workspace_restore, None])
@@ -256,6 +284,30 @@ def test_a_full_rescue_area_stops_everything_and_loses_nothing(
         assert state_of(workspace.path) == files
         assert not list(full_rescue_area.rglob("*.tar"))
 
+    with pytest.raises(NotInTrash):
+        ask(actions.workspace_purge, workspace)
+    assert state_of(workspace.path) == files
+
     ask(actions.workspace_restore, workspace)
     assert workspace.state == Workspace.State.READY
     assert state_of(workspace.path) == files
+
+    # With room again it goes, and a purge needs none: the disk is full once more.
+    mount = ["mount", "-o", "remount,size=1m,nr_inodes=100", str(full_rescue_area)]
+    subprocess.run(mount, check=True)
+    ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+    fill(full_rescue_area)
+    ask(actions.workspace_purge, workspace)
+    assert workspace.state == Workspace.State.RETIRED, workspace.status_message
+    assert left_behind(workspace) == []
+    rescue = Rescue.objects.get(workspace=workspace, is_complete=True)
+    assert archived_in(rescue) == ["src/large.bin"]
+
+
+def fill(area: Path) -> None:
+    """Leave no room on a file system."""
+    with (area / "filler").open("wb", buffering=0) as filler:
+        with pytest.raises(OSError, match="No space left"):
+            while filler.write(bytes(4096)):
+                pass

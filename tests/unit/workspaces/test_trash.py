@@ -25,6 +25,7 @@ from provisioner.workspaces.models import (
     Unsaved,
     Workspace,
 )
+from provisioner.workspaces.steps import flushing
 from tests.at_work import KINDS_OF_WORK, AtWork
 from tests.lab import Lab
 from tests.waiting import settle
@@ -158,8 +159,10 @@ def test_the_archive_of_a_rescue_holds_the_files(
 
 
 def test_files_synced_after_the_snapshot_are_known_again(
-    workspace: Workspace, at_work: AtWork, lab: Lab
+    workspace: Workspace, at_work: AtWork, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is flushed in batches, as that of a new workspace of many files."""
+    monkeypatch.setattr(flushing, "FILES_IN_A_BATCH", 0)
     perforce = registry.perforce(workspace.site.perforce_server)
     at_work.open_for_edit()
     at_work.file.write_text("submitted from the workspace\n")
@@ -171,8 +174,11 @@ def test_files_synced_after_the_snapshot_are_known_again(
     retire(workspace, unsaved=Unsaved.REFUSE)
     assert workspace.state == Workspace.State.TRASHED, workspace.status_message
 
-    restore(workspace)
+    # Only batches are asked for by directory; this answer is lost.
+    lab.break_perforce({"command": "dirs", "drop": "after", "times": 1})
+    operation = restore(workspace)
 
+    assert operation.steps.get(name="flush").attempt == 2
     assert perforce.have_list(workspace.client_name) == have
 
 

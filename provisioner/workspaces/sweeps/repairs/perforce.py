@@ -11,7 +11,8 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import governor
 from provisioner.workspaces.audit import without_tag
 from provisioner.workspaces.models import Finding, Template, Workspace
-from provisioner.workspaces.steps.provision import client_spec_of, flush_to_pin
+from provisioner.workspaces.steps.flushing import flush_to_pin
+from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.steps.template import template_client_spec
 from provisioner.workspaces.sweeps.repairs.looking import (
     GONE,

@@ -1,0 +1,65 @@
+"""Having the server believe what a snapshot has, without keeping others waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.types import HaveList, LockUse
+from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.pins import parts_of
+
+# Fewer files than this keep the have list's lock for moments anyway.
+FILES_IN_A_BATCH = 20_000
+
+
+def flush_towards_pin(
+    perforce: PerforceGateway,
+    workspace: Workspace,
+    *,
+    on_command: Callable[[LockUse], None] | None = None,
+) -> HaveList:
+    """Flush to the snapshot's change, and return what the have list is then.
+
+    A large one is flushed in batches where the client has nothing yet; where that does
+    not lead there, because a view is not made of directories, at once.
+    """
+    pin = workspace.snapshot
+    have = perforce.have_list(workspace.client_name)
+    ways = [False]
+    if pin.have_count > FILES_IN_A_BATCH and not have.count:
+        ways = [True, False]
+    for in_batches in ways:
+        if (have.count, have.digest) != (pin.have_count, pin.have_digest):
+            perforce.flush(
+                workspace.client_name,
+                change=pin.change,
+                parts=parts_of(pin),
+                in_batches=in_batches,
+                on_command=on_command,
+            )
+            have = perforce.have_list(workspace.client_name)
+    return have
+
+
+def flush_to_pin(
+    perforce: PerforceGateway,
+    workspace: Workspace,
+    *,
+    on_command: Callable[[LockUse], None] | None = None,
+) -> HaveList:
+    """Have the have list that the snapshot is pinned to.
+
+    Raises: StepRefused where a flush does not lead there.
+    """
+    pin = workspace.snapshot
+    have = flush_towards_pin(perforce, workspace, on_command=on_command)
+    if (have.count, have.digest) != (pin.have_count, pin.have_digest):
+        raise StepRefused(
+            f"After the flush to change {pin.change} the have list has {have.count:,} "
+            f"files and is not the {pin.have_count:,} of the snapshot {pin.name}. The "
+            "depot or the view changed under the pin: build the template again.",
+            code="have_differs_from_pin",
+        )
+    return have
