@@ -263,11 +263,30 @@ def site_secret(name: str, *, key: str) -> str:
 
     Site "munich-1" looks for ONTAP_PASSWORD_MUNICH_1, then ONTAP_PASSWORD.
     """
+    return next(filter(None, map(_secret, site_secret_names(name, key=key))), "")
+
+
+def site_secret_names(name: str, *, key: str) -> tuple[str, str]:
+    """Return the variables that the secret of one site or server may come from."""
     suffix = key.upper().replace("-", "_")
-    return _secret(f"{name}_{suffix}") or _secret(name)
+    return f"{name}_{suffix}", name
+
+
+def site_secret_source(name: str, *, key: str) -> str:
+    """Return which variable the secret comes from now, "" where none has it.
+
+    Raises: OSError (a *_FILE that cannot be read).
+    """
+    for variable in site_secret_names(name, key=key):
+        if _secret(variable):
+            file = f"{variable}_FILE"
+            return file if env.str(file, default="") else variable
+    return ""
 
 
 SITE_SECRET = site_secret
+SITE_SECRET_NAMES = site_secret_names
+SITE_SECRET_SOURCE = site_secret_source
 
 # --- work
 

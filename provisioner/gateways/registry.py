@@ -5,6 +5,8 @@ Gateways are made once per process and account, so connections stay open.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
@@ -82,6 +84,25 @@ def hasty_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGatewa
     """Return a gateway for somebody who waits: no command may be silent for longer."""
     account = perforce_account(server)
     return _perforce_gateway(
+        replace(account, timeout_seconds=seconds, bulk_timeout_seconds=seconds)
+    )
+
+
+@contextmanager
+def first_ontap(site: SiteAddress, *, seconds: float) -> Iterator[OntapGateway]:
+    """Give a gateway that nobody has used before, so that it proves all of its way.
+
+    No request may take longer than so many seconds.
+    """
+    account = replace(ontap_account(site), timeout_seconds=seconds)
+    with closing(RestOntapGateway(account)) as gateway:
+        yield gateway
+
+
+def first_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGateway:
+    """Return a gateway that signs in anew; no command may be silent for longer."""
+    account = perforce_account(server)
+    return P4PerforceGateway(
         replace(account, timeout_seconds=seconds, bulk_timeout_seconds=seconds)
     )
 

@@ -37,8 +37,8 @@ SECONDS_A_DAY = 24 * 3600
 LONGEST_LEASE_DAYS = 3650
 
 
-class AskingForm(forms.Form):
-    """A form whose wish the domain may refuse."""
+class Refusable(forms.BaseForm):
+    """Whose wish the domain may refuse."""
 
     is_refused = False
     limits: tuple[Limit, ...] = ()
@@ -56,6 +56,10 @@ class AskingForm(forms.Form):
         if self.is_refused:
             return 409
         return 422 if self.is_bound and self.errors else 200
+
+
+class AskingForm(Refusable, forms.Form):
+    """A form whose wish the domain may refuse."""
 
 
 class LinesField(forms.CharField):

@@ -7,14 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 
-from provisioner.gateways.hosts.mount_options import (
-    MountOptionRefused,
-    check_mount_options,
-)
 from provisioner.workspaces.models import (
     Event,
     Operation,
@@ -27,22 +22,8 @@ from provisioner.workspaces.models import (
 )
 
 
-class SiteForm(forms.ModelForm[Site]):
-    class Meta:
-        model = Site
-        exclude: tuple[str, ...] = ()
-
-    def clean_mount_options(self) -> str:
-        options: str = self.cleaned_data["mount_options"]
-        try:
-            return ",".join(check_mount_options(options))
-        except MountOptionRefused as refusal:
-            raise forms.ValidationError(refusal.sentence, code=refusal.code) from None
-
-
 @admin.register(Site)
 class SiteAdmin(admin.ModelAdmin[Site]):
-    form = SiteForm
     list_display = ("name", "title", "ontap_host", "svm", "perforce_server")
 
 

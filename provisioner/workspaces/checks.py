@@ -14,7 +14,7 @@ from provisioner.workspaces.models import Site
 
 
 @register(Tags.database, deploy=True)
-def no_site_points_at_the_lab(
+def no_sitepoints_at_the_lab(
     *, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
     """Refuse the lab in an installation that people work with: it is for trying."""
@@ -23,16 +23,16 @@ def no_site_points_at_the_lab(
     return [
         Error(
             f"The site “{site.name}” points at the lab.",
-            hint="Point it at an ONTAP system at /admin/, or delete it.",
+            hint="Point it at an ONTAP system at /sites/, or delete it at /admin/.",
             obj=site,
             id="cloneyard.E001",
         )
         for site in Site.objects.order_by("name")
-        if _points_at_the_lab(site)
+        if points_at_the_lab(site)
     ]
 
 
-def _points_at_the_lab(site: Site) -> bool:
+def points_at_the_lab(site: Site) -> bool:
     ca_file = Path(site.ontap_ca_file).absolute()
     return _is_loopback(site.ontap_host) or ca_file.is_relative_to(
         Path(settings.VAR_DIR) / "lab"

@@ -102,28 +102,32 @@ def remarks_on_build(
     return [*wide, *_on_server(template, info), *_on_times(template, files=files)]
 
 
-def _on_server(template: Template, info: ServerInfo | None) -> list[Remark]:
-    server = template.site.perforce_server
-    if info is None:
-        return []
-    said = []
-    charset = server.p4charset or "none"
+def charset_remark(info: ServerInfo, *, charset: str) -> str:
+    """Return what is to be said of our P4CHARSET at a server, "" for nothing."""
     if info.is_unicode and charset == "none":
-        said.append(
+        return (
             "The Perforce server is in unicode mode, and P4CHARSET of its row is none: "
             "it will refuse every command. Set it, to utf8 in most places."
         )
-    elif not info.is_unicode and charset != "none":
-        said.append(
+    if not info.is_unicode and charset != "none":
+        return (
             f"The Perforce server is not in unicode mode, and P4CHARSET of its row is "
             f"{charset}: clients that have one are refused. Set it to none."
         )
-    elif info.is_unicode and charset != "utf8":
-        said.append(
+    if info.is_unicode and charset != "utf8":
+        return (
             f"Text of type unicode is written as {charset}. Who works in a clone with "
             "another P4CHARSET sees every such file as changed."
         )
-    return [Remark(kind="charset", sentence=sentence) for sentence in said]
+    return ""
+
+
+def _on_server(template: Template, info: ServerInfo | None) -> list[Remark]:
+    if info is None:
+        return []
+    charset = template.site.perforce_server.p4charset or "none"
+    sentence = charset_remark(info, charset=charset)
+    return [Remark(kind="charset", sentence=sentence)] if sentence else []
 
 
 def _on_times(template: Template, *, files: int | None) -> list[Remark]:

@@ -65,6 +65,18 @@ def test_an_aggregate_that_is_not_there(ontap: OntapScene) -> None:
         ontap.gateway.get_aggregate("aggr_nowhere")
 
 
+def test_our_svm_is_among_those_we_see(ontap: OntapScene) -> None:
+    svms = {svm.name: svm for svm in ontap.gateway.list_svms()}
+    ours = svms[ontap.target.account.svm]
+    assert (ours.state, ours.serves_nfs) == ("running", True)
+    assert ontap.target.aggregate in ours.aggregates
+
+
+def test_licences_are_found_by_name(ontap: OntapScene) -> None:
+    assert ontap.gateway.has_license("flexclone")
+    assert not ontap.gateway.has_license("no_such_licence")
+
+
 def test_an_address_serves_nfs(ontap: OntapScene) -> None:
     lifs = ontap.gateway.list_data_lifs()
     assert any(lif.is_up and lif.address for lif in lifs)

@@ -51,6 +51,7 @@ def test_info_says_what_the_server_is(perforce: PerforceScene) -> None:
 
 def test_our_account_may_work(perforce: PerforceScene) -> None:
     perforce.gateway.check_login()
+    assert perforce.gateway.access_level() in {"super", "admin"}
     perforce.gateway.check_login()
 
 

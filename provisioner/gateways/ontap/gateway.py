@@ -22,6 +22,7 @@ from provisioner.gateways.ontap.types import (
     ExportPolicy,
     ExportRule,
     OntapJob,
+    Svm,
     Volume,
     VolumeSnapshot,
     VolumeSpec,
@@ -49,6 +50,19 @@ class OntapGateway(Protocol):
 
         Raises: NotFound, Refused (stopped, or NFS off).
         Source: GET /api/svm/svms.
+        """
+
+    def list_svms(self) -> list[Svm]:
+        """Return the SVMs that our account may see.
+
+        Source: GET /api/svm/svms.
+        """
+
+    def has_license(self, name: str) -> bool:
+        """Say whether the cluster has a licence, such as "flexclone".
+
+        Raises: Refused (our account may not ask).
+        Source: GET /api/cluster/licensing/licenses.
         """
 
     def get_aggregate(self, name: str) -> Aggregate:

@@ -20,6 +20,7 @@ from provisioner.gateways.ontap.types import (
     ExportPolicy,
     ExportRule,
     OntapJob,
+    Svm,
     Volume,
     VolumeSnapshot,
     VolumeUsage,
@@ -39,6 +40,7 @@ USAGE_FIELDS = "uuid,name,comment,size,snapshot_count,clone,space.physical_used"
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 # All of space: a release that lacks one kind of efficiency refuses its name.
 AGGREGATE_FIELDS = "uuid,name,space"
+SVM_FIELDS = "name,state,nfs.enabled,aggregates.name"
 LIF_FIELDS = "name,ip.address,state,enabled"
 JOB_FIELDS = "uuid,state,description,message"
 EXPORT_POLICY_FIELDS = "id,name,rules"
@@ -50,6 +52,15 @@ def cluster(record: Record) -> Cluster:
         name=record["name"],
         version=(version["generation"], version["major"], version["minor"]),
         version_text=version.get("full", ""),
+    )
+
+
+def svm(record: Record) -> Svm:
+    return Svm(
+        name=record["name"],
+        state=record.get("state", ""),
+        serves_nfs=_at(record, "nfs.enabled", None),
+        aggregates=tuple(each["name"] for each in record.get("aggregates", ())),
     )
 
 

@@ -23,6 +23,7 @@ from provisioner.gateways.ontap.types import (
     ExportRule,
     OntapAccount,
     OntapJob,
+    Svm,
     Volume,
     VolumeSnapshot,
     VolumeSpec,
@@ -95,6 +96,21 @@ class RestOntapGateway(OntapGateway):
             raise problem(
                 Refused, f"The SVM {self._svm} does not serve NFS.", operation=operation
             )
+
+    def list_svms(self) -> list[Svm]:
+        found = self._ontap.get_records(
+            "/svm/svms", operation="svm list", query={"fields": records.SVM_FIELDS}
+        )
+        return [records.svm(record) for record in found]
+
+    def has_license(self, name: str) -> bool:
+        found = self._find(
+            "/cluster/licensing/licenses",
+            operation="license find",
+            name=name,
+            fields="name",
+        )
+        return found is not None
 
     def get_aggregate(self, name: str) -> Aggregate:
         operation = "aggregate get"

@@ -33,6 +33,18 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Svm:
+    """`serves_nfs` is None where ONTAP did not say; `aggregates` are those that are
+    assigned to it.
+    """
+
+    name: str
+    state: str
+    serves_nfs: bool | None
+    aggregates: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Efficiency:
     """What an aggregate's volumes hold, and how much of it takes no blocks of its own.
 

@@ -8,7 +8,6 @@ leaves here as one of ours.
 from __future__ import annotations
 
 import os
-import re
 import socket
 import threading
 import time
@@ -37,7 +36,7 @@ from provisioner.gateways.perforce.errors import (
     failures,
     translate,
 )
-from provisioner.gateways.perforce.types import PerforceAccount
+from provisioner.gateways.perforce.types import TICKET, PerforceAccount
 
 # A command that names a client bumps its Access date; this one nobody has.
 NEUTRAL_CLIENT = "cloneyard-neutral"
@@ -46,7 +45,6 @@ NEUTRAL_CLIENT = "cloneyard-neutral"
 _NOWHERE = "/dev/null/perforce"
 
 _BULK_TOTAL_SECONDS = 24 * 3600.0
-_TICKET = re.compile(r"[0-9A-Fa-f]{32,}")
 
 Record = dict[str, Any]
 
@@ -241,7 +239,7 @@ class Connection:
     def _wants_login(self, reply: Reply) -> bool:
         failed = {message.id for message in failures(reply.messages)}
         password = self._account.password
-        is_ticket = _TICKET.fullmatch(password) is not None
+        is_ticket = self._account.has_ticket
         return bool(failed & NEEDS_LOGIN) and bool(password) and not is_ticket
 
     def _log_in(self) -> None:
@@ -253,7 +251,7 @@ class Connection:
         failed = failures(reply.messages)
         if failed:
             raise self._translate(failed, operation="login")
-        tickets = [text.strip() for text in reply.texts if _TICKET.fullmatch(text)]
+        tickets = [text.strip() for text in reply.texts if TICKET.fullmatch(text)]
         if tickets:
             self._holder.ticket = self._library.password = tickets[-1]
 
@@ -277,14 +275,14 @@ def ticket_of(
 
     Source: p4 login -p user.
     """
-    if user == account.user and _TICKET.fullmatch(account.password):
+    if user == account.user and account.has_ticket:
         return account.password
     refused = {NO_PERMISSION, NO_SUCH_USER}
     password = account.password if user == account.user else ""
     reply = connection.run("login", "-p", user, text=password, accepted=refused)
     if any(message.id in refused for message in reply.messages):
         return None
-    tickets = [text.strip() for text in reply.texts if _TICKET.fullmatch(text.strip())]
+    tickets = [text.strip() for text in reply.texts if TICKET.fullmatch(text.strip())]
     return tickets[-1] if tickets else ""
 
 

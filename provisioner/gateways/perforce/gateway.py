@@ -68,6 +68,14 @@ class PerforceGateway(Protocol):
         Source: p4 login -s.
         """
 
+    def access_level(self) -> str:
+        """Return the highest level that the protections give our account anywhere.
+
+        Such as "super", "admin" or "write"; "super" where there are no protections.
+
+        Source: p4 protects -m.
+        """
+
     def ticket_seconds(self) -> int:
         """Return for how long our account's ticket is good: proof that it is one.
 

@@ -115,6 +115,11 @@ class P4PerforceGateway:
         with self._connected() as connection:
             connection.run("login", "-s")
 
+    def access_level(self) -> str:
+        with self._connected() as connection:
+            reply = connection.run("protects", "-m", accepted={PROTECTIONS_EMPTY})
+        return str(reply.records[0]["permMax"]) if reply.records else "super"
+
     def ticket_seconds(self) -> int:
         with self._connected() as connection:
             return people.ticket_seconds(connection, self._account.user)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+TICKET = re.compile(r"[0-9A-Fa-f]{32,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +30,11 @@ class PerforceAccount:
     host: str = ""
     timeout_seconds: float = 60.0
     bulk_timeout_seconds: float = 3600.0
+
+    @property
+    def has_ticket(self) -> bool:
+        """Whether `password` is a ticket, which only a person can renew."""
+        return TICKET.fullmatch(self.password) is not None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,11 @@ STATE_ICONS = {
     "bad": "failed",
     "skip": "skipped",
     "again": "retry",
+    "well": "done",
+    "passed": "done",
+    "remarked": "info",
+    "looking": "running",
+    "unknown": "waiting",
 }
 
 

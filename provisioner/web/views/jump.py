@@ -37,12 +37,15 @@ ADMINISTRATORS_PAGES = {
     "Lease policies": "lease-policy-list",
     "Define a template": "template-create",
     "Warm pools": "pool-list",
+    "Sites": "site-list",
+    "Connect a site": "site-create",
     "Perforce servers": "perforce-server-list",
+    "Connect a Perforce server": "perforce-server-create",
     "Refreshes of templates": "refresh-list",
     "API tokens of everybody": "token-everybody-list",
     "Audit": "audit",
     "Trail": "trail",
-    "Accounts and sites": "admin:index",
+    "Accounts": "admin:index",
 }
 
 

@@ -53,7 +53,14 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retry,
 )
 from provisioner.workspaces.actions.sharing import workspace_share, workspace_unshare
-from provisioner.workspaces.actions.sites import site_save
+from provisioner.workspaces.actions.sites import (
+    perforce_server_connect,
+    perforce_server_save,
+    perforce_server_test,
+    site_connect,
+    site_save,
+    site_test,
+)
 from provisioner.workspaces.actions.subscribing import (
     template_subscribe,
     template_unsubscribe,
@@ -90,14 +97,19 @@ __all__ = [
     "lease_policy_remove",
     "lease_policy_remove_preview",
     "lease_policy_save",
+    "perforce_server_connect",
     "perforce_server_pause",
     "perforce_server_resume",
+    "perforce_server_save",
+    "perforce_server_test",
     "pool_create",
     "pool_delete",
     "pool_update",
     "refresh_pause",
     "refresh_policy_save",
+    "site_connect",
     "site_save",
+    "site_test",
     "template_build",
     "template_check",
     "template_create",

@@ -15,6 +15,7 @@ from provisioner.workspaces.models.changes import (
     SubmittedChange,
     TemplateWatch,
 )
+from provisioner.workspaces.models.connections import ConnectionTest
 from provisioner.workspaces.models.events import Event
 from provisioner.workspaces.models.findings import AuditedSystem, AuditRun, Finding
 from provisioner.workspaces.models.governor import Governor, LockWait
@@ -50,6 +51,7 @@ __all__ = [
     "AuditedSystem",
     "Bisection",
     "Carry",
+    "ConnectionTest",
     "Event",
     "Finding",
     "Governor",

@@ -10,6 +10,11 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
+from provisioner.gateways.hosts.mount_options import (
+    MountOptionRefused,
+    check_mount_options,
+)
+from provisioner.gateways.reach import perforce_address
 from provisioner.workspaces.models.names import name_validator
 
 
@@ -57,6 +62,18 @@ class PerforceServer(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Refuse a P4PORT that is no address.
+
+        Raises: ValidationError.
+        """
+        try:
+            perforce_address(self.p4port)
+        except ValueError:
+            raise ValidationError(
+                {"p4port": "Write it as perforce:1666 or ssl:perforce:1666."}
+            ) from None
 
 
 class ServerAbilities(models.Model):
@@ -168,10 +185,17 @@ class Site(models.Model):
         return self.title or self.name
 
     def clean(self) -> None:
-        """Refuse a mount root that is all of a host, and a rescue area inside it.
+        """Refuse what would hurt: a mount root that is all of a host, a rescue area
+        inside it, mount options that corrupt files.
 
         Raises: ValidationError.
         """
+        try:
+            self.mount_options = ",".join(check_mount_options(self.mount_options))
+        except MountOptionRefused as refusal:
+            raise ValidationError(
+                {"mount_options": ValidationError(refusal.sentence, code=refusal.code)}
+            ) from None
         root = Path(self.mount_root)
         if not root.is_absolute() or ".." in root.parts or len(root.parts) < 2:
             raise ValidationError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from provisioner.gateways.errors import AlreadyExists, Busy, LimitReached, OutOfSpace
@@ -63,8 +63,13 @@ def ensure_policy_rules(
             policy = ontap.find_export_policy(name)
             if policy is None:
                 raise
-    if [_meaning(rule) for rule in policy.rules] != [_meaning(rule) for rule in rules]:
+    if rules_differ(policy.rules, rules):
         ontap.set_export_rules(policy.id, rules=rules)
+
+
+def rules_differ(some: Iterable[ExportRule], others: Iterable[ExportRule]) -> bool:
+    """Say whether two lists of rules let in others, or otherwise."""
+    return [_meaning(rule) for rule in some] != [_meaning(rule) for rule in others]
 
 
 def _meaning(rule: ExportRule) -> tuple[frozenset[str], ...]:

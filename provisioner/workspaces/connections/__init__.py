@@ -1,0 +1,27 @@
+"""Testing the way to a site and to a Perforce server: what is wrong, what to do.
+
+Each look goes through what Cloneyard really needs, one thing after another, and what
+needs something that failed is not looked at. It changes nothing at the far side. The
+rows are written by rows.py alone.
+"""
+
+from __future__ import annotations
+
+from provisioner.workspaces.connections.hosts import look_from_host
+from provisioner.workspaces.connections.ontap import look_at_ontap, reach_ontap
+from provisioner.workspaces.connections.perforce import (
+    look_at_perforce,
+    reach_perforce,
+)
+from provisioner.workspaces.connections.rows import LOOK, ask, keep
+
+__all__ = [
+    "LOOK",
+    "ask",
+    "keep",
+    "look_at_ontap",
+    "look_at_perforce",
+    "look_from_host",
+    "reach_ontap",
+    "reach_perforce",
+]

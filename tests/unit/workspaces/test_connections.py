@@ -1,0 +1,326 @@
+"""What a test of a connection names: one fault of the lab after another."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provisioner.accounts.models import User
+from provisioner.gateways.hosts.mounts import Mount
+from provisioner.workspaces import actions
+from provisioner.workspaces.connections import (
+    look_at_ontap,
+    look_at_perforce,
+    look_from_host,
+)
+from provisioner.workspaces.connections.checklist import Check
+from provisioner.workspaces.connections_overview import connection_of
+from provisioner.workspaces.models import ConnectionTest, PerforceServer, Site
+from provisioner.workspaces.workers import AliveWorker
+from tests.contract.lab_perforce import lab_server
+from tests.factories import SiteFactory
+from tests.lab import Lab
+
+
+def named(checks: list[Check]) -> dict[str, Check]:
+    return {check.name: check for check in checks}
+
+
+def failed(checks: list[Check]) -> list[str]:
+    return [check.name for check in checks if check.outcome == "failed"]
+
+
+def only_failure(checks: list[Check]) -> Check:
+    """Return the one that failed; what needs it was left out."""
+    [name] = failed(checks)
+    return named(checks)[name]
+
+
+@pytest.fixture
+def server(lab_site: Site) -> PerforceServer:
+    return lab_site.perforce_server
+
+
+# --- ONTAP
+
+
+def test_all_is_well_with_the_labs_ontap(lab_site: Site) -> None:
+    checks = look_at_ontap(lab_site)
+
+    assert [c for c in checks if c.outcome != "passed"] == []
+    assert "ONTAP 9." in named(checks)["ontap_sign_in"].sentence
+    assert not any(c.advice for c in checks)
+
+
+def test_a_failure_keeps_what_comes_after_it_from_being_looked_at(
+    lab_site: Site,
+) -> None:
+    lab_site.ontap_port = 9
+    checks = look_at_ontap(lab_site)
+
+    assert only_failure(checks).sentence.endswith("nothing listens at port 9.")
+    assert [c.outcome for c in checks[2:]] == ["skipped"] * (len(checks) - 2)
+
+
+ONTAP_FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "name": ({"ontap_host": "no\x00such"}, "ontap_address", "resolver"),
+    "no file": ({"ontap_ca_file": "/no/ca.pem"}, "ontap_certificate", "is not there"),
+    "no certificate": (
+        {"ontap_ca_file": "/etc/passwd"},
+        "ontap_certificate",
+        "no certificate in PEM form",
+    ),
+    "another authority": (
+        {"ontap_ca_file": ""},
+        "ontap_certificate",
+        "is not accepted: ",
+    ),
+    "svm": ({"svm": "svm_of_others"}, "svm", "It sees: svm"),
+    "aggregate": ({"aggregate": "aggr9"}, "aggregate", "is not assigned to the SVM"),
+}
+
+
+@pytest.mark.parametrize("fault", ONTAP_FAULTS)
+def test_what_is_wrong_in_a_sites_row_is_named(fault: str, lab_site: Site) -> None:
+    fields, name, sentence = ONTAP_FAULTS[fault]
+    for field, value in fields.items():
+        setattr(lab_site, field, value)
+
+    failure = only_failure(look_at_ontap(lab_site))
+
+    assert failure.name == name
+    assert sentence in failure.sentence
+    assert failure.advice
+
+
+def test_a_password_that_is_wrong_missing_or_in_a_lost_file_is_named(
+    lab_site: Site, settings: Any
+) -> None:
+    settings.SITE_SECRET = lambda name, *, key: "wrong"
+    failure = only_failure(look_at_ontap(lab_site))
+    assert failure.name == "ontap_sign_in"
+    assert "does not accept our user and password" in failure.sentence
+    assert "wrong" not in failure.sentence + failure.advice
+
+    settings.SITE_SECRET = lambda name, *, key: ""
+    failure = only_failure(look_at_ontap(lab_site))
+    assert failure.sentence == (
+        "Neither ONTAP_PASSWORD_LAB nor ONTAP_PASSWORD is set for this process."
+    )
+
+    def lost(name: str, *, key: str) -> str:
+        raise FileNotFoundError
+
+    settings.SITE_SECRET = lost
+    assert "cannot be read" in only_failure(look_at_ontap(lab_site)).sentence
+
+
+def test_rights_that_our_account_lacks_are_named(lab_site: Site, lab: Lab) -> None:
+    no_right = {"status": 403, "code": "6", "message": "not authorized"}
+    lab.break_ontap(
+        {"path": "/api/cluster/jobs*", **no_right},
+        {"path": "/api/cluster/licensing/*", **no_right},
+        {"path": "/api/storage/aggregates*", **no_right},
+    )
+    checks = named(look_at_ontap(lab_site))
+
+    assert checks["rights"].outcome == "failed"
+    assert "may not read /api/cluster/jobs:" in checks["rights"].sentence
+    assert checks["flexclone"].outcome == checks["aggregate"].outcome == "remarked"
+
+
+def test_a_certificate_that_is_out_of_date_is_named(lab_site: Site, lab: Lab) -> None:
+    # One connection proves the port, the next one the certificate.
+    lab.break_ontap({"expired_certificate": True, "times": 2})
+
+    assert "has expired" in only_failure(look_at_ontap(lab_site)).sentence
+    assert failed(look_at_ontap(lab_site)) == []
+
+
+# --- Perforce
+
+
+def test_all_is_well_with_the_labs_perforce(server: PerforceServer) -> None:
+    checks = look_at_perforce(server)
+
+    assert failed(checks) == []
+    assert named(checks)["perforce_level"].sentence.endswith("is super.")
+    assert "writeable" in named(checks)["perforce_clients"].sentence
+
+
+PERFORCE_FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "closed": ({"p4port": "127.0.0.1:9"}, "perforce_address", "nothing listens"),
+    "no address": ({"p4port": "perforce"}, "perforce_address", "host:port"),
+    "nobody": ({"p4user": "nobody"}, "perforce_sign_in", "nobody"),
+    "charset": ({"p4charset": "utf8"}, "perforce_names", "not in unicode mode"),
+}
+
+
+@pytest.mark.parametrize("fault", PERFORCE_FAULTS)
+def test_what_is_wrong_in_a_servers_row_is_named(
+    fault: str, server: PerforceServer
+) -> None:
+    fields, name, sentence = PERFORCE_FAULTS[fault]
+    for field, value in fields.items():
+        setattr(server, field, value)
+
+    failure = only_failure(look_at_perforce(server))
+
+    assert failure.name == name
+    assert sentence in failure.sentence
+    assert failure.advice
+
+
+def test_a_wrong_password_and_an_ended_ticket_are_named(
+    server: PerforceServer, lab: Lab, settings: Any
+) -> None:
+    settings.SITE_SECRET = lambda name, *, key: "wrong"
+    failure = only_failure(look_at_perforce(server))
+    assert "password of" in failure.sentence
+    assert "P4PASSWD_LAB" in failure.advice
+
+    settings.SITE_SECRET = lambda name, *, key: "0" * 32
+    assert only_failure(look_at_perforce(server)).name == "perforce_sign_in"
+
+    p4 = lab.as_admin()
+    try:
+        ticket = p4.run_login("-p", "-a", password=lab.perforce["password"])[0]
+    finally:
+        p4.disconnect()
+    settings.SITE_SECRET = lambda name, *, key: ticket
+    found = named(look_at_perforce(server))["perforce_sign_in"]
+    assert "with a ticket" in found.sentence
+    lab.break_perforce({"command": "*", "expire_tickets": True, "times": 1})
+    failure = only_failure(look_at_perforce(server))
+    assert "has expired" in failure.sentence
+
+
+def test_a_key_that_is_unknown_or_was_changed_is_named(
+    server: PerforceServer, tmp_path: Path, settings: Any
+) -> None:
+    with lab_server(tmp_path, prefix="ssl:") as running:
+        server.p4port = f"ssl:127.0.0.1:{running.port}"
+        settings.SITE_SECRET = lambda name, *, key: running.password
+        failure = only_failure(look_at_perforce(server))
+        assert failure.name == "perforce_fingerprint"
+        assert running.fingerprint in failure.sentence
+
+        server.fingerprint = running.fingerprint
+        assert failed(look_at_perforce(server)) == []
+
+        faults = json.dumps({"changed_fingerprint": True})
+        (running.root / "faults.json").write_text(faults)
+        failure = only_failure(look_at_perforce(server))
+        assert running.fingerprint in failure.sentence
+        assert "somebody stands in between" in failure.advice
+
+
+def test_an_account_without_rights_is_named(
+    server: PerforceServer, settings: Any
+) -> None:
+    server.p4user = "carol"
+    settings.SITE_SECRET = lambda name, *, key: "lab-password"
+
+    failure = only_failure(look_at_perforce(server))
+
+    assert failure.name == "perforce_level"
+    assert "has no more than" in failure.sentence
+
+
+# --- a host
+
+
+def test_a_host_of_the_lab_has_what_it_needs(lab_site: Site) -> None:
+    checks = look_from_host(lab_site)
+
+    assert failed(checks) == []
+    assert "the lab's namespace" in named(checks)["namespace"].sentence
+    assert named(checks)["ontap_sign_in"].outcome == "passed"
+    assert named(checks)["perforce_sign_in"].outcome == "passed"
+
+
+def test_a_host_without_mount_and_rescue_area_is_told_what_to_do(
+    lab_site: Site, lab: Lab
+) -> None:
+    lab_site.mount_root, lab_site.rescue_root = "/nonexistent/a", "/nonexistent/b"
+    checks = named(look_from_host(lab_site))
+
+    assert "mount -t nfs" in checks["mount_root"].advice
+    assert checks["namespace"].outcome == "skipped"
+    assert checks["rescue_root"].outcome == "failed"
+    lab_site.ontap_host, lab_site.ontap_ca_file = "ontap.example", ""
+    lab_site.mount_root, lab_site.rescue_root = str(lab.root), ""
+    checks = named(look_from_host(lab_site))
+    assert "of this host's own" in checks["namespace"].sentence
+    assert checks["rescue_root"].outcome == "remarked"
+
+
+def test_what_is_mounted_instead_of_the_namespace_is_named(tmp_path: Path) -> None:
+    """No NFS is mounted here: the rules are tried on what the kernel would list."""
+    from provisioner.workspaces.connections.hosts import _Looks
+
+    site = SiteFactory.build(ontap_host="ontap.example", mount_root="/clones")
+
+    def found(source: str, *options: str) -> tuple[str, str]:
+        mount = Mount(
+            mount_point=Path("/clones"),
+            root="/",
+            fs_type="nfs4",
+            source=source,
+            options=options,
+        )
+        looks = _Looks(site, nfs_addresses=["127.0.0.1"], mount=mount)
+        said = []
+        for look in (looks.namespace, looks.options):
+            try:
+                said.append(look())
+            except Exception as error:
+                said.append(f"!{error}")
+        return said[0], said[1]
+
+    assert not found("127.0.0.1:/", "rw", "hard")[0].startswith("!")
+    assert "not an address of the SVM" in found("127.0.0.9:/", "rw")[0]
+    assert "not the root of a namespace" in found("127.0.0.1:/vol1", "rw")[0]
+    assert "close-to-open" in found("127.0.0.1:/", "rw", "nocto")[1]
+    assert "read-only" in found("127.0.0.1:/", "ro")[1]
+
+
+# --- asking
+
+
+def test_workers_look_too_once_somebody_asks(
+    lab_site: Site, admin: User, run_jobs: Callable[[], None]
+) -> None:
+    actions.site_test(by=admin, site=lab_site)
+    everywhere = [AliveWorker(**WORKER, queues=None)]
+    before = connection_of(lab_site, workers=everywhere)
+    assert before.health == "looking"
+    unserved = connection_of(lab_site, workers=[])
+    assert unserved.health == "failed"
+    assert "storage" in unserved.first_failure
+
+    run_jobs()
+    actions.perforce_server_test(by=admin, server=lab_site.perforce_server)
+    run_jobs()
+
+    after = connection_of(Site.objects.get(), workers=[])
+    assert after.health == "well", after.first_failure
+    assert [report.place for report in after.reports] == ["web", "worker", "host"]
+    server = PerforceServer.objects.get()
+    assert connection_of(server, workers=[]).health == "well"
+
+    actions.site_save(by=admin, site=lab_site)
+    assert list(ConnectionTest.objects.filter(site=lab_site)) == []
+
+
+WORKER: dict[str, Any] = {
+    "host": "host7",
+    "process_id": os.getpid(),
+    "started_at": None,
+    "heard_at": None,
+}
