@@ -61,6 +61,8 @@ REFUSAL_STATUS = {
     "finding_needs_you": 409,
     "nobody_of_that_name": 409,
     "already_theirs": 409,
+    "not_yourself": 409,
+    "team_exists": 409,
 }
 # What is refused before the domain sees it, and our own failure.
 OTHER_CODES = {

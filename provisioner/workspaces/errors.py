@@ -241,6 +241,18 @@ class AlreadyTheirs(ActionRefused):
     code = "already_theirs"
 
 
+class NotYourself(ActionRefused):
+    """You cannot change your own role: another administrator can."""
+
+    code = "not_yourself"
+
+
+class TeamExists(ActionRefused):
+    """There is a team “{name}” already."""
+
+    code = "team_exists"
+
+
 class NothingToRetry(ActionRefused):
     """The workspace “{name}” has not failed, so there is nothing to try again."""
 

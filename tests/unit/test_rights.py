@@ -109,6 +109,12 @@ PAGES: dict[str, dict[str, Verb]] = {
     "pool-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "pool-delete": {"get": ADMINISTER, "post": ADMINISTER},
     "refresh-list": {"get": ADMINISTER},
+    "person-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "person-detail": {"get": ADMINISTER},
+    "person-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "team-list": {"get": ADMINISTER},
+    "team-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "team-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "refresh-pause": {"post": ADMINISTER},
     "perforce-server-list": {"get": ADMINISTER},
     "perforce-server-create": {"get": ADMINISTER, "post": ADMINISTER},
@@ -276,6 +282,8 @@ def numbers(
     )
     return {
         "pool": {"pk": pool.pk},
+        "person": {"pk": workspace.owner_id},
+        "team-": {"pk": workspace.owner.team_id},
         "workspace-create": {"template_pk": template.pk},
         "bisection-create": {"template_pk": template.pk},
         "template": {"pk": template.pk},

@@ -32,6 +32,8 @@ TEAM_PAGES = {"Workspaces of my team": "workspace-team-list"}
 ADMINISTRATORS_PAGES = {
     "Overview": "overview",
     "All workspaces": "admin-workspace-list",
+    "Users, teams and quotas": "person-list",
+    "Teams": "team-list",
     "Limits": "limit-list",
     "Abandoned workspaces": "abandoned-list",
     "Lease policies": "lease-policy-list",

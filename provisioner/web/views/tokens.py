@@ -43,7 +43,7 @@ def token_list(request: WebRequest) -> HttpResponse:
         {
             "form": form,
             "secret": secret,
-            "tokens": _shown(tokens_of(request.user)),
+            "tokens": with_templates(tokens_of(request.user)),
             "commands": commands_to_get_it(request),
         },
         status=form.http_code,
@@ -54,7 +54,7 @@ def token_list(request: WebRequest) -> HttpResponse:
 @administrators_only
 def token_everybody_list(request: WebRequest) -> HttpResponse:
     """Show all tokens that open the door."""
-    shown = _shown(live_tokens().order_by("user__username", "-created"))
+    shown = with_templates(live_tokens().order_by("user__username", "-created"))
     return render(request, "accounts/tokens_everybody.html", {"tokens": shown})
 
 
@@ -69,7 +69,7 @@ def token_revoke(request: WebRequest, prefix: str) -> HttpResponse:
     return redirect("token-list" if is_mine else "token-everybody-list")
 
 
-def _shown(tokens: Iterable[ApiToken]) -> list[dict[str, Any]]:
+def with_templates(tokens: Iterable[ApiToken]) -> list[dict[str, Any]]:
     """Return each token with the names of its templates."""
     tokens = list(tokens)
     wanted = {pk for token in tokens for pk in token.template_ids or ()}

@@ -7,7 +7,12 @@ behind, or returns the row whose work has been queued.
 from __future__ import annotations
 
 from provisioner.workspaces.actions.abandoned import abandoned_notify, abandoned_retire
-from provisioner.workspaces.actions.accounts import account_choose_zone
+from provisioner.workspaces.actions.accounts import (
+    account_choose_zone,
+    account_update,
+    team_create,
+    team_update,
+)
 from provisioner.workspaces.actions.auditing import audit_start, finding_resolve
 from provisioner.workspaces.actions.bisecting import (
     bisection_start,
@@ -85,6 +90,7 @@ __all__ = [
     "abandoned_notify",
     "abandoned_retire",
     "account_choose_zone",
+    "account_update",
     "api_token_create",
     "api_token_revoke",
     "audit_start",
@@ -110,6 +116,8 @@ __all__ = [
     "site_connect",
     "site_save",
     "site_test",
+    "team_create",
+    "team_update",
     "template_build",
     "template_check",
     "template_create",

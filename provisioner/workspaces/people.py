@@ -1,0 +1,159 @@
+"""People and teams for administrators: what they have, and what they may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import (
+    BigIntegerField,
+    Count,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    TextChoices,
+)
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce
+
+from provisioner.accounts.models import ApiToken, Team, User
+from provisioner.accounts.system import SYSTEM_USERNAME
+from provisioner.accounts.tokens import live_tokens
+from provisioner.workspaces import permissions
+from provisioner.workspaces.admission import PUT_AWAY, quota_limits
+from provisioner.workspaces.limits import Limit
+from provisioner.workspaces.models import Event, Workspace
+from provisioner.workspaces.queries import with_words
+
+EVENTS_SHOWN = 20
+WORKSPACES_SHOWN = 50
+
+
+class Standing(TextChoices):
+    """What an account is here, as administrators choose it."""
+
+    DEVELOPER = "developer", "Developer"
+    ADMINISTRATOR = "administrator", "Administrator"
+    MACHINE = "machine", "Machine"
+
+
+_STANDING: dict[str, Q] = {
+    Standing.ADMINISTRATOR: Q(is_staff=True),
+    Standing.MACHINE: Q(is_staff=False, is_service=True),
+    Standing.DEVELOPER: Q(is_staff=False, is_service=False),
+}
+
+
+def standing_of(user: User) -> Standing:
+    """Return what an account is; an administrator before anything else."""
+    if user.is_staff:
+        return Standing.ADMINISTRATOR
+    return Standing.MACHINE if user.is_service else Standing.DEVELOPER
+
+
+def people_matching(
+    user: User,
+    *,
+    text: str = "",
+    standing: str = "",
+    team: int | None = None,
+    is_gone: bool = False,
+) -> QuerySet[User]:
+    """Return accounts with `workspaces_number` and `unique_bytes`, as quotas count.
+
+    Those that nobody can sign in with any more are returned alone, where asked for.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    people = User.objects.exclude(username=SYSTEM_USERNAME).filter(
+        is_active=not is_gone
+    )
+    people = with_words(people, text, "username", "p4_user", "email", "team__name")
+    if standing:
+        people = people.filter(_STANDING[standing])
+    if team is not None:
+        people = people.filter(team=team)
+    return people.select_related("team").annotate(**_held_by("owner"))
+
+
+def teams_matching(user: User, *, text: str = "") -> QuerySet[Team]:
+    """Return teams with `members_number`, `workspaces_number` and `unique_bytes`.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    members = User.objects.filter(team=OuterRef("pk"), is_active=True).order_by()
+    counted = members.values("team").annotate(number=Count("pk")).values("number")
+    return with_words(Team.objects.all(), text, "name").annotate(
+        members_number=Coalesce(Subquery(counted, output_field=IntegerField()), 0),
+        **_held_by("owner__team"),
+    )
+
+
+def _held_by(whose: str) -> dict[str, Combinable]:
+    """Return what counts against a quota: how many, and how much they take."""
+    held = (
+        Workspace.objects.filter(**{whose: OuterRef("pk")}, is_pooled=False)
+        .exclude(state=Workspace.State.RETIRED)
+        .order_by()
+        .values(whose)
+    )
+    number = held.annotate(n=Count("pk", filter=~Q(state__in=PUT_AWAY))).values("n")
+    taken = held.annotate(n=Sum("unique_bytes")).values("n")
+    return {
+        "workspaces_number": Coalesce(Subquery(number, output_field=IntegerField()), 0),
+        "unique_bytes": Coalesce(Subquery(taken, output_field=BigIntegerField()), 0),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """An account with what it has and did lately."""
+
+    account: User
+    standing: Standing
+    quotas: list[Limit]
+    workspaces: list[Workspace]
+    workspaces_number: int
+    tokens: list[ApiToken]
+    events: list[Event]
+    last_event: Event | None
+
+    @property
+    def more(self) -> int:
+        """How many workspaces are not among those shown."""
+        return self.workspaces_number - len(self.workspaces)
+
+
+def find_person(user: User, *, pk: int) -> Person | None:
+    """Return an account with its story, None where there is none.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    account = User.objects.select_related("team").filter(pk=pk).first()
+    if account is None:
+        return None
+    workspaces = (
+        Workspace.objects.filter(owner=account, is_pooled=False)
+        .exclude(state=Workspace.State.RETIRED)
+        .select_related("owner", "template", "snapshot", "site__perforce_server")
+    )
+    events: Any = Event.objects.filter(actor=account).select_related(
+        "workspace", "template"
+    )
+    lately = list(events.defer("data")[:EVENTS_SHOWN])
+    return Person(
+        account=account,
+        standing=standing_of(account),
+        quotas=quota_limits(account),
+        workspaces=list(workspaces[:WORKSPACES_SHOWN]),
+        workspaces_number=workspaces.count(),
+        tokens=list(live_tokens().filter(user=account)),
+        events=lately,
+        last_event=lately[0] if lately else None,
+    )
