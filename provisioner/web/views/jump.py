@@ -47,7 +47,7 @@ ADMINISTRATORS_PAGES = {
     "API tokens of everybody": "token-everybody-list",
     "Audit": "audit",
     "Trail": "trail",
-    "Accounts": "admin:index",
+    "Rows kept by hand": "admin:index",
 }
 
 
