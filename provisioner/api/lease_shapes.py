@@ -178,6 +178,26 @@ class AbandonedSerializer(serializers.Serializer[Any]):
     notified_at = serializers.DateTimeField(allow_null=True)
 
 
+class RetirementLineSerializer(serializers.Serializer[Any]):
+    workspace = serializers.IntegerField(source="workspace.pk")
+    name = serializers.CharField(source="workspace.name")
+    owner = serializers.CharField(source="workspace.owner.username")
+    state = serializers.ChoiceField(
+        source="workspace.state", choices=Workspace.State.choices
+    )
+    sentence = serializers.CharField(help_text="How far it is, or what stopped it.")
+    purge_at = serializers.DateTimeField(
+        source="workspace.purge_at",
+        allow_null=True,
+        help_text="When the trash lets it go for good.",
+    )
+    frees_bytes = serializers.IntegerField(
+        source="workspace.unique_bytes",
+        allow_null=True,
+        help_text="Null: not measured yet.",
+    )
+
+
 @extend_schema_serializer(many=False)
 class AbandonedListSerializer(serializers.Serializer[Any]):
     after_days = serializers.IntegerField()
@@ -186,6 +206,9 @@ class AbandonedListSerializer(serializers.Serializer[Any]):
     )
     frees_bytes = serializers.IntegerField()
     workspaces = AbandonedSerializer(many=True)
+    under_way = RetirementLineSerializer(
+        many=True, help_text="Those retired as abandoned, until each is gone for good."
+    )
 
 
 class ChosenSerializer(serializers.Serializer[Any]):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from provisioner.accounts.models import User
@@ -45,11 +45,19 @@ class AbandonedWorkspace:
 
 @dataclass(frozen=True, kw_only=True)
 class AbandonedList:
-    """All that look abandoned, the longest idle first. `unseen` were not looked at."""
+    """All that look abandoned, the longest idle first. `unseen` were not looked at.
+
+    `under_way` are those that were retired as abandoned, until each is really gone.
+    """
 
     workspaces: tuple[AbandonedWorkspace, ...]
     after_days: int
     unseen: int
+    progress: RetirementProgress
+
+    @property
+    def under_way(self) -> tuple[RetirementLine, ...]:
+        return self.progress.lines
 
     @property
     def frees_bytes(self) -> int:
@@ -101,6 +109,7 @@ def abandoned_workspaces(
         workspaces=tuple(found),
         after_days=after_days,
         unseen=ready.filter(activity_seen_at__isnull=True).count(),
+        progress=retirements_of_abandoned(user),
     )
 
 
@@ -134,6 +143,10 @@ class RetirementLine:
         )
 
     @property
+    def is_gone(self) -> bool:
+        return self.workspace.state == Workspace.State.RETIRED
+
+    @property
     def sentence(self) -> str:
         """Say where it is, and what stopped it."""
         if self.is_moving or self.is_put_away:
@@ -155,8 +168,34 @@ class RetirementProgress:
         return sum(line.is_put_away for line in self.lines)
 
     @property
+    def gone(self) -> int:
+        return sum(line.is_gone for line in self.lines)
+
+    @property
     def announcement(self) -> str:
-        return f"{self.put_away} of {len(self.lines)} are in the trash or gone."
+        said = f"{self.put_away} of {len(self.lines)} are in the trash or gone"
+        return f"{said}, {self.gone} for good."
+
+
+def retirements_of_abandoned(user: User) -> RetirementProgress:
+    """Return how far those are that were retired as abandoned and are still there.
+
+    Each stays until it is really gone: its clone destroyed, or its owner has it back.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(user.is_administrator)
+    later = Operation.objects.filter(
+        kind=Operation.Kind.RETIRE,
+        workspace=OuterRef("workspace"),
+        pk__gt=OuterRef("pk"),
+    )
+    retirements = Operation.objects.filter(
+        ~Exists(later), kind=Operation.Kind.RETIRE, parameters__as_abandoned=True
+    ).exclude(workspace__state__in=(Workspace.State.READY, Workspace.State.RETIRED))
+    return retirement_progress(
+        user, pks=list(retirements.values_list("workspace", flat=True))
+    )
 
 
 def retirement_progress(user: User, *, pks: Sequence[int]) -> RetirementProgress:

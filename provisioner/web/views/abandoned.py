@@ -45,6 +45,8 @@ def abandoned_list(request: WebRequest) -> HttpResponse:
         {
             "form": form,
             "found": found,
+            "progress": found.progress,
+            "pks": _named(found.progress),
             "all_chosen": request.GET.get("choose") == "all",
             "chosen": {
                 int(pk) for pk in request.POST.getlist("workspace") if pk.isdecimal()
@@ -52,6 +54,11 @@ def abandoned_list(request: WebRequest) -> HttpResponse:
         },
         status=form.http_code,
     )
+
+
+def _named(progress: abandoned.RetirementProgress) -> str:
+    lines = progress.lines[:MOST_AT_A_TIME]
+    return ",".join(str(line.workspace.pk) for line in lines)
 
 
 def _say_whom(request: WebRequest, outcomes: list[Outcome]) -> None:

@@ -92,6 +92,7 @@ def abandoned_retire(
                 workspace=workspace,
                 unsaved=Unsaved.RESCUE,
                 reason=f"Asked to retire it as abandoned: {abandonment.sentence}",
+                as_abandoned=True,
             )
         return Outcome(
             workspace=workspace, word="retire", sentence=sentence, operation=operation

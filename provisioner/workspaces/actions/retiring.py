@@ -33,9 +33,11 @@ def workspace_retire(
     unsaved: str = Unsaved.REFUSE,
     purge: bool = False,
     reason: str = "",
+    as_abandoned: bool = False,
 ) -> Operation:
     """Ask to take a workspace back: into the trash, or with `purge` for good.
 
+    One retired `as_abandoned` is followed beside what looks abandoned until it is gone.
     `unsaved` says what becomes of work that is not submitted. Asking again while it is
     being retired answers with the operation under way.
 
@@ -71,7 +73,12 @@ def workspace_retire(
             Operation.Kind.RETIRE,
             by=by,
             workspace=workspace,
-            parameters={"unsaved": unsaved, "purge": purge, "was": was},
+            parameters={
+                "unsaved": unsaved,
+                "purge": purge,
+                "was": was,
+                **({"as_abandoned": True} if as_abandoned else {}),
+            },
         )
 
 
@@ -155,6 +162,7 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
                 workspace=workspace,
                 unsaved=last.parameters.get("unsaved", Unsaved.REFUSE),
                 purge=bool(last.parameters.get("purge")),
+                as_abandoned=bool(last.parameters.get("as_abandoned")),
             )
         if last is not None and last.kind == Operation.Kind.RESTORE:
             return workspace_restore(by=by, workspace=workspace)

@@ -79,6 +79,10 @@ def test_each_is_answered_for_itself(as_admin: APIClient, ready: Workspace) -> N
     assert ready.state == Workspace.State.RETIRING
     operation = ready.operations.get(pk=result["operation"])
     assert operation.parameters["unsaved"] == "rescue"
+    listed = as_admin.get(ABANDONED).json()
+    assert listed["workspaces"] == []
+    [line] = listed["under_way"]
+    assert (line["workspace"], line["state"]) == (ready.pk, "retiring")
     again = as_admin.post(f"{ABANDONED}/retire", {"workspaces": [ready.pk]})
     [result] = again.json()["results"]
     assert (result["outcome"], result["code"]) == ("refused", "workspace_busy")

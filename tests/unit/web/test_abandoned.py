@@ -71,17 +71,29 @@ def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
     assert answer.status_code == 302
     progress = answer["Location"]
     page = as_admin.get(progress).text
-    assert "0 of 1 are in the trash or gone." in page
+    assert "0 of 1 are in the trash or gone, 0 for good." in page
     assert "http-equiv" in page
     assert is_polling(page)
     end(running_of(ready), Operation.State.SUCCEEDED)
     ready.refresh_from_db()
+    assert is_polling(as_admin.get(ABANDONED).text)
     states.set_workspace_state(ready, Workspace.State.TRASHED)
+    Workspace.objects.filter(pk=ready.pk).update(unique_bytes=3 * 2**30)
 
     page = as_admin.get(progress, headers={"HX-Request": "true"}).text
 
-    assert "1 of 1 are in the trash or gone." in page
+    assert "1 of 1 are in the trash or gone, 0 for good." in page
     assert not is_polling(page)
+    # It stays beside what looks abandoned until it is really gone.
+    page = as_admin.get(ABANDONED).text
+    assert "Nothing looks abandoned" in page
+    assert "It goes for good on <time" in page
+    assert "3 GiB</data>" in page
+    states.set_workspace_state(ready, Workspace.State.PURGING)
+    assert "and not gone yet" in as_admin.get(ABANDONED).text
+    states.set_workspace_state(ready, Workspace.State.RETIRED)
+    assert "and not gone yet" not in as_admin.get(ABANDONED).text
+    assert "1 of 1 are in the trash or gone, 1 for good." in as_admin.get(progress).text
 
 
 def test_what_stopped_it_stays_on_the_page(as_admin: Client, ready: Workspace) -> None:

@@ -254,6 +254,38 @@ def test_a_link_on_the_way_is_kept_and_not_followed(root: Path) -> None:
         assert tar.getnames() == ["dir"]
 
 
+def test_hard_links_and_odd_names_come_out_and_nothing_outside_changes(
+    root: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("shared")
+    names = ["one", "two", "\n", "..\n", " ..", "...", "-rf", "*", "a\nb/\n"]
+    (root / "a\nb").mkdir()
+    for name in names[:2]:
+        os.link(outside, root / name)
+    for name in names[2:]:
+        (root / name).write_text(name)
+    before = outside.stat()
+
+    report = archive(root, untracked(*names))
+
+    assert report.is_complete
+    assert inode_of(outside) == inode_of_status(before)
+    out = unpacked(report, tmp_path / "out")
+    assert [(out / name).read_text() for name in names] == ["shared"] * 2 + names[2:]
+    assert (out / "one").stat().st_ino != before.st_ino
+
+
+def inode_of(path: Path) -> tuple[int, ...]:
+    return inode_of_status(path.stat())
+
+
+def inode_of_status(status: os.stat_result) -> tuple[int, ...]:
+    """Return all of an inode that a change of any kind would change."""
+    owner = (status.st_uid, status.st_gid, status.st_mode, status.st_nlink)
+    return (*owner, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+
+
 @pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "a/../../outside", "."])
 def test_paths_that_lead_outside_are_refused(root: Path, path: str) -> None:
     (root.parent / "outside").write_text("secret")
