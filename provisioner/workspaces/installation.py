@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db.models import (
     Count,
@@ -20,14 +20,21 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import governor, permissions
+from provisioner.workspaces import governor, history, permissions
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.limits_overview import limits_overview
-from provisioner.workspaces.models import Operation, SiteCapacity, Step, Workspace
+from provisioner.workspaces.models import (
+    CapacityDay,
+    Operation,
+    SiteCapacity,
+    Step,
+    Workspace,
+)
 from provisioner.workspaces.ready_times import DayToReady, Percentile, days_to_ready
 from provisioner.workspaces.workers import AliveWorker, alive_workers
 
 DAYS = 14
+HISTORY_DAYS = 90
 FAILURES_SHOWN = 10
 FAILURES_SINCE = dt.timedelta(days=7)
 NEAREST_LIMITS = 6
@@ -38,6 +45,7 @@ class Space:
     """What a site's aggregate holds; sums in bytes, None where ONTAP did not say."""
 
     capacity: SiteCapacity
+    days: list[CapacityDay] = field(default_factory=list)
 
     @property
     def physical_bytes(self) -> int | None:
@@ -107,6 +115,8 @@ class Installation:
     by_template: list[Clones]
     by_team: list[Clones]
     days: list[DayToReady]
+    clones_by_day: list[history.ClonesOnADay]
+    failures_by_day: list[history.EndedOnADay]
     failures: list[Operation]
     failures_count: int
     queues: list[Queue]
@@ -148,9 +158,11 @@ def installation(user: User) -> Installation:
     now = timezone.now()
     failures = _failures(since=now - FAILURES_SINCE)
     workers = alive_workers()
+    first_day = now.astimezone(dt.UTC).date() - dt.timedelta(days=HISTORY_DAYS)
+    space_days = history.space_days(since=first_day)
     return Installation(
         spaces=[
-            Space(capacity=capacity)
+            Space(capacity=capacity, days=space_days.get(capacity.site_id, []))
             for capacity in SiteCapacity.objects.select_related("site").order_by(
                 "site__name"
             )
@@ -159,6 +171,8 @@ def installation(user: User) -> Installation:
         by_template=_clones(by="template__name"),
         by_team=_clones(by="owner__team__name"),
         days=days_to_ready(since=now - dt.timedelta(days=DAYS)),
+        clones_by_day=history.clones_by_day(since=first_day),
+        failures_by_day=history.failures_by_day(days=DAYS),
         failures=list(failures[:FAILURES_SHOWN]),
         failures_count=failures.count(),
         queues=_queues(workers),

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django import template
+from django.utils.safestring import SafeString
 
+from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text
+from provisioner.web.templatetags.cloneyard import size
 from provisioner.workspaces.durations import Durations, Phase, Took
+from provisioner.workspaces.history import ClonesOnADay, EndedOnADay
+from provisioner.workspaces.installation import Space
 from provisioner.workspaces.ready_times import DayToReady
 
 register = template.Library()
@@ -130,3 +137,157 @@ def plot_of(phase: Phase) -> PhasePlot:
             )
         )
     return PhasePlot(phase=phase, bars=tuple(bars))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A day's bar, with another behind it where there is one; in percent."""
+
+    title: str
+    x: float
+    width: float
+    height: float
+    behind: float
+
+    @property
+    def y(self) -> float:
+        return 100 - self.height
+
+    @property
+    def behind_y(self) -> float:
+        return 100 - self.behind
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnADay:
+    """What a day's bar shows: a number, one behind it, and both in words."""
+
+    day: dt.date
+    number: int
+    behind: int
+    words: str
+    cells: tuple[str | SafeString, ...]
+
+
+@register.inclusion_tag("components/_bars_plot.html")
+def space_plot(space: Space) -> dict[str, Any]:
+    """Draw what a site's aggregate held each day, against what it can hold."""
+    days = [
+        OnADay(
+            day=day.day,
+            number=day.used_bytes or 0,
+            behind=day.size_bytes or 0,
+            words=" of ".join(
+                size_text(number or 0) for number in (day.used_bytes, day.size_bytes)
+            ),
+            cells=(
+                size(day.used_bytes or 0),
+                size(day.size_bytes or 0),
+                "not known" if day.logical_bytes is None else size(day.logical_bytes),
+                "not known" if day.saved_bytes is None else size(day.saved_bytes),
+            ),
+        )
+        for day in space.days
+    ]
+    return _bars(
+        days,
+        id=f"space-days-{space.capacity.site_id}",
+        title="Space over time",
+        caption="Used each day, and what there is",
+        columns=("Used", "There is", "Logical", "Saved"),
+        text=size_text,
+    )
+
+
+@register.inclusion_tag("components/_bars_plot.html")
+def clones_plot(days: list[ClonesOnADay]) -> dict[str, Any]:
+    """Draw how many clones there were each day."""
+    return _bars(
+        [
+            OnADay(
+                day=day.day,
+                number=day.clones,
+                behind=0,
+                words=f"{day.clones:,}",
+                cells=(f"{day.clones:,}",),
+            )
+            for day in days
+        ],
+        id="clones-days",
+        title="Clones over time",
+        caption="Clones each day, trash and warm pools included",
+        columns=("Clones",),
+        text="{:,}".format,
+    )
+
+
+@register.inclusion_tag("components/_bars_plot.html")
+def failures_plot(days: list[EndedOnADay]) -> dict[str, Any]:
+    """Draw how many operations failed each day."""
+    return {
+        "plot": _bars(
+            [
+                OnADay(
+                    day=day.day,
+                    number=day.failed,
+                    behind=0,
+                    words=f"{day.failed:,} of {day.ended:,} failed",
+                    cells=(f"{day.failed:,}", f"{day.ended:,}"),
+                )
+                for day in days
+            ],
+            id="failures-days",
+            title="Failures per day",
+            caption="Operations that failed",
+            columns=("Failed", "Ended"),
+            text="{:,}".format,
+        )["plot"]
+        | {"is_bad": True}
+    }
+
+
+def _bars(
+    days: Sequence[OnADay],
+    *,
+    id: str,
+    title: str,
+    caption: str,
+    columns: tuple[str, ...],
+    text: Callable[[int], str],
+) -> dict[str, Any]:
+    """Return a plot of days, the oldest first, against the highest of all."""
+    highest = max(max(day.number, day.behind) for day in days) or 1
+    slot = min(100 / len(days), _WIDEST_PERCENT)
+    last = days[-1]
+    bars = [
+        Column(
+            title=f"{day.day:%-d %b %Y}: {day.words}",
+            x=index * slot + slot * (1 - _FILLED) / 2,
+            width=slot * _FILLED,
+            height=_height(day.number, highest),
+            behind=_height(day.behind, highest),
+        )
+        for index, day in enumerate(days)
+    ]
+    rows = [
+        {"day": day.day, "cells": list(zip(columns, day.cells, strict=True))}
+        for day in reversed(days)
+    ]
+    number = f"{len(days)} {'day' if len(days) == 1 else 'days'}"
+    plot = {
+        "id": id,
+        "title": title,
+        "caption": caption,
+        "top": text(highest),
+        "summary": f"{caption}: {number}; on the last, {last.words}",
+        "bars": bars,
+        "columns": columns,
+        "rows": rows,
+        "first": days[0].day,
+        "last": last.day,
+    }
+    return {"plot": plot}
+
+
+def _height(number: int, highest: int) -> float:
+    return max(100 * number / highest, _LEAST_PERCENT) if number else 0.0

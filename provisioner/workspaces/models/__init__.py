@@ -6,7 +6,7 @@ Nothing here talks to another system, and state is written by states.py alone.
 from __future__ import annotations
 
 from provisioner.workspaces.models.bisections import Bisection, Trial, Verdict
-from provisioner.workspaces.models.capacity import SiteCapacity
+from provisioner.workspaces.models.capacity import CapacityDay, SiteCapacity
 from provisioner.workspaces.models.carries import Carry
 from provisioner.workspaces.models.changes import (
     RefreshPolicy,
@@ -50,6 +50,7 @@ __all__ = [
     "AuditRun",
     "AuditedSystem",
     "Bisection",
+    "CapacityDay",
     "Carry",
     "ConnectionTest",
     "Event",

@@ -56,3 +56,32 @@ class SiteCapacity(models.Model):
 
     def __str__(self) -> str:
         return f"Capacity of {self.site}"
+
+
+class CapacityDay(models.Model):
+    """What a site had at the end of a day in UTC, as last measured on it.
+
+    One row for a site and day, for as long as sweeps/capacity.py keeps them. Sizes in
+    bytes; None where ONTAP did not say.
+    """
+
+    site = models.ForeignKey(
+        Site, on_delete=models.CASCADE, related_name="capacity_days"
+    )
+    day = models.DateField()
+    size_bytes = models.BigIntegerField(null=True)
+    used_bytes = models.BigIntegerField(null=True)
+    logical_bytes = models.BigIntegerField(null=True)
+    saved_bytes = models.BigIntegerField(null=True)
+    clones = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ("day", "site")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "day"), name="capacity_day_once_for_a_site"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.site} on {self.day}"

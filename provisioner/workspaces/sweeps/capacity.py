@@ -6,6 +6,7 @@ a few requests for a site, however many volumes it has.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterable
 
@@ -17,9 +18,17 @@ from procrastinate.contrib.django import app
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError
 from provisioner.gateways.ontap.types import Efficiency, VolumeUsage
-from provisioner.workspaces.models import Site, SiteCapacity, Template, Workspace
+from provisioner.workspaces.models import (
+    CapacityDay,
+    Site,
+    SiteCapacity,
+    Template,
+    Workspace,
+)
 from provisioner.workspaces.queueing import defer_once
 from provisioner.workspaces.workflow import STORAGE
+
+DAYS_KEPT = 396
 
 log = structlog.get_logger(__name__)
 
@@ -89,7 +98,32 @@ def measure(site: Site) -> SiteCapacity:
             "status_message": message,
         },
     )
+    _keep_day(capacity)
     return capacity
+
+
+def _keep_day(capacity: SiteCapacity) -> None:
+    """Write down how the day is so far, and forget days that are too long ago.
+
+    A year is kept and a month, so the rows of a site are bounded.
+    """
+    today = timezone.now().astimezone(dt.UTC).date()
+    is_known = capacity.aggregate_size_bytes > 0
+    there = capacity.site.workspaces.exclude(state=Workspace.State.RETIRED)
+    _, is_new = CapacityDay.objects.update_or_create(
+        site=capacity.site,
+        day=today,
+        defaults={
+            "size_bytes": capacity.aggregate_size_bytes if is_known else None,
+            "used_bytes": capacity.aggregate_used_bytes if is_known else None,
+            "logical_bytes": capacity.logical_bytes,
+            "saved_bytes": capacity.saved_bytes,
+            "clones": there.count(),
+        },
+    )
+    if is_new:
+        too_old = today - dt.timedelta(days=DAYS_KEPT)
+        CapacityDay.objects.filter(site=capacity.site, day__lt=too_old).delete()
 
 
 def _saved(efficiency: Efficiency | None) -> dict[str, int | None]:

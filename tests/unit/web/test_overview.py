@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 import pytest
 from django.db import connection
@@ -14,6 +15,7 @@ from provisioner.accounts.models import Team, User
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.installation import Space, installation
 from provisioner.workspaces.models import (
+    CapacityDay,
     Operation,
     SiteCapacity,
     Snapshot,
@@ -21,7 +23,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.ready_times import days_to_ready
-from tests.factories import UserFactory
+from tests.factories import SiteFactory, UserFactory
 
 GIB = 2**30
 
@@ -108,6 +110,34 @@ def test_the_plot_has_its_numbers_as_a_table(
 
     assert 'class="plot-bars"' in page
     assert '<td data-label="95 % in">7.0 s</td>' in page
+
+
+def test_days_are_plotted_with_their_numbers_as_tables(
+    as_admin: Client, failed: Workspace
+) -> None:
+    """Space against what there is, clones of all sites, failures with days of none."""
+    site, other = failed.site, SiteFactory()
+    today = timezone.now().astimezone(dt.UTC).date()
+    SiteCapacity.objects.create(
+        site=site, aggregate_size_bytes=8 * GIB, measured_at=timezone.now()
+    )
+    for days_ago in (1, 2, 300):
+        day = today - dt.timedelta(days=days_ago)
+        CapacityDay.objects.create(
+            site=site, day=day, size_bytes=8 * GIB, used_bytes=2 * GIB, clones=1200
+        )
+        CapacityDay.objects.create(site=other, day=day, clones=34)
+
+    page = as_admin.get("/overview/").text
+
+    assert f"{today - dt.timedelta(days=1):%-d %b %Y}: 2 GiB of 8 GiB" in page
+    assert 'y="75.00%"' in page  # a quarter of the height is used
+    assert ">1,234<" in page
+    assert re.findall(r"(\d+) days; on the last", page) == ["2", "2", "14"]
+    assert f"{today:%-d %b %Y}: 1 of 1 failed" in page
+    assert "0 of 0 failed" in page
+    for table in ("Space over time", "Clones over time", "Failures per day"):
+        assert f'The numbers<span class="visually-hidden"> of {table}' in page
 
 
 def test_failures_say_why_and_lead_to_their_steps(

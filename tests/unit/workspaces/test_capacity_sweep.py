@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,13 @@ from provisioner.workspaces.actions import (
     workspace_create,
     workspace_retry,
 )
-from provisioner.workspaces.models import Site, SiteCapacity, Template, Workspace
+from provisioner.workspaces.models import (
+    CapacityDay,
+    Site,
+    SiteCapacity,
+    Template,
+    Workspace,
+)
 from provisioner.workspaces.sweeps import capacity
 from tests.contract.ontap_fixtures import LabControl
 from tests.factories import SiteFactory, UserFactory
@@ -55,6 +62,8 @@ def workspace(
 
 def test_a_site_is_measured(workspace: Workspace) -> None:
     began_at = timezone.now()
+    long_ago = began_at.date() - dt.timedelta(days=400)
+    CapacityDay.objects.create(site=workspace.site, day=long_ago, clones=7)
 
     measured = capacity.measure(workspace.site)
 
@@ -78,6 +87,13 @@ def test_a_site_is_measured(workspace: Workspace) -> None:
     assert workspace.unique_bytes is not None
     assert workspace.unique_bytes >= 0
     assert workspace.measured_at is not None
+
+    # One row keeps the day, and what is too long ago goes.
+    again = capacity.measure(workspace.site)
+    day = CapacityDay.objects.get()
+    assert day.day in (began_at.date(), timezone.now().date())
+    assert (day.size_bytes, day.clones) == (again.aggregate_size_bytes, 1)
+    assert day.used_bytes == again.aggregate_used_bytes
 
 
 def test_what_a_workspace_takes_grows_with_what_is_written(
