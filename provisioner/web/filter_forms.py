@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.http import QueryDict
 from django.utils import timezone
 
-from provisioner.workspaces.models import Operation, Template, Workspace
+from provisioner.workspaces.models import (
+    Bisection,
+    Finding,
+    Operation,
+    Template,
+    Workspace,
+)
 
 
 class FilterForm(forms.Form):
@@ -23,13 +28,6 @@ class FilterForm(forms.Form):
     def criteria(self) -> dict[str, Any]:
         """Return what is asked for, as the query of the list takes it."""
         raise NotImplementedError
-
-    def without_page(self) -> str:
-        """Return the filters as the beginning of a page's address."""
-        assert isinstance(self.data, QueryDict)
-        query = self.data.copy()
-        query.pop("page", None)
-        return f"?{query.urlencode()}&" if query else "?"
 
 
 class SearchForm(FilterForm):
@@ -75,6 +73,61 @@ class WorkspaceFilterForm(FilterForm):
         }
 
 
+class TemplateFilterForm(FilterForm):
+    """Filters of templates."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name or description")
+    state = forms.ChoiceField(
+        required=False, choices=[("", "All states"), *Template.State.choices]
+    )
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `templates_matching` takes it."""
+        self.is_valid()
+        return {
+            "text": self.cleaned_data.get("q", ""),
+            "state": self.cleaned_data.get("state", ""),
+        }
+
+
+class BisectionFilterForm(FilterForm):
+    """Filters of bisections."""
+
+    q = forms.CharField(required=False, max_length=100, label="Template or owner")
+    state = forms.ChoiceField(
+        required=False, choices=[("", "All states"), *Bisection.State.choices]
+    )
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `bisections_matching` takes it."""
+        self.is_valid()
+        return {
+            "text": self.cleaned_data.get("q", ""),
+            "state": self.cleaned_data.get("state", ""),
+        }
+
+
+class FindingFilterForm(FilterForm):
+    """Filters of what an audit found."""
+
+    q = forms.CharField(required=False, max_length=100, label="Words")
+    kind = forms.ChoiceField(
+        required=False, choices=[("", "All kinds"), *Finding.Kind.choices]
+    )
+    state = forms.ChoiceField(
+        required=False, choices=[("", "Open"), ("resolved", "Resolved")]
+    )
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `findings_matching` takes it."""
+        self.is_valid()
+        return {
+            "text": self.cleaned_data.get("q", ""),
+            "kind": self.cleaned_data.get("kind", ""),
+            "is_resolved": self.cleaned_data.get("state", "") == "resolved",
+        }
+
+
 class TrailFilterForm(FilterForm):
     """Filters of the trail."""
 
@@ -112,16 +165,11 @@ class OperationFilterForm(FilterForm):
     by = forms.CharField(required=False, max_length=150, label="By")
     since = _moment("Since")
     until = _moment("Until")
-    order = forms.ChoiceField(
-        required=False,
-        choices=[("", "Newest first"), ("longest", "Longest first")],
-        label="Order",
-    )
 
     def criteria(self) -> dict[str, Any]:
         """Return what is asked for, as `operations_matching` takes it."""
         self.is_valid()
-        names = ("kind", "state", "by", "since", "until", "order")
+        names = ("kind", "state", "by", "since", "until")
         asked = {
             name: self.cleaned_data[name]
             for name in names

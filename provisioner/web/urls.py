@@ -156,7 +156,6 @@ urlpatterns = [
     path("refreshes/", refreshing.refresh_list, name="refresh-list"),
     path("refreshes/pause/", refreshing.refresh_pause, name="refresh-pause"),
     path("operations/", operations.operation_list, name="operation-list"),
-    path("operations.csv", operations.operation_download, name="operation-download"),
     path("perforce/", governor.perforce_server_list, name="perforce-server-list"),
     path(
         "perforce/new/",
@@ -215,7 +214,6 @@ urlpatterns = [
     path("teams/new/", people.team_create, name="team-create"),
     path("teams/<int:pk>/edit/", people.team_edit, name="team-edit"),
     path("trail/", trail.trail, name="trail"),
-    path("trail.csv", trail.trail_download, name="trail-download"),
     path("audit/", audit.audit, name="audit"),
     path("audit/run/", audit.audit_run, name="audit-run"),
     path("audit/<int:pk>/", audit.finding_detail, name="finding-detail"),

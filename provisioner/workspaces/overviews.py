@@ -514,22 +514,3 @@ def _watch_error(template: Template) -> str:
     server_id = template.site.perforce_server_id
     errors = ServerWatch.objects.filter(server_id=server_id)
     return errors.values_list("last_error", flat=True).first() or ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TemplateList:
-    """The templates that somebody may see, with their lags where those are known."""
-
-    templates: list[Template]
-    lags: dict[int, lags.Lag]
-    usual_seconds: dict[int, float]
-
-
-def templates_for(user: User) -> TemplateList:
-    """Return all templates and how far they are behind."""
-    templates = list(templates_visible_to(user))
-    return TemplateList(
-        templates=templates,
-        lags=lags.lags_of(templates),
-        usual_seconds=usual_seconds(templates),
-    )

@@ -19,6 +19,7 @@ from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.workspaces.models import (
     Bisection,
     Carry,
+    Finding,
     Operation,
     Quality,
     Share,
@@ -193,6 +194,28 @@ def templates_visible_to(user: User) -> QuerySet[Template]:
     )
 
 
+def templates_matching(
+    user: User, *, text: str = "", state: str = ""
+) -> QuerySet[Template]:
+    """Return visible templates that match all of what is given."""
+    found = with_words(templates_visible_to(user), text, "name", "description")
+    return found.filter(state=state) if state else found
+
+
+def findings_matching(
+    user: User, *, text: str = "", kind: str = "", is_resolved: bool = False
+) -> QuerySet[Finding]:
+    """Return what audits found that is open, or resolved; nothing to who administers
+    nothing."""
+    findings = Finding.objects.select_related(
+        "site", "workspace", "template", "resolved_by"
+    ).filter(resolved_at__isnull=not is_resolved)
+    if not user.is_administrator:
+        return findings.none()
+    found = with_words(findings, text, "subject", "sentence", "site__name")
+    return found.filter(kind=kind) if kind else found
+
+
 def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:
     """Return all published snapshots with their templates."""
     snapshots = available_snapshots().select_related("template__site")
@@ -266,6 +289,15 @@ def bisections_visible_to(user: User) -> QuerySet[Bisection]:
         Prefetch("trials", queryset=trials.order_by("pk"))
     )
     return bisections if user.is_administrator else bisections.filter(_whose(user))
+
+
+def bisections_matching(
+    user: User, *, text: str = "", state: str = ""
+) -> QuerySet[Bisection]:
+    """Return visible bisections without their trials that match what is given."""
+    bisections = bisections_visible_to(user).prefetch_related(None).defer("changes")
+    found = with_words(bisections, text, "template__name", "owner__username")
+    return found.filter(state=state) if state else found
 
 
 def generations_for_trials(template: Template) -> list[Snapshot]:

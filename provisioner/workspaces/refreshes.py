@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from provisioner.accounts.models import User
-from provisioner.workspaces import lags, refreshing
-from provisioner.workspaces.models import PerforceServer, ServerWatch, Template
-from provisioner.workspaces.queries import templates_visible_to
+from provisioner.workspaces import lags
+from provisioner.workspaces.models import PerforceServer, ServerWatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,17 +18,14 @@ class WatchedServer:
 
 @dataclass(frozen=True, kw_only=True)
 class Refreshes:
-    """What follows submitted changes: servers, and templates with their policies."""
+    """What follows submitted changes: the servers, and the switch of all."""
 
     is_paused: bool
     servers: list[WatchedServer]
-    rows: list[tuple[Template, refreshing.Policy, lags.Lag | None]]
 
 
-def refreshes_for(user: User) -> Refreshes:
+def refreshes_now() -> Refreshes:
     """Return what administrators look at, to switch it off and on."""
-    templates = list(templates_visible_to(user))
-    known, policies = lags.lags_of(templates), lags.policies_of(templates)
     return Refreshes(
         is_paused=lags.is_everything_paused(),
         servers=[
@@ -39,5 +34,4 @@ def refreshes_for(user: User) -> Refreshes:
                 "name"
             )
         ],
-        rows=[(t, policies[t.pk], known.get(t.pk)) for t in templates],
     )

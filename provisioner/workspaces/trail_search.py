@@ -1,27 +1,20 @@
-"""Reading the trail: what a person may see of it, filtered, and as a table."""
+"""Reading the trail: what a person may see of it, filtered."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 
 from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
-from provisioner.lib.tables import csv_lines
 from provisioner.workspaces.models import Event
 from provisioner.workspaces.queries import with_words, workspaces_visible_to
-
-COLUMNS = (
-    *("at", "kind", "message", "reason", "actor", "via", "ip", "user_agent"),
-    *("subject_kind", "subject_id", "subject"),
-)
 
 
 def events_visible_to(user: User) -> QuerySet[Event]:
     """Return the events of workspaces that a person may see, newest first; all for
     administrators."""
-    events = Event.objects.select_related("workspace", "template")
+    events = Event.objects.select_related("workspace", "template").defer("data")
     if user.is_administrator:
         return events
     visible = workspaces_visible_to(user).order_by().values("pk")
@@ -59,20 +52,3 @@ def events_matching(
     if until:
         events = events.filter(at__lte=until)
     return events
-
-
-def as_csv(events: QuerySet[Event]) -> Iterator[str]:
-    """Yield a table of events line by line."""
-    every = events.select_related(None).defer("data").iterator(chunk_size=1000)
-    return csv_lines(
-        COLUMNS,
-        (
-            (
-                event.at.astimezone(dt.UTC).isoformat(timespec="milliseconds"),
-                *(event.kind, event.message, event.reason),
-                *(event.actor_name, event.via, event.ip or "", event.user_agent),
-                *(event.subject_kind, event.subject_id or "", event.subject),
-            )
-            for event in every
-        ),
-    )

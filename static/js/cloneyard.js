@@ -146,18 +146,20 @@
   function countChosen() {
     const line = document.querySelector("[data-chosen-count]");
     const all = document.querySelector("[data-choose-all]");
-    if (!line || !all) return;
+    if (!line) return;
     const chosen = boxes().filter((box) => box.checked).length;
     line.textContent = chosen ? `With ${chosen} chosen:` : "None chosen yet.";
+    if (!all) return;
     all.checked = chosen > 0 && chosen === boxes().length;
     all.indeterminate = chosen > 0 && !all.checked;
   }
 
   function beginChoosing() {
     const all = document.querySelector("[data-choose-all]");
-    if (all) all.hidden = false;
-    for (const way of document.querySelectorAll("[data-unscripted]")) way.hidden = true;
     countChosen();
+    if (!all) return;
+    all.hidden = false;
+    for (const way of document.querySelectorAll("[data-unscripted]")) way.hidden = true;
   }
 
   document.addEventListener("change", (event) => {

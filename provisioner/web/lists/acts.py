@@ -17,16 +17,18 @@ Row = TypeVar("Row", bound=Model)
 class Act(Generic[Row]):
     """One thing to do to chosen rows, by the action that does it to one.
 
-    `label` is what a button says ("Retire"), `done` how those are called that it was
-    done to ("Being retired"). `form` asks for what is the same for all rows; its
-    fields are the arguments of `do`. `rehearsed` stands for what it has not been told
-    when the preview is first shown.
+    `label` is what a button says ("Retire"), `asks` how a question about the rows
+    begins where that says more ("Pause the refresh of"), `done` how those are called
+    that it was done to ("Being retired"). `form` asks for what is the same for all
+    rows; its fields are the arguments of `do`. `rehearsed` stands for what it has not
+    been told when the preview is first shown.
     """
 
     do_not_call_in_templates: ClassVar = True  # Django's name: the class is shown
 
     name: ClassVar[str]
     label: ClassVar[str]
+    asks: ClassVar[str] = ""
     done: ClassVar[str]
     lead: ClassVar[str] = ""
     is_dangerous: ClassVar[bool] = False

@@ -75,7 +75,8 @@ class Listing(Generic[Row]):
 
     `usual` is the column sorted by where the address names none. `choosable` are the
     rows that acts are for, where a filter hides some unless it is asked for them; `key`
-    names them in forms. Filters are shown from `quiet_below` rows on.
+    names them in forms. Filters are shown from `quiet_below` rows on. `is_cards` lists
+    have no headings to sort by.
     """
 
     name: str
@@ -92,7 +93,11 @@ class Listing(Generic[Row]):
     key: str = "pk"
     page_size: int = 50
     quiet_below: int = 1
+    is_cards: bool = False
     nothing: str = "There is none yet."
+
+    def __post_init__(self) -> None:
+        assert self.column(self.usual) is not None, "sorted by what it can sort by"
 
     def tally(self, number: int) -> str:
         """Return a number of rows with their noun."""

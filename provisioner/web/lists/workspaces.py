@@ -154,10 +154,10 @@ COLUMNS = (
     Column("purpose", "", "workspace.purpose"),
     Column("path", "", lambda row: str(row.workspace.path)),
     Column(
-        *("created", "Made", "workspace.created_at", "created_at"),
+        *("created_at", "Made", "workspace.created_at", "created_at"),
         begins_descending=True,
     ),
-    Column("ends", "Lease ends", "deadline.ends_at", "expires_at", has_gaps=True),
+    Column("expires_at", "Lease ends", "deadline.ends_at", "expires_at", has_gaps=True),
     Column("kept_because", "", "deadline.kept_because"),
     Column("unique_bytes", "", "workspace.unique_bytes"),
     Column("status_message", "", "workspace.status_message"),
@@ -171,7 +171,7 @@ ALL_WORKSPACES = Listing[Workspace](
     cells="workspaces/_cells.html",
     matching=overviews.workspaces_matching,
     choosable=workspaces_visible_to,
-    usual="-created",
+    usual="-created_at",
     form=WorkspaceFilterForm,
     dress=_leased,
     acts=(Extend, Keep, Retire),
@@ -185,7 +185,7 @@ TEAM_WORKSPACES = Listing[Workspace](
     columns=COLUMNS,
     cells="workspaces/_cells.html",
     matching=searched(workspaces_of_team, "name", "owner__username", "template__name"),
-    usual="-created",
+    usual="-created_at",
     dress=_leased,
     quiet_below=10,
 )
@@ -196,7 +196,7 @@ _AWAY = (
     Column("state", "State", "state", "state"),
     Column("template", "Was", "template.name", "template__name"),
     Column("change", "", "snapshot.change"),
-    Column("created", "", "created_at"),
+    Column("created_at", "", "created_at"),
 )
 
 TRASH = Listing[Workspace](
@@ -205,13 +205,13 @@ TRASH = Listing[Workspace](
     many="workspaces",
     columns=(
         *_AWAY,
-        Column("purge", "Goes for good", "purge_at", "purge_at", has_gaps=True),
+        Column("purge_at", "Goes for good", "purge_at", "purge_at", has_gaps=True),
         Column("unique_bytes", "Space", "unique_bytes", "unique_bytes", has_gaps=True),
         Column("actions", "Actions", None, is_label_spoken=True),
     ),
     cells="workspaces/_trash_cells.html",
     matching=searched(trashed_workspaces_of, "name", "template__name"),
-    usual="purge",
+    usual="purge_at",
     acts=(Restore, Purge),
     quiet_below=10,
     nothing="Nothing is in your trash.",
@@ -223,11 +223,11 @@ RETIRED_WORKSPACES = Listing[Workspace](
     many="workspaces",
     columns=(
         *_AWAY,
-        Column("retired", "Retired", "retired_at", "retired_at", has_gaps=True),
+        Column("retired_at", "Retired", "retired_at", "retired_at", has_gaps=True),
     ),
     cells="workspaces/_retired_cells.html",
     matching=searched(overviews.retired_workspaces_of, "name", "template__name"),
-    usual="-retired",
+    usual="-retired_at",
     quiet_below=10,
     nothing="None of your workspaces was retired so far.",
 )

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
-    require_safe,
 )
 
 from provisioner.web import evidence
 from provisioner.web.http import WebRequest, administrators_only
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.findings import FINDINGS
 from provisioner.workspaces import actions
 from provisioner.workspaces.audit import preview
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import AuditRun, Finding
 
-RESOLVED_SHOWN = 50
 
-
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
-def audit(request: WebRequest) -> HttpResponse:
-    """Show open findings, those resolved lately, and when each side was looked at."""
-    findings = Finding.objects.select_related("site", "workspace", "template")
-    context = {
-        "open": findings.filter(resolved_at=None).order_by("-first_seen_at"),
-        "resolved": findings.exclude(resolved_at=None)
-        .select_related("resolved_by")
-        .order_by("-resolved_at")[:RESOLVED_SHOWN],
-        "runs": AuditRun.objects.select_related("site"),
-    }
-    return render(request, "administration/audit.html", context)
+def audit(request: WebRequest) -> HttpResponseBase:
+    """Show what audits found, and when each side was looked at; resolve many."""
+    runs = AuditRun.objects.select_related("site")
+    return list_answer(request, FINDINGS, "administration/audit.html", {"runs": runs})
 
 
 @require_POST

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
@@ -16,21 +16,19 @@ from django.views.decorators.vary import vary_on_headers
 
 from provisioner.web.bisection_forms import BisectionCreateForm
 from provisioner.web.http import WebRequest, digest, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.bisections import BISECTIONS
 from provisioner.workspaces import actions, permissions
 from provisioner.workspaces.bisections import find_bisection
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import Bisection
 from provisioner.workspaces.queries import bisections_visible_to, templates_visible_to
 
-ON_A_PAGE = 50
 
-
-@require_safe
-def bisection_list(request: WebRequest) -> HttpResponse:
-    """Show the bisections that a person may see, newest first."""
-    found = bisections_visible_to(request.user).prefetch_related(None).defer("changes")
-    page = Paginator(found, ON_A_PAGE).get_page(request.GET.get("page"))
-    return render(request, "bisections/list.html", {"page": page})
+@require_http_methods(["GET", "HEAD", "POST"])
+def bisection_list(request: WebRequest) -> HttpResponseBase:
+    """Show the bisections that a person may see; stop many."""
+    return list_answer(request, BISECTIONS, "bisections/list.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

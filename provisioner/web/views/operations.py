@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from provisioner.web.filter_forms import OperationFilterForm
-from provisioner.web.http import WebRequest, csv_answer, digest
-from provisioner.workspaces import operation_search
+from provisioner.web.http import WebRequest, digest
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.operations import OPERATIONS
 from provisioner.workspaces.step_logs import find_operation
 
-OPERATIONS_ON_A_PAGE = 50
-
 
 @require_safe
-def operation_list(request: WebRequest) -> HttpResponse:
-    """Show the operations that a person may see, filtered and paged by the address."""
-    form = OperationFilterForm(request.GET)
-    found = operation_search.operations_matching(request.user, **form.criteria())
-    page = Paginator(found, OPERATIONS_ON_A_PAGE).get_page(request.GET.get("page"))
-    return render(request, "operations/list.html", {"form": form, "page": page})
-
-
-@require_safe
-def operation_download(request: WebRequest) -> HttpResponseBase:
-    """Send the same, all pages of it, as a table."""
-    form = OperationFilterForm(request.GET)
-    found = operation_search.operations_matching(request.user, **form.criteria())
-    return csv_answer("operations", operation_search.as_csv(found))
+def operation_list(request: WebRequest) -> HttpResponseBase:
+    """Show the operations that a person may see."""
+    return list_answer(request, OPERATIONS, "operations/list.html")
 
 
 @require_safe

@@ -13,7 +13,7 @@ from provisioner.web.account_forms import AccountForm, QuotaForm, TeamForm
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.lists.people import PEOPLE, TEAMS
-from provisioner.web.views.tokens import with_templates
+from provisioner.web.lists.tokens import shown_tokens
 from provisioner.workspaces import actions
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.people import find_person, standing_of
@@ -36,7 +36,7 @@ def person_detail(request: WebRequest, pk: int) -> HttpResponse:
     return render(
         request,
         "people/detail.html",
-        {"person": person, "tokens": with_templates(person.tokens)},
+        {"person": person, "tokens": shown_tokens(person.tokens)},
     )
 
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.pools import POOLS
 from provisioner.web.pool_forms import PoolChangeForm, PoolCreateForm
 from provisioner.workspaces import actions, pools
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import Pool
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
-def pool_list(request: WebRequest) -> HttpResponse:
-    """Show all pools with their figures."""
-    return render(
-        request, "pools/list.html", {"pools": pools.overviews_of(pools.all_pools())}
-    )
+def pool_list(request: WebRequest) -> HttpResponseBase:
+    """Show all pools with their figures; delete many."""
+    return list_answer(request, POOLS, "pools/list.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

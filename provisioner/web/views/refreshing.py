@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
-    require_safe,
 )
 
 from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.templates import REFRESHES
 from provisioner.web.refresh_forms import RefreshPauseForm, RefreshPolicyForm
 from provisioner.workspaces import actions, lags, refreshes
 from provisioner.workspaces.errors import ActionRefused
@@ -44,12 +46,12 @@ def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
     )
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
-def refresh_list(request: WebRequest) -> HttpResponse:
+def refresh_list(request: WebRequest) -> HttpResponseBase:
     """Show Perforce servers as they are watched, and what refreshes which template."""
-    context = {"refreshes": refreshes.refreshes_for(request.user)}
-    return render(request, "administration/refreshes.html", context)
+    context = {"refreshes": refreshes.refreshes_now()}
+    return list_answer(request, REFRESHES, "administration/refreshes.html", context)
 
 
 @require_POST

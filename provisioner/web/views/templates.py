@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
@@ -19,22 +20,18 @@ from provisioner.web.forms import (
     TemplateDefinitionForm,
 )
 from provisioner.web.http import WebRequest, administrators_only, digest, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.templates import TEMPLATES
 from provisioner.workspaces import actions, overviews
 from provisioner.workspaces.durations import durations_of
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.queries import templates_visible_to
 
 
-@require_safe
-def template_list(request: WebRequest) -> HttpResponse:
-    """Show all templates and what each would give now."""
-    shown = overviews.templates_for(request.user)
-    context = {
-        "templates": shown.templates,
-        "lags": shown.lags,
-        "usual_seconds": shown.usual_seconds,
-    }
-    return render(request, "templates/list.html", context)
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_list(request: WebRequest) -> HttpResponseBase:
+    """Show all templates and what each would give now; administrators build many."""
+    return list_answer(request, TEMPLATES, "templates/list.html")
 
 
 @require_safe

@@ -2,60 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
-    require_safe,
 )
 
-from provisioner.accounts.models import ApiToken
-from provisioner.accounts.tokens import live_tokens, tokens_of, tokens_visible_to
+from provisioner.accounts.tokens import tokens_visible_to
 from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.lists import tokens as lists
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.listing import Look
 from provisioner.web.token_forms import TokenForm
 from provisioner.web.views.command_line import commands_to_get_it
 from provisioner.workspaces import actions
 from provisioner.workspaces.errors import ActionRefused
-from provisioner.workspaces.models import Template
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def token_list(request: WebRequest) -> HttpResponse:
+def token_list(request: WebRequest) -> HttpResponseBase:
     """Show my tokens, and make one: the answer to that shows its secret, once."""
-    form, secret = TokenForm(posted(request), user=request.user), ""
+    is_about_many = "do" in request.POST
+    form = TokenForm(None if is_about_many else posted(request), user=request.user)
+    context = {"form": form, "commands": commands_to_get_it(request)}
+    if request.method != "POST" or is_about_many:
+        return list_answer(request, lists.TOKENS, "accounts/tokens.html", context)
+    secret = ""
     if form.is_valid():
         try:
             _, secret = actions.api_token_create(by=request.user, **form.cleaned_data)
         except ActionRefused as refusal:
             form.refuse(refusal)
         else:
-            form = TokenForm(user=request.user)
+            context["form"] = TokenForm(user=request.user)
     return render(
         request,
         "accounts/tokens.html",
-        {
-            "form": form,
-            "secret": secret,
-            "tokens": with_templates(tokens_of(request.user)),
-            "commands": commands_to_get_it(request),
-        },
+        {**context, "secret": secret, "listing": Look(lists.TOKENS, request)},
         status=form.http_code,
     )
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
-def token_everybody_list(request: WebRequest) -> HttpResponse:
-    """Show all tokens that open the door."""
-    shown = with_templates(live_tokens().order_by("user__username", "-created"))
-    return render(request, "accounts/tokens_everybody.html", {"tokens": shown})
+def token_everybody_list(request: WebRequest) -> HttpResponseBase:
+    """Show all tokens that open the door; revoke many."""
+    return list_answer(
+        request, lists.EVERYBODYS_TOKENS, "accounts/tokens_everybody.html"
+    )
 
 
 @require_POST
@@ -67,17 +66,3 @@ def token_revoke(request: WebRequest, prefix: str) -> HttpResponse:
     messages.success(request, f"The token {token} opens nothing any more.")
     is_mine = token.user_id == request.user.pk
     return redirect("token-list" if is_mine else "token-everybody-list")
-
-
-def with_templates(tokens: Iterable[ApiToken]) -> list[dict[str, Any]]:
-    """Return each token with the names of its templates."""
-    tokens = list(tokens)
-    wanted = {pk for token in tokens for pk in token.template_ids or ()}
-    names = dict(Template.objects.filter(pk__in=wanted).values_list("pk", "name"))
-    return [
-        {
-            "token": token,
-            "templates": [names[pk] for pk in token.template_ids or () if pk in names],
-        }
-        for token in tokens
-    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
@@ -12,6 +13,8 @@ from django.views.decorators.http import (
 )
 
 from provisioner.web.http import WebRequest, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.webhooks import WEBHOOKS
 from provisioner.web.webhook_forms import WebhookChangeForm, WebhookCreateForm
 from provisioner.workspaces import actions
 from provisioner.workspaces.errors import ActionRefused
@@ -35,12 +38,10 @@ def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
     return redirect("template-detail", pk)
 
 
-@require_safe
-def webhook_list(request: WebRequest) -> HttpResponse:
-    """Show one's webhooks; everybody's to administrators."""
-    return render(
-        request, "webhooks/list.html", {"webhooks": webhooks_visible_to(request.user)}
-    )
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_list(request: WebRequest) -> HttpResponseBase:
+    """Show one's webhooks, everybody's to administrators; switch or delete many."""
+    return list_answer(request, WEBHOOKS, "webhooks/list.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -50,6 +50,7 @@ from provisioner.workspaces.actions.pools import (
 from provisioner.workspaces.actions.refreshing import (
     refresh_pause,
     refresh_policy_save,
+    template_refresh_pause,
 )
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
@@ -122,6 +123,7 @@ __all__ = [
     "template_check",
     "template_create",
     "template_preview",
+    "template_refresh_pause",
     "template_subscribe",
     "template_unsubscribe",
     "template_update",

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import permissions, refreshing, states
+from provisioner.workspaces import lags, permissions, refreshing, states
 from provisioner.workspaces.errors import InvalidRequest
 from provisioner.workspaces.models import (
     PerforceServer,
@@ -84,6 +84,32 @@ def refresh_policy_save(
             },
         )
     return row
+
+
+def template_refresh_pause(
+    *, by: User, template: Template, is_paused: bool
+) -> refreshing.Policy:
+    """Stop the refresh of one template, or let it go on; its policy stays otherwise.
+
+    Raises: NotAllowed, InvalidRequest (it is so already).
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    policy = lags.policy_of(template)
+    if policy.is_paused == is_paused:
+        how = "paused already" if is_paused else "not paused"
+        raise InvalidRequest(f"The refresh of “{template.name}” is {how}.")
+    row = refresh_policy_save(
+        by=by,
+        template=template,
+        mode=policy.mode,
+        quiet_seconds=policy.quiet_seconds,
+        every_seconds=policy.every_seconds,
+        cron=policy.cron,
+        clean_cron=policy.clean_cron,
+        unused_days=policy.unused_days,
+        is_paused=is_paused,
+    )
+    return lags.policy_in(row)
 
 
 def refresh_pause(

@@ -131,7 +131,7 @@ def test_a_resolved_one_tells_how(
     as_admin: Client, admin: User, finding: Finding
 ) -> None:
     settle(finding, resolution="It was deleted.", by=admin)
-    assert "It was deleted." in as_admin.get(ADDRESS).text
+    assert "It was deleted." in as_admin.get(f"{ADDRESS}?state=resolved").text
     page = as_admin.get(f"{ADDRESS}{finding.pk}/").text
     assert "Resolved" in page
     assert "by admin" in page

@@ -81,12 +81,12 @@ def test_the_address_sorts_and_a_table_has_all_that_match(
     assert names(as_admin, "sort=name") == ["x", "y", "z"]
     assert names(as_admin, "sort=-name&page=9") == ["z", "y", "x"]
     assert names(as_admin, "sort=nonsense&q=Z") == ["z"]
-    assert names(as_admin, "sort=ends")[-1] == "z"
-    assert names(as_admin, "sort=-ends")[-1] == "z", "what has none comes last"
+    assert names(as_admin, "sort=expires_at")[-1] == "z"
+    assert names(as_admin, "sort=-expires_at")[-1] == "z", "what has none comes last"
     [row] = table(as_admin, f"{ALL}?as=csv&q=x")
     assert row["owner"] == "alice"
     assert row["path"].endswith("/w-x")
-    assert row["ends"].endswith("+00:00")
+    assert row["expires_at"].endswith("+00:00")
 
 
 def test_a_heading_says_how_it_is_sorted_and_leads_to_the_other_way(
@@ -99,7 +99,7 @@ def test_a_heading_says_how_it_is_sorted_and_leads_to_the_other_way(
         '<th scope="col" aria-sort="ascending"><a href="?q=alice&amp;sort=-name">'
         in (page)
     )
-    assert "?q=alice&amp;sort=-created" in page
+    assert "?q=alice&amp;sort=-created_at" in page
     assert "?q=alice&amp;sort=name&amp;as=csv" in page
     assert " checked" not in page
     assert as_admin.get(f"{ALL}?choose=page").text.count(" checked") == 3

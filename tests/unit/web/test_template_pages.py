@@ -47,15 +47,18 @@ def test_the_list_takes_no_more_queries_for_more(
     for _ in range(5):
         SnapshotFactory(template=TemplateFactory(site=snapshot.template.site))
     known_to_be_behind(snapshot, "alice", "bob")
-    # the session, its user, the templates, which are watched, their changes
-    with django_assert_num_queries(6):
+    # the session, its user, how many there are, which are on the page, these, which are
+    # watched, their changes, how long each takes, policies
+    with django_assert_num_queries(9):
         as_alice.get("/templates/")
 
 
-def test_the_list_refuses_a_post_and_strangers(
-    as_alice: Client, as_nobody: Client
+def test_the_list_acts_for_administrators_and_refuses_strangers(
+    as_alice: Client, as_nobody: Client, snapshot: Snapshot
 ) -> None:
-    assert as_alice.post("/templates/").status_code == 405
+    sent = {"do": "build", "chosen": [snapshot.template_id], "step": "sure"}
+    assert as_alice.post("/templates/", sent).status_code == 422
+    assert not Operation.objects.exists()
     assert as_nobody.get("/templates/")["Location"].startswith("/login/")
 
 

@@ -8,12 +8,12 @@ import pytest
 from django.test import Client
 
 from provisioner.accounts.models import User
-from provisioner.web.views.trail import EVENTS_ON_A_PAGE
+from provisioner.web.lists.trail import TRAIL
 from provisioner.workspaces.models import Event, Template, Workspace
 from provisioner.workspaces.trail import record_event
 
 ADDRESS = "/trail/"
-DOWNLOAD = "/trail.csv"
+DOWNLOAD = "/trail/?as=csv"
 
 
 @pytest.fixture
@@ -58,17 +58,18 @@ def test_the_address_filters(
 ) -> None:
     page = as_admin.get(f"{ADDRESS}?{query}").text
     assert ("template_told" in page) is is_shown
-    rows = b"".join(as_admin.get(f"{DOWNLOAD}?{query}").streaming_content).decode()
+    rows = b"".join(as_admin.get(f"{DOWNLOAD}&{query}").streaming_content).decode()
     assert ("template_told" in rows) is is_shown
 
 
 def test_pages_keep_the_filters(
     as_admin: Client, template: Template, django_assert_num_queries: Callable
 ) -> None:
-    for number in range(EVENTS_ON_A_PAGE + 1):
+    for number in range(TRAIL.page_size + 1):
         record_event(template, kind="told", message=f"Event no {number}.")
-    # the session, its user, open findings; how many there are, one page of them
-    with django_assert_num_queries(5):
+    # the session, its user, open findings; how many there are, one page of them, and
+    # what they are about
+    with django_assert_num_queries(6):
         page = as_admin.get(f"{ADDRESS}?kind=told").text
     assert "Page 1 of 2" in page
     assert "?kind=told&amp;page=2" in page
@@ -79,18 +80,18 @@ def test_pages_keep_the_filters(
 def test_the_table_has_every_page_and_no_formulas(
     as_admin: Client, template: Template, alice: User
 ) -> None:
-    for number in range(EVENTS_ON_A_PAGE + 1):
+    for number in range(TRAIL.page_size + 1):
         record_event(template, kind="told", message=f'=HYPERLINK("{number}")')
 
-    answer = as_admin.get(f"{DOWNLOAD}?kind=told")
+    answer = as_admin.get(f"{DOWNLOAD}&kind=told")
 
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
     assert answer["Content-Disposition"].startswith("attachment;")
     text = b"".join(answer.streaming_content).decode()
     header, *rows = csv.reader(io.StringIO(text))
-    assert header[:3] == ["at", "kind", "message"]
-    assert len(rows) == EVENTS_ON_A_PAGE + 1
-    assert all(row[2].startswith("'=HYPERLINK") for row in rows)
+    assert header[:4] == ["at", "kind", "subject", "message"]
+    assert len(rows) == TRAIL.page_size + 1
+    assert all(row[3].startswith("'=HYPERLINK") for row in rows)
 
 
 @pytest.mark.parametrize("address", [ADDRESS, DOWNLOAD])

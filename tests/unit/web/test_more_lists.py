@@ -1,0 +1,125 @@
+"""Lists of tokens, templates, findings, webhooks, pools and bisections: each searches,
+sorts, is sent as a table, and acts on many with a permission for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db.models import Model
+from django.test import Client
+
+from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.tokens import token_create
+from provisioner.workspaces import actions, lags
+from provisioner.workspaces.models import (
+    Bisection,
+    Finding,
+    Pool,
+    Snapshot,
+    Template,
+    Webhook,
+    Workspace,
+)
+from tests.factories import TemplateFactory
+from tests.unit.web.test_audit_page import finding_about
+from tests.unit.web.test_lists import confirm, post, table
+
+
+@pytest.fixture
+def rows(alice: User, admin: User, ready: Workspace, snapshot: Snapshot) -> list[Model]:
+    """One of everything that is listed, most of it alice's."""
+    template = snapshot.template
+    token_create(by=alice, name="nightly")
+    token_create(by=admin, name="other")
+    return [
+        finding_about(ready, subject="cy_left_over"),
+        Webhook.objects.create(
+            owner=alice, url="https://hooks.example/", events=["template.built"]
+        ),
+        Pool.objects.create(template=template, purpose="ci", owner=alice, size=2),
+        actions.bisection_start(by=alice, template=template, good=1, bad=9),
+    ]
+
+
+LISTS = [
+    # address, what finds it, what it is named by in forms, what is done, what is said
+    ("/tokens/everybody/", "nightly", ApiToken, "revoke", "What alice sends it with"),
+    ("/templates/", "main", Template, "build", "It is built at the newest change."),
+    ("/refreshes/", "main", Template, "pause", "Built when somebody asks for it"),
+    ("/audit/", "left_over", Finding, "resolve", "Delete the volume cy_left_over"),
+    ("/webhooks/", "hooks", Webhook, "off", "It is told nothing until"),
+    ("/pools/", "alice", Pool, "delete", "The 0 workspaces that lie in it"),
+    ("/bisections/", "alice", Bisection, "stop", "Nothing more is tried"),
+]
+
+
+@pytest.mark.parametrize(("address", "word", "model", "do", "said"), LISTS)
+def test_every_list_finds_sorts_downloads_and_acts_on_many(
+    address: str,
+    word: str,
+    model: type[Model],
+    do: str,
+    said: str,
+    rows: list[Model],
+    as_admin: Client,
+    as_carol: Client,
+    django_assert_max_num_queries: Any,
+) -> None:
+    with django_assert_max_num_queries(14):
+        page = as_admin.get(f"{address}?q={word}").text
+    assert f'name="do" value="{do}"' in page
+    assert len(table(as_admin, f"{address}?as=csv&q={word}")) == 1
+    assert not table(as_admin, f"{address}?as=csv&q=nowhere")
+    assert "matches.</p>" in as_admin.get(f"{address}?q=nowhere").text
+    row = model._default_manager.order_by("pk").last()
+    if isinstance(row, ApiToken):
+        row = ApiToken.objects.get(name=word)
+    key = row.token_key if isinstance(row, ApiToken) else row.pk  # type: ignore[union-attr]  # there is one
+
+    preview = post(as_admin, address, do=do, chosen=[key])
+    assert said in preview.content.decode()
+    assert model._default_manager.filter(pk=row.pk).exists()  # type: ignore[union-attr]  # there is one
+    done = confirm(as_admin, preview, address)
+
+    assert done["Location"] == address
+    assert ": 1 " in as_admin.get(address).text
+    theirs = post(as_carol, address, do=do, chosen=[key], step="sure")
+    assert theirs.status_code in (403, 422), "carol may not, and is not offered it"
+
+
+def test_who_made_a_token_revokes_it_among_their_own(
+    rows: list[Model], as_alice: Client, alice: User
+) -> None:
+    mine, theirs = ApiToken.objects.get(user=alice), ApiToken.objects.get(name="other")
+    page = as_alice.get("/tokens/").text
+    assert f'name="chosen" value="{mine.token_key}"' in page
+    assert mine.digest not in page
+
+    both = [mine.token_key, theirs.token_key]
+    preview = post(as_alice, "/tokens/", do="revoke", chosen=both)
+    assert "Revoke 1 token?" in preview.content.decode()
+    confirm(as_alice, preview, "/tokens/")
+
+    assert list(ApiToken.objects.all()) == [theirs]
+
+
+def test_a_refresh_is_paused_and_resumed_with_its_policy_as_it_was(
+    admin: User, as_admin: Client, as_alice: Client
+) -> None:
+    one, other = TemplateFactory(name="one"), TemplateFactory(name="other")
+    actions.refresh_policy_save(by=admin, template=one, mode="cron", cron="0 3 * * *")
+    actions.template_refresh_pause(by=admin, template=other, is_paused=True)
+
+    sent = {"do": "pause", "chosen": [one.pk, other.pk]}
+    preview = post(as_admin, "/templates/", **sent)
+    text = preview.content.decode()
+    assert "Built at 0 3 * * * (UTC) if something was submitted before. Paused." in text
+    assert "The refresh of “other” is paused already." in text
+    confirm(as_admin, preview, "/templates/")
+
+    policy = lags.policy_of(one)
+    assert (policy.is_paused, policy.cron) == (True, "0 3 * * *")
+    actions.template_refresh_pause(by=admin, template=one, is_paused=False)
+    assert lags.policy_of(one).sentence.endswith("submitted before.")
+    assert "chosen" not in as_alice.get("/templates/").text
