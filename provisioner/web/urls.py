@@ -29,6 +29,7 @@ from provisioner.web.views import (
     tokens,
     trail,
     webhooks,
+    welcome,
     workspaces,
 )
 
@@ -40,6 +41,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("me/", accounts.my_account, name="my-account"),
     path("", workspaces.workspace_list, name="workspace-list"),
+    path("welcome/", welcome.welcome, name="welcome"),
     path("team/", workspaces.workspace_team_list, name="workspace-team-list"),
     path("trash/", workspaces.workspace_trash, name="workspace-trash"),
     path("retired/", workspaces.workspace_retired_list, name="workspace-retired-list"),

@@ -14,6 +14,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import governor, lags, leases, refreshing, workflow
 from provisioner.workspaces.admission import quota_limits
 from provisioner.workspaces.carries import CarryOverview, carry_of
+from provisioner.workspaces.guide import Guide, guide_for
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.models import (
     Event,
@@ -209,6 +210,7 @@ class Home:
     lags: dict[int, lags.Lag]
     usual_seconds: dict[int, float]
     shared: list[Workspace]
+    guide: Guide | None
 
     @property
     def is_moving(self) -> bool:
@@ -222,6 +224,8 @@ def home_of(user: User) -> Home:
     templates = list(templates_visible_to(user).order_by(is_unpublished, "name"))
     workspaces = list(workspaces_of(user))
     offered = templates[:TEMPLATES_OFFERED]
+    can_have_one = any(getattr(each, "default_snapshot_id", None) for each in offered)
+    needs_guide = not workspaces and (user.is_administrator or not can_have_one)
     return Home(
         workspaces=workspaces,
         deadlines=leases.deadlines_of(workspaces),
@@ -232,6 +236,7 @@ def home_of(user: User) -> Home:
         trash_count=trashed_workspaces_of(user).count(),
         quotas=quota_limits(user),
         shared=shared_with(user),
+        guide=guide_for(user) if needs_guide else None,
     )
 
 

@@ -56,6 +56,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "logout": {"post": VISIT},
     "my-account": {"get": VISIT, "post": VISIT},
     "workspace-list": {"get": VISIT},
+    "welcome": {"get": VISIT},
     "workspace-team-list": {"get": VISIT},
     "workspace-trash": {"get": VISIT, "post": VISIT},
     "workspace-retired-list": {"get": VISIT},

@@ -26,6 +26,7 @@ from provisioner.workspaces.connections_overview import (
     own_variable,
 )
 from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.guide import guide_for
 from provisioner.workspaces.models import PerforceServer
 
 
@@ -69,6 +70,8 @@ def perforce_server_test(request: WebRequest, pk: int) -> HttpResponse:
     actions.perforce_server_test(by=request.user, server=server)
     if request.htmx:
         return connection_part(request, _context(request, pk))
+    if "from_guide" in request.POST:
+        return redirect("welcome")
     return redirect("perforce-server-detail", pk)
 
 
@@ -99,6 +102,8 @@ def _saved(request: WebRequest, form: PerforceServerForm, *, page: str) -> HttpR
             form.refuse(refusal)
         else:
             messages.success(request, f"{server.name} is saved.")
+            if guide_for(request.user) is not None:
+                return redirect("welcome")
             return redirect("perforce-server-detail", server.pk)
     row = form.instance
     secret_name = own_variable("P4PASSWD", key=row.name) if row.pk else ""

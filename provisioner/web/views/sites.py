@@ -27,6 +27,7 @@ from provisioner.workspaces.connections_overview import (
     sites_for,
 )
 from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.guide import guide_for
 from provisioner.workspaces.models import Site
 
 
@@ -73,6 +74,8 @@ def site_test(request: WebRequest, pk: int) -> HttpResponse:
     actions.site_test(by=request.user, site=site)
     if request.htmx:
         return connection_part(request, _context(request, pk))
+    if "from_guide" in request.POST:
+        return redirect("welcome")
     return redirect("site-detail", pk)
 
 
@@ -103,6 +106,8 @@ def _saved(request: WebRequest, form: SiteForm, *, page: str) -> HttpResponse:
             form.refuse(refusal)
         else:
             messages.success(request, f"{site.name} is saved.")
+            if guide_for(request.user) is not None:
+                return redirect("welcome")
             return redirect("site-detail", site.pk)
     row = form.instance
     secret_name = own_variable("ONTAP_PASSWORD", key=row.name) if row.pk else ""

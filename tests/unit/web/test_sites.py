@@ -12,7 +12,12 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.workspaces import actions, connections
 from provisioner.workspaces.connections.checklist import Check
-from provisioner.workspaces.models import ConnectionTest, PerforceServer, Site
+from provisioner.workspaces.models import (
+    ConnectionTest,
+    PerforceServer,
+    Site,
+    Workspace,
+)
 from provisioner.workspaces.workers import tell_queues
 from tests.factories import PerforceServerFactory, SiteFactory
 from tests.unit.web.conftest import is_polling
@@ -74,7 +79,8 @@ def test_a_server_is_connected_and_tested_by_one_form(as_admin: Client) -> None:
     answer = as_admin.post("/perforce/new/", SERVER, follow=True)
 
     server = PerforceServer.objects.get()
-    assert answer.redirect_chain == [(f"/perforce/{server.pk}/", 302)]
+    assert answer.redirect_chain == [("/welcome/", 302)], "nobody has a workspace yet"
+    answer = as_admin.get(f"/perforce/{server.pk}/")
     assert "nothing listens at port 9" in answer.text
     assert "P4PASSWD_MAIN_1" in answer.text
     assert "No worker that was heard lately serves the queue perforce" in answer.text
@@ -91,19 +97,20 @@ def test_a_site_is_connected_and_tested_by_one_form(
 
     site = Site.objects.get()
     assert site.export_clients == ["10.0.0.0/24", "10.0.1.7"]
-    assert answer.redirect_chain == [(f"/sites/{site.pk}/", 302)]
+    assert answer.redirect_chain == [("/welcome/", 302)], "nobody has a workspace yet"
+    answer = as_admin.get(f"/sites/{site.pk}/")
     assert "Neither ONTAP_PASSWORD_MUNICH_1 nor ONTAP_PASSWORD is set" in answer.text
     assert "nothing listens at port 9" in answer.text
     assert "manage.py worker --queues host.munich-1" in answer.text
 
 
 def test_saving_only_tests_nothing_and_forgets_what_was_found(
-    as_admin: Client, tested: Site
+    as_admin: Client, tested: Site, ready: Workspace
 ) -> None:
     fields = {**SITE, "perforce_server": tested.perforce_server_id, "do": "save"}
     answer = as_admin.post(f"/sites/{tested.pk}/edit/", {**fields, "title": "Munich"})
 
-    assert answer.status_code == 302
+    assert answer["Location"] == f"/sites/{tested.pk}/"
     tested.refresh_from_db()
     assert (tested.title, tested.name) == ("Munich", "munich-1")
     assert not ConnectionTest.objects.exists()

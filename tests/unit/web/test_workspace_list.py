@@ -44,13 +44,6 @@ def test_without_workspaces_it_offers_templates(
     assert 'name="request_key"' in page
 
 
-def test_without_templates_it_says_who_makes_them(
-    as_alice: Client, as_admin: Client
-) -> None:
-    assert "An administrator defines and builds one first" in as_alice.get("/").text
-    assert "/templates/new/" in as_admin.get("/").text
-
-
 def test_without_uid_it_says_so_and_offers_no_button(
     as_newcomer: Client, snapshot: Snapshot
 ) -> None:

@@ -1,0 +1,194 @@
+"""What is still to do before people can get workspaces here. No remote call.
+
+Something later proves what comes before it: who has a snapshot has a site that works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from provisioner.accounts.models import User
+from provisioner.workspaces.connections_overview import Connection, connection_of
+from provisioner.workspaces.models import PerforceServer, Site, Template, Workspace
+from provisioner.workspaces.queries import available_snapshots
+from provisioner.workspaces.workers import AliveWorker, alive_workers
+
+ADMINISTRATORS_NAMED = 5
+DONE, TODO, MOVING, FAILED, LATER = "done", "todo", "moving", "failed", "later"
+
+_Row = TypeVar("_Row", Template, Workspace)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Milestone:
+    """One thing to do. `about` is what is there of it so far, None for nothing yet;
+    `reason` says what went wrong with it, "" for who cannot mend it.
+    """
+
+    name: str
+    title: str
+    state: str
+    about: Site | PerforceServer | Template | Workspace | None = None
+    connection: Connection | None = None
+    reason: str = ""
+
+    @property
+    def is_done(self) -> bool:
+        return self.state == DONE
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is the one to look at now."""
+        return self.state in (TODO, MOVING, FAILED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guide:
+    """The way from nothing to the first workspace, in order."""
+
+    milestones: tuple[Milestone, ...]
+    administrators: list[str]
+
+    @property
+    def done_count(self) -> int:
+        return sum(milestone.is_done for milestone in self.milestones)
+
+    @property
+    def is_moving(self) -> bool:
+        return any(milestone.state == MOVING for milestone in self.milestones)
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader is told when it changes."""
+        for milestone in self.milestones:
+            if milestone.is_open:
+                said = {TODO: "is next", MOVING: "is under way", FAILED: "has failed"}
+                return f"{milestone.title} {said[milestone.state]}. {milestone.reason}"
+        return ""
+
+
+def guide_for(user: User) -> Guide | None:
+    """Return what is to do; None once anybody has had a workspace."""
+    if Workspace.objects.filter(ready_at__isnull=False).exists():
+        return None
+    workers = alive_workers()
+    servers = PerforceServer.objects.prefetch_related("connection_tests")
+    sites = Site.objects.prefetch_related("connection_tests")
+    found = [
+        _connected("perforce", "Connect Perforce", servers, workers=workers),
+        _connected("site", "Connect a site", sites, workers=workers),
+        _template(),
+        _workspace(user),
+    ]
+    return Guide(
+        milestones=_in_order(found, tells_why=user.is_administrator),
+        administrators=_administrators_other_than(user),
+    )
+
+
+def _in_order(found: Sequence[Milestone], *, tells_why: bool) -> tuple[Milestone, ...]:
+    """Let what is done prove what comes before it; what is open keep the rest back."""
+    last_done = max((n for n, each in enumerate(found) if each.is_done), default=-1)
+    ordered: list[Milestone] = []
+    for number, each in enumerate(found):
+        state = each.state
+        if number <= last_done:
+            state = DONE
+        elif ordered and not ordered[-1].is_done:
+            state = LATER
+        ordered.append(
+            Milestone(
+                name=each.name,
+                title=each.title,
+                state=state,
+                about=each.about,
+                connection=each.connection,
+                reason=each.reason if state == FAILED and tells_why else "",
+            )
+        )
+    return tuple(ordered)
+
+
+def _connected(
+    name: str,
+    title: str,
+    rows: Iterable[Site | PerforceServer],
+    *,
+    workers: list[AliveWorker],
+) -> Milestone:
+    """One that is well is enough; else the last one that somebody made."""
+    health = {"well": DONE, "failed": FAILED, "looking": MOVING, "unknown": TODO}
+    milestone = Milestone(name=name, title=title, state=TODO)
+    for row in rows:
+        connection = connection_of(row, workers=workers)
+        milestone = Milestone(
+            name=name,
+            title=title,
+            state=health[connection.health],
+            about=row,
+            connection=connection,
+            reason=connection.first_failure,
+        )
+        if milestone.is_done:
+            break
+    return milestone
+
+
+def _template() -> Milestone:
+    states = {
+        Template.State.BUILDING: MOVING,
+        Template.State.FAILED: FAILED,
+    }
+
+    published = set(available_snapshots().values_list("template_id", flat=True))
+
+    def state_of(template: Template) -> str:
+        if template.pk in published:
+            return DONE
+        return states.get(Template.State(template.state), TODO)
+
+    template, state = _furthest(Template.objects.order_by("pk"), state_of)
+    return Milestone(
+        name="template",
+        title="Build the first template",
+        state=state,
+        about=template,
+        reason=template.status_message if template else "",
+    )
+
+
+def _workspace(user: User) -> Milestone:
+    states = {Workspace.State.PROVISIONING: MOVING, Workspace.State.FAILED: FAILED}
+
+    def state_of(workspace: Workspace) -> str:
+        return states.get(Workspace.State(workspace.state), TODO)
+
+    mine = Workspace.objects.filter(owner=user, state__in=states).order_by("pk")
+    workspace, state = _furthest(mine, state_of)
+    return Milestone(
+        name="workspace",
+        title="Get the first workspace",
+        state=state,
+        about=workspace,
+        reason=workspace.status_message if workspace else "",
+    )
+
+
+def _furthest(
+    rows: Iterable[_Row], state_of: Callable[[_Row], str]
+) -> tuple[_Row | None, str]:
+    """Return the row that is furthest, and how far; None and TODO without any."""
+    order = (TODO, FAILED, MOVING, DONE)
+    found = [(row, state_of(row)) for row in rows]
+    return max(found, key=lambda each: order.index(each[1]), default=(None, TODO))
+
+
+def _administrators_other_than(user: User) -> list[str]:
+    names = User.objects.filter(is_active=True, is_staff=True).exclude(pk=user.pk)
+    return list(
+        names.order_by("username").values_list("username", flat=True)[
+            :ADMINISTRATORS_NAMED
+        ]
+    )
