@@ -124,7 +124,9 @@ TEMPLATES = [
 # --- database
 
 DATABASE_URL = _secret("DATABASE_URL")
-_connection: dict[str, Any] = {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+# A new connection has to read the catalogue anew, so they are kept; one that is dead
+# is noticed before it is used.
+_connection: dict[str, Any] = {"CONN_MAX_AGE": 3600, "CONN_HEALTH_CHECKS": True}
 if DATABASE_URL:
     DATABASES = {"default": {**environ.Env.db_url_config(DATABASE_URL), **_connection}}
 else:

@@ -17,7 +17,7 @@ and nothing begins that uses it at all.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import structlog
@@ -170,12 +170,18 @@ def next_in_turn(server_id: int) -> list[Step]:
     The row of the server is locked until it ends: turns are given one by one. Steps
     that somebody else is changing are left to the next look.
     """
-    budget = _locked_budget(server_id)
-    if is_paused(server_id):
+    server = _locked_server(server_id)
+    counts = _counts(server_id)
+    waited_for = [use for use, (_, waiting) in counts.items() if waiting]
+    if not waited_for:
         return []
+    known = Governor.objects.filter(server=server).first()
+    if known is not None and known.paused_at is not None:
+        return []
+    budget = _budget(server, known, counts)
     return [
         step
-        for step in _in_order(_candidates(server_id, at_most=budget.limit))
+        for step in _in_order(_candidates(server_id, waited_for, budget))
         if budget.take(PerforceUse(step.perforce_use))
     ]
 
@@ -190,19 +196,37 @@ def may_start(step: Step) -> bool:
         return False
     if step.perforce_use == PerforceUse.LIGHT or step.state != Step.State.RETRYING:
         return True
-    budget = _locked_budget(step.perforce_server_id)
+    server = _locked_server(step.perforce_server_id)
+    known = Governor.objects.filter(server=server).first()
+    budget = _budget(server, known, _counts(server.pk))
     return budget.has_room(PerforceUse(step.perforce_use))
 
 
-def _locked_budget(server_id: int) -> Budget:
-    server = _locked_server(server_id)
-    known = Governor.objects.filter(server=server).first()
-    counted = at_work(server_id).order_by().values_list("perforce_use")
-    running = dict(counted.annotate(count=Count("pk")))
+# Of each use how many steps have their turn, and how many wait for it.
+_Counts = dict[str, tuple[int, int]]
+
+
+def _counts(server_id: int) -> _Counts:
+    has_turn = Q(job_id__isnull=False)
+    waits = Q(job_id__isnull=True, state=Step.State.QUEUED)
+    counted = (
+        Step.objects.filter(
+            perforce_server=server_id,
+            state__in=(Step.State.QUEUED, Step.State.RUNNING),
+        )
+        .order_by()
+        .values_list("perforce_use")
+        .annotate(at_work=Count("pk", filter=has_turn))
+        .annotate(waiting=Count("pk", filter=waits))
+    )
+    return {use: (at_work, waiting) for use, at_work, waiting in counted}
+
+
+def _budget(server: PerforceServer, known: Governor | None, counts: _Counts) -> Budget:
     return Budget(
         limit=present_limit(server, known, now=timezone.now()),
-        short=running.get(PerforceUse.SHORT, 0),
-        long=running.get(PerforceUse.LONG, 0),
+        short=counts.get(PerforceUse.SHORT, (0, 0))[0],
+        long=counts.get(PerforceUse.LONG, (0, 0))[0],
     )
 
 
@@ -210,9 +234,13 @@ def _locked_server(server_id: int) -> PerforceServer:
     return PerforceServer.objects.select_for_update(no_key=True).get(pk=server_id)
 
 
-def _candidates(server_id: int, *, at_most: int) -> Iterable[Step]:
-    """Return the first of each kind that wait: no more could start."""
+def _candidates(
+    server_id: int, uses: Collection[str], budget: Budget
+) -> Iterable[Step]:
+    """Return the first of each of these kinds that wait: no more could start."""
     for use in (PerforceUse.LIGHT, *NEEDS_A_TURN):
+        if use not in uses or not budget.has_room(use):
+            continue
         yield from (
             in_turn(waiting())
             .filter(
@@ -220,13 +248,9 @@ def _candidates(server_id: int, *, at_most: int) -> Iterable[Step]:
                 perforce_use=use,
                 operation__state=Operation.State.RUNNING,
             )
-            .select_related(
-                "operation__workspace__site__perforce_server",
-                "operation__template__site__perforce_server",
-                "operation__requested_by",
-            )
+            .select_related("operation__workspace", "operation__requested_by")
             .select_for_update(of=("self",), skip_locked=True)[
-                : None if use == PerforceUse.LIGHT else at_most
+                : None if use == PerforceUse.LIGHT else budget.limit
             ]
         )
 

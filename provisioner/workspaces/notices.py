@@ -82,8 +82,20 @@ def plan_warnings(
 def plan_first_warnings(
     workspace: Workspace, policy: leases.Policy, *, now: dt.datetime
 ) -> None:
-    """Plan the mails of a workspace that nobody had before: there are none to void."""
-    _say_each(workspace, _ahead(workspace, policy, now=now))
+    """Plan the mails of a workspace that nobody had before: there are none yet."""
+    Notice.objects.bulk_create(
+        (
+            Notice(
+                workspace=workspace,
+                kind=Notice.Kind.LEASE_ENDS,
+                due_at=moment.at,
+                deadline_at=workspace.expires_at,
+                seconds_before=moment.seconds_before,
+            )
+            for moment in _ahead(workspace, policy, now=now)
+        ),
+        ignore_conflicts=True,
+    )
 
 
 def _ahead(

@@ -48,7 +48,7 @@ TEMPLATE_TRANSITIONS: dict[Template.State, tuple[Template.State, ...]] = {
 }
 
 STEP_TRANSITIONS: dict[Step.State, tuple[Step.State, ...]] = {
-    S.WAITING: (S.QUEUED, S.SKIPPED),
+    S.WAITING: (S.QUEUED, S.RUNNING, S.SKIPPED),
     S.QUEUED: (S.RUNNING, S.QUEUED, S.SKIPPED),
     S.RUNNING: (S.RUNNING, S.RETRYING, S.DONE, S.FAILED, S.QUEUED, S.SKIPPED),
     S.RETRYING: (S.RUNNING, S.QUEUED, S.SKIPPED),
@@ -205,12 +205,19 @@ def queue_step(step: Step, *, job_id: int | None) -> None:
     _move_step(step, S.QUEUED, job_id=job_id, queued_at=queued_at, ended_at=None)
 
 
-def start_step(step: Step) -> None:
-    """Begin an attempt."""
+def start_step(step: Step, *, job_id: int | None = None) -> None:
+    """Begin an attempt; with `job_id` in this job, without having been queued for it.
+
+    It waited for nothing then, unless it was queued for its turn before.
+    """
     now = timezone.now()
+    taken_up: dict[str, Any] = {}
+    if job_id is not None:
+        taken_up = {"job_id": job_id, "queued_at": step.queued_at or now}
     _move_step(
         step,
         S.RUNNING,
+        **taken_up,
         attempt=step.attempt + 1,
         started_at=now,
         first_started_at=step.first_started_at or now,

@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Prefetch, Q
 from django.utils import timezone
 from procrastinate import BaseRetryStrategy, JobContext, RetryDecision
 from procrastinate.contrib.django import app
@@ -29,6 +30,7 @@ from provisioner.workspaces.leases import policy_for
 from provisioner.workspaces.models import (
     Carry,
     Operation,
+    Site,
     Step,
     Template,
     Unsaved,
@@ -96,7 +98,9 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
     is what a job sees that was repeated after a killed worker. `tried` is how often
     earlier jobs tried it that then had to wait for a turn.
     """
-    step: Step | None = _step_of(context.job, step_id=step_id)
+    step = _step_of(context.job, step_id=step_id)
+    if step is None or not _begin(context, step):
+        return
     while step is not None:
         structlog.contextvars.bind_contextvars(
             operation_id=step.operation_id,
@@ -105,7 +109,7 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
             step=step.name,
         )
         try:
-            step = _run(context.job, step)
+            step = _attempt(context, step)
         finally:
             structlog.contextvars.unbind_contextvars(
                 "operation_id", "workspace_id", "template_id", "step"
@@ -113,29 +117,53 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
 
 
 def _step_of(job: Job, *, step_id: int) -> Step | None:
-    """Return the step that this job is at: the first it was queued for, or a later."""
+    """Return the step that this job is at: the first it was queued for, or a later.
+
+    Its site comes by a query of its own: the database would plan one join of all these
+    tables for longer than it takes to answer both.
+    """
+    sites = Site.objects.select_related("perforce_server")
     steps = Step.objects.select_related(
-        "operation__workspace__site__perforce_server",
-        "operation__workspace__template__site",
-        "operation__workspace__snapshot",
-        "operation__template__site__perforce_server",
         "operation__requested_by",
+        "operation__workspace__snapshot",
+        "operation__workspace__template",
+        "operation__template",
+    ).prefetch_related(
+        Prefetch("operation__workspace__site", sites),
+        Prefetch("operation__template__site", sites),
     )
-    at = steps.filter(job_id=job.id, state__in=IN_FLIGHT).first()
+    at = steps.filter(job_id=job.id, state__in=IN_FLIGHT).order_by("pk").first()
     return at or steps.filter(pk=step_id).first()
 
 
-def _run(job: Job, step: Step) -> Step | None:
-    """Run one attempt; return the step with which the job goes on, if any."""
+def _begin(context: JobContext, step: Step) -> bool:
+    """Begin the step that a job came for; say whether there is one to run."""
     try:
         if step.operation.state != Operation.State.RUNNING:
             states.skip_step(step)
-            return None
-        if not _start(job, step):
-            return None
+            return False
+        if step.state in IN_FLIGHT and not _serves(context, step):
+            return _hand_over(context.job, step)
+        return _start(context.job, step)
     except StateChanged:
-        return None
-    return _attempt(job, step)
+        return False
+
+
+def _serves(context: JobContext, step: Step) -> bool:
+    """Say whether a worker reaches what a step needs; without queues it serves all."""
+    queue = workflow.spec_of(step).queue_at(step.operation.site)
+    return context.worker_queues is None or queue in context.worker_queues
+
+
+def _hand_over(job: Job, step: Step) -> bool:
+    """Give a step to those who serve its queue: another had gone on to it, and died."""
+    with transaction.atomic():
+        operation = _lock(step.operation)
+        step.refresh_from_db(fields=["state", "job_id", "attempt"])
+        is_running = operation.state == Operation.State.RUNNING
+        if is_running and step.state in IN_FLIGHT and step.job_id == job.id:
+            _defer(operation, step)
+    return False
 
 
 def _start(job: Job, step: Step) -> bool:
@@ -153,13 +181,14 @@ def _start(job: Job, step: Step) -> bool:
     return False
 
 
-def _attempt(job: Job, step: Step) -> Step | None:
+def _attempt(context: JobContext, step: Step) -> Step | None:
+    """Run one attempt; return the step with which the job goes on, if any."""
     try:
         result = workflow.perform(step)
     except StepRefused as refusal:
         _settle_failure(step, code=refusal.code, message=refusal.sentence, why=refusal)
     except GatewayError as error:
-        decision = RETRY.get_retry_decision(exception=error, job=job)
+        decision = RETRY.get_retry_decision(exception=error, job=context.job)
         if decision is None or decision.retry_at is None:
             log.error("step_failed", attempt=step.attempt, **error.log_context())
             code = f"{error.system}_{type(error).__name__}".lower()
@@ -186,44 +215,48 @@ def _attempt(job: Job, step: Step) -> Step | None:
         _settle_failure(step, code="internal_error", message=message, why=bug)
         raise
     else:
-        return _settle_success(job, step, result)
+        return _settle_success(context, step, result)
     return None
 
 
-def _locked(operation_id: int) -> Operation:
-    """Return an operation locked, with what its next steps need."""
-    return (
-        Operation.objects.select_for_update(of=("self",))
-        .select_related(
-            "workspace__site__perforce_server",
-            "template__site__perforce_server",
-            "requested_by",
-        )
-        .get(pk=operation_id)
+def _lock(operation: Operation) -> Operation:
+    """Lock an operation, and have its present state; the rows around it stay."""
+    operation.refresh_from_db(
+        fields=["state"],
+        from_queryset=Operation.objects.select_for_update(),
     )
+    return operation
 
 
-def _settle_success(job: Job, step: Step, result: dict[str, object]) -> Step | None:
+def _read_subject_anew(operation: Operation) -> None:
+    """Have what an operation is about as it is now, at the same site."""
+    for subject in (operation.workspace, operation.template):
+        if subject is not None:
+            site = subject.site
+            subject.refresh_from_db()
+            subject.site = site
+
+
+def _settle_success(
+    context: JobContext, step: Step, result: dict[str, object]
+) -> Step | None:
     with transaction.atomic():
-        operation = _locked(step.operation_id)
+        operation = _lock(step.operation)
         try:
             states.finish_step(step, result=result)
         except StateChanged:
             return None
         following = None
         if operation.state == Operation.State.RUNNING:
-            following = advance(operation, job=job)
+            following = advance(operation, context=context)
         _give_up_turn(step)
-    if following is not None:
-        # The rows that the step before had read are still at hand.
-        following.operation = step.operation
     return following
 
 
 def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) -> None:
     """End the step and its operation, and say on its subject why."""
     with transaction.atomic():
-        operation = _locked(step.operation_id)
+        operation = _lock(step.operation)
         try:
             states.fail_step(step, code=code, message=message)
         except StateChanged:
@@ -242,6 +275,7 @@ def _end_badly(
         operation, to, code=code, message=message, findings=findings
     ):
         return
+    _read_subject_anew(operation)
     states.skip_waiting_steps(operation)
     only_looked = operation.kind == Operation.Kind.FORWARD_LOOK
     if operation.workspace is not None and not only_looked:
@@ -275,38 +309,63 @@ def _has_begun_to_freeze(operation: Operation) -> bool:
     return operation.steps.filter(name="freeze", attempt__gt=0).exists()
 
 
-def advance(operation: Operation, *, job: Job | None = None) -> Step | None:
+def advance(operation: Operation, *, context: JobContext | None = None) -> Step | None:
     """Queue the steps that may start now, or end the operation where none is left.
 
     Call it inside the transaction that settled a step, with the operation locked. The
-    first that `job` can go on with is returned and not queued anew: no other worker
-    would be faster.
+    first that the job of `context` can go on with is begun and returned, and not
+    queued: no other worker would be faster.
     """
     steps = list(operation.steps.order_by("position"))
     for step in steps:
         step.operation = operation  # it is at hand, with its site
     following: Step | None = None
     for step in workflow.ready_to_start(operation, steps):
-        if job is not None and following is None and _can_go_on(job, step):
-            states.queue_step(step, job_id=job.id)
-            following = step
+        can_go_on = context is not None and following is None
+        if context is not None and can_go_on and _can_go_on(context, step):
+            if _go_on(context.job, step):
+                following = step
         else:
             defer_step(operation, step)
     if all(step.state in (Step.State.DONE, Step.State.SKIPPED) for step in steps):
         states.end_operation(operation, Operation.State.SUCCEEDED)
+        _read_subject_anew(operation)
         _reach_goal(operation)
     return following
 
 
-def _can_go_on(job: Job, step: Step) -> bool:
-    """Say whether a job's worker serves the step, and it has to wait for no turn.
+def _can_go_on(context: JobContext, step: Step) -> bool:
+    """Say whether a job's worker serves the step, and nobody is kept waiting by it.
 
     A job that was tried again has used up some of its time for retries: the next step
-    gets a job of its own, with all of it.
+    gets a job of its own, with all of it. Where the job would go on in another queue,
+    those who come before it are not to wait for longer than one step.
     """
+    if _attempts_of(context.job) or not _serves(context, step):
+        return False
     queue = workflow.spec_of(step).queue_at(step.operation.site)
-    needs_a_turn = step.perforce_use in governor.NEEDS_A_TURN
-    return job.queue == queue and not needs_a_turn and not _attempts_of(job)
+    if context.job.queue == queue or context.job.priority >= PEOPLE_FIRST:
+        return True
+    before = ProcrastinateJob.objects.filter(
+        Q(scheduled_at=None) | Q(scheduled_at__lte=timezone.now()),
+        status="todo",
+        priority__gt=context.job.priority,
+        task_name=run_step.name,
+    )
+    return not before.exists()
+
+
+def _go_on(job: Job, step: Step) -> bool:
+    """Begin a step in the job of the one before, unless it has to wait for its turn."""
+    server_id = step.perforce_server_id
+    if server_id is not None and step.perforce_use in governor.NEEDS_A_TURN:
+        states.queue_step(step, job_id=None)
+        return give_turns(server_id, to=step, job=job)
+    if server_id is not None and governor.is_paused(server_id):
+        states.queue_step(step, job_id=None)
+        return False
+    states.start_step(step, job_id=job.id)
+    return True
 
 
 def _reach_goal(operation: Operation) -> None:
@@ -412,7 +471,7 @@ def start_operation(
         requested_by=by,
         parameters=parameters or {},
     )
-    Step.objects.bulk_create(
+    steps = Step.objects.bulk_create(
         Step(
             operation=operation,
             name=spec.name,
@@ -422,7 +481,8 @@ def start_operation(
         )
         for position, spec in enumerate(workflow.specs_of(operation))
     )
-    advance(operation)
+    for step in workflow.ready_to_start(operation, steps):
+        defer_step(operation, step)
     return operation
 
 
@@ -452,10 +512,21 @@ def _priority(operation: Operation) -> int:
     return MACHINES_LATER if operation.requested_by.is_service else PEOPLE_FIRST
 
 
-def give_turns(server_id: int) -> None:
-    """Queue the jobs of the steps whose turn it is at a Perforce server."""
+def give_turns(
+    server_id: int, *, to: Step | None = None, job: Job | None = None
+) -> bool:
+    """Queue the jobs of the steps whose turn it is at a Perforce server.
+
+    Where it is the turn of `to`, it is begun in this job instead: say whether it was.
+    """
+    is_its_turn = False
     for step in governor.next_in_turn(server_id):
-        _defer(step.operation, step)
+        if to is not None and job is not None and step.pk == to.pk:
+            states.start_step(to, job_id=job.id)
+            is_its_turn = True
+        else:
+            _defer(step.operation, step)
+    return is_its_turn
 
 
 def _give_up_turn(step: Step) -> None:
@@ -520,7 +591,7 @@ def sweep_steps(timestamp: int) -> None:
         "operation__workspace__site", "operation__template__site"
     ):
         with transaction.atomic():
-            operation = _locked(step.operation_id)
+            operation = _lock(step.operation)
             step.refresh_from_db(fields=["state", "job_id"])
             if step.state not in IN_FLIGHT or alive.filter(pk=step.job_id).exists():
                 continue

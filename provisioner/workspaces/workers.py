@@ -5,32 +5,74 @@ from __future__ import annotations
 import datetime as dt
 import os
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils import timezone
-from procrastinate import JobContext
+from procrastinate import JobContext, PsycopgConnector
 from procrastinate.connector import BaseConnector
 from procrastinate.contrib.django.models import ProcrastinateWorker
-from procrastinate.manager import JobManager
+from procrastinate.contrib.django.utils import connector_params
+from procrastinate.jobs import Job, Notification
+from procrastinate.manager import JobManager, NotificationCallback
+from psycopg import AsyncConnection
 
 from provisioner.accounts import origin
 from provisioner.workspaces.models import WorkerQueues
 
 
 class TellingJobManager(JobManager):
-    """Procrastinate's own, whose worker says which queues it serves (None: all)."""
+    """Procrastinate's own, whose worker says which queues it serves (None: all).
+
+    It misses no call either: Procrastinate's worker forgets those that come while it
+    looks for a job, and would find theirs at its next look by the clock.
+    """
 
     def __init__(self, connector: BaseConnector, *, queues: list[str] | None) -> None:
         super().__init__(connector)
         self.queues = queues
+        self._calls = 0
 
     async def register_worker(self) -> int:
         worker_id = await super().register_worker()
         await sync_to_async(tell_queues)(worker_id, queues=self.queues)
         return worker_id
+
+    async def fetch_job(
+        self, queues: Iterable[str] | None, worker_id: int
+    ) -> Job | None:
+        while True:
+            calls = self._calls
+            job = await super().fetch_job(queues, worker_id)
+            if job is not None or calls == self._calls:
+                return job
+
+    async def listen_for_jobs(
+        self,
+        *,
+        on_notification: NotificationCallback,
+        queues: Iterable[str] | None = None,
+    ) -> None:
+        async def count(*, channel: str, notification: Notification) -> None:
+            self._calls += 1
+            await on_notification(channel=channel, notification=notification)
+
+        await super().listen_for_jobs(on_notification=count, queues=queues)
+
+
+def worker_connector() -> PsycopgConnector:
+    """Return how a worker asks for jobs: each of its questions is one statement.
+
+    So none needs a transaction around it, which would be two more round trips.
+    """
+    return PsycopgConnector(kwargs=connector_params(), configure=_commit_at_once)
+
+
+async def _commit_at_once(connection: AsyncConnection[Any]) -> None:
+    await connection.set_autocommit(True)
 
 
 def tell_queues(worker_id: int, *, queues: list[str] | None) -> None:

@@ -11,6 +11,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
+from procrastinate import JobContext
+from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
 
@@ -103,8 +105,7 @@ def turns(steps: Iterable[Step]) -> list[bool]:
 def settle(step: Step) -> None:
     """End a step as its job would."""
     states.start_step(step)
-    job = job_of(step)
-    tasks._settle_success(job, step, {})
+    tasks._settle_success(in_job(job_of(step)), step, {})
 
 
 def job_of(step: Step, *, tried: int = 0) -> Job:
@@ -119,11 +120,24 @@ def job_of(step: Step, *, tried: int = 0) -> Job:
     )
 
 
+def in_job(job: Job) -> JobContext:
+    """Have a job run by a worker that serves its queue alone."""
+    return JobContext(
+        app=app,
+        job=job,
+        worker_queues=[job.queue],
+        start_timestamp=0.0,
+        abort_reason=lambda: None,
+    )
+
+
 def run(step: Step, *, job: Job | None = None) -> None:
     """Run a step's job once, or another job that was queued for it."""
     step.refresh_from_db()
+    context = in_job(job or job_of(step))
     try:
-        tasks._run(job or job_of(step), step)
+        if tasks._begin(context, step):
+            tasks._attempt(context, step)
     except Unreachable:
         pass
     finally:
@@ -304,7 +318,7 @@ def test_a_retry_waits_where_its_turn_is_taken_and_keeps_its_count(
 
     assert governor.is_waiting(first)
     assert first.attempt == 1
-    tasks._settle_success(job_of(second), second, {})
+    tasks._settle_success(in_job(job_of(second)), second, {})
     assert has_turn(first)
     assert ProcrastinateJob.objects.get(pk=first.job_id).args["tried"] == 1
 
@@ -532,8 +546,7 @@ def test_what_has_begun_goes_on_through_a_pause_and_its_next_step_waits(
     states.start_step(access)
     pause(template, by=admin)
 
-    following = tasks._settle_success(job_of(access), access, {})
-    assert following is None or not tasks._start(job_of(following), following)
+    assert tasks._settle_success(in_job(job_of(access)), access, {}) is None
 
     client = operation.steps.get(name="client")
     assert governor.is_waiting(client)

@@ -76,7 +76,7 @@ def test_a_workspace_is_retired_while_its_last_step_ends(
 
     with ThreadPoolExecutor(1) as others:
         with transaction.atomic():
-            tasks._locked(operation.pk)
+            tasks._lock(operation)
             retired = others.submit(in_a_connection_of_its_own(retire))
             wait_until_somebody_waits_for_a_lock()
             states.end_operation(operation, Operation.State.SUCCEEDED)

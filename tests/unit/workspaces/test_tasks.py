@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.utils import timezone
+from procrastinate import JobContext
+from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
 from pytest_django import Settings
@@ -27,7 +29,7 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.sweeps.watch import watch_server
 from tests.factories import SnapshotFactory, UserFactory
 from tests.lab import Lab
-from tests.waiting import settle
+from tests.waiting import run_jobs_once, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -360,6 +362,73 @@ def test_a_step_that_died_in_an_ended_operation_holds_up_no_retirement(
 
     step.refresh_from_db()
     assert step.state == Step.State.SKIPPED
+
+
+# --- jobs that go on
+
+
+def test_a_worker_for_everything_makes_a_workspace_in_two_jobs(
+    owner: User, published_template: Template
+) -> None:
+    workspace = settle(workspace_create(by=owner, template=published_template))
+
+    steps = workspace.operations.get().steps.all()
+    jobs = {step.name: step.job_id for step in steps}
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert len(set(jobs.values())) == 2
+    assert jobs["client"] == jobs["flush"]
+
+
+def test_a_step_of_another_queue_is_handed_to_those_who_serve_it(
+    owner: User, published_template: Template
+) -> None:
+    """A worker for everything went on to it and died; its job is in the first queue."""
+    workspace = workspace_create(by=owner, template=published_template)
+    access, clone = workspace.operations.get().steps.order_by("position")[:2]
+    states.start_step(access)
+    states.finish_step(access, result={})
+    states.start_step(clone, job_id=access.job_id)
+
+    run_jobs_once(queues=["perforce"])
+
+    clone.refresh_from_db()
+    assert (clone.state, clone.attempt) == (Step.State.QUEUED, 1)
+    job = ProcrastinateJob.objects.get(pk=clone.job_id)
+    assert (job.queue_name, job.status) == ("storage", "todo")
+    assert settle(workspace).state == Workspace.State.READY, workspace.status_message
+
+
+@pytest.mark.parametrize(("is_asked_by_a_person", "goes_on"), [(True, 0), (False, 1)])
+def test_a_machine_goes_on_in_another_queue_unless_a_person_waits(
+    is_asked_by_a_person: bool, goes_on: int, owner: User
+) -> None:
+    template = SnapshotFactory().template
+    ci = UserFactory(username="ci", uid=20003, gid=20000, is_service=True)
+    workspace_create(by=owner if is_asked_by_a_person else ci, template=template)
+    operation = workspace_create(
+        by=ci, template=template, purpose=Workspace.Purpose.BUILD
+    ).operations.get()
+    access = operation.steps.get(name="access")
+    states.start_step(access)
+    job = Job(
+        id=access.job_id,
+        queue="perforce",
+        lock=None,
+        queueing_lock=None,
+        task_name="run_step",
+        priority=tasks.MACHINES_LATER,
+    )
+    context = JobContext(
+        app=app, job=job, start_timestamp=0.0, abort_reason=lambda: None
+    )
+
+    following = tasks._settle_success(context, access, {})
+
+    clone = operation.steps.get(name="clone")
+    assert (following is not None, clone.job_id == access.job_id) == (
+        bool(goes_on),
+    ) * 2
+    assert clone.state == (Step.State.RUNNING if goes_on else Step.State.QUEUED)
 
 
 # --- priorities

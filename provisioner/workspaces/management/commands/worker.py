@@ -10,9 +10,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 from procrastinate.contrib.django import app
-from procrastinate.contrib.django.django_connector import DjangoConnector
 
-from provisioner.workspaces.workers import TellingJobManager, with_origin
+from provisioner.workspaces.workers import (
+    TellingJobManager,
+    with_origin,
+    worker_connector,
+)
 
 SWEEPS = "sweeps"
 
@@ -45,9 +48,7 @@ async def _work(*, queues: list[str] | None, concurrency: int) -> None:
     asyncio.get_running_loop().set_default_executor(
         ThreadPoolExecutor(max_workers=concurrency + 2, thread_name_prefix="step")
     )
-    connector = app.connector
-    assert isinstance(connector, DjangoConnector)
-    with app.replace_connector(connector.get_worker_connector()) as worker_app:
+    with app.replace_connector(worker_connector()) as worker_app:
         worker_app.job_manager = TellingJobManager(worker_app.connector, queues=queues)
         async with worker_app.open_async():
             await worker_app.run_worker_async(
