@@ -15,8 +15,10 @@ from provisioner.api.bisection_shapes import (
     BisectionSerializer,
     VerdictSerializer,
 )
+from provisioner.api.query_strings import BisectionWaitQuery
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.api.waiting import wait_until_asked_or_ended
 from provisioner.workspaces import actions, queries
 from provisioner.workspaces.bisections import BisectionOverview
 from provisioner.workspaces.models import Bisection
@@ -45,8 +47,10 @@ class BisectionViewSet(ApiViewSet):
         ok=BisectionSerializer,
         status=202,
         refused=[403, 409],
+        parameters=[BisectionWaitQuery],
     )
     def create(self, request: Request) -> Response:
+        seconds = self.read_query(BisectionWaitQuery)["wait"]
         asked = self.read_body(BisectionCreateSerializer)
         templates = queries.templates_visible_to(self.user)
         if "site" in asked:
@@ -66,12 +70,23 @@ class BisectionViewSet(ApiViewSet):
         )
         where = reverse("api:bisection-detail", [bisection.pk], request=request)
         return Response(
-            self._now(bisection.pk), status=202, headers={"Location": where}
+            self._now(bisection.pk, seconds=seconds),
+            status=202,
+            headers={"Location": where},
         )
 
-    @described("Look at a bisection", ok=BisectionSerializer, refused=[404])
+    @described(
+        "Look at a bisection",
+        ok=BisectionSerializer,
+        refused=[400, 404],
+        parameters=[BisectionWaitQuery],
+    )
     def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(self._shown(self.get_object()))
+        seconds = self.read_query(BisectionWaitQuery)["wait"]
+        bisection = self.get_object()
+        if not seconds:
+            return Response(self._shown(bisection))
+        return Response(self._now(bisection.pk, seconds=seconds))
 
     @described(
         "Say what a change is",
@@ -80,14 +95,16 @@ class BisectionViewSet(ApiViewSet):
         body=VerdictSerializer,
         ok=BisectionSerializer,
         refused=[403, 404, 409],
+        parameters=[BisectionWaitQuery],
         operation_id="bisections_verdict",
     )
     @action(methods=["post"], detail=True)
     def verdict(self, request: Request, pk: int) -> Response:
+        seconds = self.read_query(BisectionWaitQuery)["wait"]
         bisection = self.get_object()
         asked = self.read_body(VerdictSerializer)
         actions.bisection_verdict(by=self.user, bisection=bisection, **asked)
-        return Response(self._now(pk))
+        return Response(self._now(pk, seconds=seconds))
 
     @described(
         "Stop a bisection",
@@ -101,7 +118,9 @@ class BisectionViewSet(ApiViewSet):
         actions.bisection_stop(by=self.user, bisection=self.get_object())
         return Response(self._now(pk))
 
-    def _now(self, pk: int) -> dict[str, Any]:
+    def _now(self, pk: int, *, seconds: int = 0) -> dict[str, Any]:
+        """Return a bisection as it is after the wait."""
+        wait_until_asked_or_ended(pk, seconds=seconds)
         return self._shown(self.get_queryset().get(pk=pk))
 
     def _shown(self, bisection: Bisection) -> dict[str, Any]:

@@ -20,6 +20,16 @@ class WaitQuery(serializers.Serializer[Any]):
     )
 
 
+class BisectionWaitQuery(serializers.Serializer[Any]):
+    wait = serializers.IntegerField(
+        min_value=0,
+        max_value=LONGEST_WAIT_SECONDS,
+        default=0,
+        help_text="Seconds to hold the answer until it has ended, or waits for a "
+        "verdict.",
+    )
+
+
 class WorkspaceRetireQuery(WaitQuery):
     unsaved = serializers.ChoiceField(
         choices=Unsaved.choices,

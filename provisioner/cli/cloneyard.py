@@ -495,9 +495,7 @@ class Server:
                     sentence = f"{workspace['name']} is still {workspace['state']}."
                     raise Stop(UNDER_WAY, f"{sentence} {again}")
                 line.show(workspace)
-                hold = LOOK_EVERY_SECONDS if line.is_watched else HOLD_SECONDS
-                hold = max(1, min(hold, int(left)))
-                workspace = self.look(workspace["id"], wait=hold)
+                workspace = self.look(workspace["id"], wait=line.hold(left))
         except KeyboardInterrupt:
             raise Stop(
                 INTERRUPTED, f"Interrupted. The work goes on at the server: {again}"
@@ -535,6 +533,11 @@ class ProgressLine:
     def __init__(self) -> None:
         self.is_watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._began = time.monotonic()
+
+    def hold(self, left: float) -> int:
+        """Return the seconds for which the server may hold its answer."""
+        hold = LOOK_EVERY_SECONDS if self.is_watched else HOLD_SECONDS
+        return max(1, min(hold, int(left)))
 
     def show(self, workspace: Json) -> None:
         self.say(f"{workspace['name']}: {where_it_is(workspace)}")
@@ -587,6 +590,7 @@ def print_workspace(workspace: Json) -> None:
         "path": workspace["path"],
         "client": workspace["client"],
         "P4PORT": workspace["p4port"],
+        "start": workspace["start"]["sentence"],
         "lease": workspace["lease"]["sentence"],
     }
     for title, value in rows.items():
@@ -712,6 +716,8 @@ def run_new(args: argparse.Namespace) -> None:
         require(workspace, workspace["state"] == "ready")
     elif workspace["state"] in MOVING:
         tell(f"It is being made: “cloneyard wait {workspace['name']}” waits for it.")
+    if args.export:
+        tell(workspace["start"]["sentence"])  # a shell evaluates what is printed
     show(args, workspace)
 
 
@@ -921,8 +927,8 @@ def follow_bisection(server: Server, bisection: Json, *, timeout: float) -> Json
                 sentence = f"It is still running. {bisection['status_message']} {again}"
                 raise Stop(UNDER_WAY, sentence)
             line.say(bisection["status_message"])
-            time.sleep(min(LOOK_EVERY_SECONDS, left))
-            bisection = server.ask("GET", f"bisections/{bisection['id']}")
+            where, query = f"bisections/{bisection['id']}", {"wait": line.hold(left)}
+            bisection = server.ask("GET", where, query=query)
     except KeyboardInterrupt:
         raise Stop(
             INTERRUPTED, f"Interrupted. It goes on at the server: {again}"

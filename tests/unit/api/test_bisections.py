@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -74,6 +75,27 @@ def end_trial(
 def started(as_alice: APIClient, snapshot: Snapshot) -> Bisection:
     """One of alice's, whose first trial is under way."""
     return read(ask(as_alice).json()["id"])
+
+
+def test_an_answer_is_held_while_a_trial_is_under_way_and_no_longer(
+    as_alice: APIClient, started: Bisection
+) -> None:
+    where = f"{ADDRESS}/{started.pk}"
+    began = time.monotonic()
+    as_alice.get(f"{where}?wait=1")
+    held = time.monotonic() - began
+    end_trial(started)
+
+    asked = as_alice.get(f"{where}?wait=60").json()
+    current = asked["current"]["change"]
+    as_alice.post(f"{where}/stop")
+    stopped = as_alice.get(f"{where}?wait=60").json()
+
+    assert 1 <= held < 10
+    assert (asked["status_code"], current) == ("waits_for_verdict", 111)
+    assert stopped["state"] == "stopped"
+    assert time.monotonic() - began < 30
+    assert as_alice.get(f"{where}?wait=61").status_code == 400
 
 
 def test_a_bisection_is_asked_for_and_goes_on_until_it_is_found(

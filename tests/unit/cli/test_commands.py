@@ -23,6 +23,7 @@ from provisioner.workspaces.models import Operation, Snapshot, Workspace
 from tests.between import HOLD, LOSE, PASS, Between
 from tests.commanding import CommandLine, Ran
 from tests.factories import PASSWORD, SnapshotFactory, TemplateFactory
+from tests.pooled import filled, make_pool
 from tests.unit.api.conftest import end
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,6 +47,24 @@ def ended_with(ran: Ran, code: int, *, saying: str) -> None:
     assert (ran.returncode, ran.stdout) == (code, ""), ran
     assert saying in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+# --- warm or cold
+
+
+def test_new_says_what_lay_ready_what_that_saved_and_why_another_did_not(
+    command_line: CommandLine, alice: User, snapshot: Snapshot
+) -> None:
+    filled(make_pool(snapshot.template, alice, size=1))
+
+    warm = command_line.run("new", "main", "--purpose", "ci", "--export")
+    cold = command_line.run("new", "main", "--purpose", "ci")
+
+    assert warm.stdout.startswith("export P4CLIENT=")
+    assert "It lay ready in a warm pool: making it had taken 12.0 s" in warm.stderr
+    [start] = [line for line in cold.stdout.splitlines() if line.startswith("start ")]
+    assert "It was made when it was asked for." in start
+    assert "All that lay ready" in start
 
 
 # --- getting it
