@@ -147,14 +147,23 @@ class Array:
 
     def start(self) -> None:
         """Bring files and state to agree; no job runs yet."""
-        self.namespace.part_all(self.root / "svm")
         for name in (self.config.svm, *self.config.more_svms):
             self._seed_svm(name)
         snapmirror_policies.seed(self)
         snapshot_policies.seed(self)
         self._drop_strays()
-        for svm in self.store.select(Svm):
-            self._open_namespace(svm)
+        svms = self.store.select(Svm)
+        junctions = {s.uuid: self._junctions(s) for s in svms}
+        wanted = {
+            at.resolve(): self.volume_path(volume)
+            for found in junctions.values()
+            for at, volume in found
+        }
+        # What a killed lab left mounted stays, as in an array that starts again: no
+        # client may find an empty directory meanwhile, and write into it.
+        self.namespace.part_all(self.root / "svm", but=wanted)
+        for svm in svms:
+            self._open_namespace(svm, junctions[svm.uuid])
         self.trash.start()
 
     def resume(self) -> None:
@@ -224,18 +233,23 @@ class Array:
         for row in self.store.select(Snapshot, phase=DELETING):
             snapshots.drop(self, row)
 
-    def _open_namespace(self, svm: Svm) -> None:
+    def _junctions(self, svm: Svm) -> list[tuple[Path, Volume]]:
+        """Return where volumes belong in the tree, parents first."""
+        top = self.mount_root(svm)
+        mounted = [
+            (volume.junction_path, volume)
+            for volume in self.store.select(Volume, svm_uuid=svm.uuid, phase=LIVE)
+            if volume.junction_path is not None
+        ]
+        mounted.sort(key=lambda one: len(one[0]))
+        return [(top / path.lstrip("/"), volume) for path, volume in mounted]
+
+    def _open_namespace(self, svm: Svm, junctions: list[tuple[Path, Volume]]) -> None:
         top = self.mount_root(svm)
         top.parent.mkdir(exist_ok=True)
         if top.is_symlink():
             top.unlink()
-        mounted = [
-            volume
-            for volume in self.store.select(Volume, svm_uuid=svm.uuid, phase=LIVE)
-            if volume.junction_path is not None
-        ]
-        for volume in sorted(mounted, key=lambda row: len(row.junction_path or "")):
-            at = top / (volume.junction_path or "").lstrip("/")
+        for at, volume in junctions:
             try:
                 if at.is_symlink():
                     at.unlink()

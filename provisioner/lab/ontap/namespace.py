@@ -11,13 +11,16 @@ import ctypes
 import errno
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 JunctionMethod = Literal["bind", "symlink"]
 
 _MS_BIND, _MS_PRIVATE = 4096, 1 << 18
 _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
+_NOTHING: Mapping[Path, Path] = MappingProxyType({})
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -37,8 +40,12 @@ class Namespace(Protocol):
     def part(self, at: Path) -> None:
         """Undo `join`; whoever works inside keeps what they have open."""
 
-    def part_all(self, below: Path) -> None:
-        """Undo every junction below the directory, also those of a killed lab."""
+    def part_all(self, below: Path, *, but: Mapping[Path, Path] = _NOTHING) -> None:
+        """Undo every junction below the directory, also those of a killed lab.
+
+        `but` those that are as they should be, by {where: what has to be there}: who
+        works in them notices nothing.
+        """
 
 
 class BindNamespace:
@@ -48,7 +55,7 @@ class BindNamespace:
 
     def join(self, source: Path, *, at: Path) -> None:
         """Bind `source` on an empty directory, made when it is not there."""
-        if at.exists() and os.path.samefile(at, source):
+        if _is_same(at, source):
             return
         try:
             at.mkdir(mode=0o755)
@@ -63,10 +70,12 @@ class BindNamespace:
         with contextlib.suppress(FileNotFoundError):
             at.rmdir()
 
-    def part_all(self, below: Path) -> None:
-        """Unmount everything mounted below the directory, innermost first."""
+    def part_all(self, below: Path, *, but: Mapping[Path, Path] = _NOTHING) -> None:
+        """Unmount what is mounted below the directory, innermost first."""
         for path in reversed(mounts_below(below)):
-            _unmount(path)
+            source = but.get(path)
+            if source is None or not _is_same(path, source):
+                _unmount(path)
 
 
 class SymlinkNamespace:
@@ -88,7 +97,7 @@ class SymlinkNamespace:
             if at.is_symlink():
                 at.unlink()
 
-    def part_all(self, below: Path) -> None:
+    def part_all(self, below: Path, *, but: Mapping[Path, Path] = _NOTHING) -> None:
         """Leave symlinks alone: they hold nothing and are checked at the start."""
 
 
@@ -120,6 +129,10 @@ def mounts_below(directory: Path) -> list[Path]:
             if point.startswith(prefix):
                 found.append(Path(point))
     return found
+
+
+def _is_same(at: Path, source: Path) -> bool:
+    return at.exists() and source.exists() and os.path.samefile(at, source)
 
 
 def _mount(source: Path, target: Path) -> None:

@@ -192,6 +192,30 @@ def test_kill_9_loses_no_acknowledged_write(
         rest.session.close()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="symlinks are never away")
+def test_whoever_works_in_a_volume_notices_no_kill_9(
+    root: Path, start_process: Starter
+) -> None:
+    """Nobody finds an empty directory where a junction is, and writes into that."""
+    process = start_process()
+    process.rest.volume("t", nas={"path": "/t"})
+    process.rest.volume("nested", nas={"path": "/t/n"})
+    before = mount_ids(root)
+    process.end(signal.SIGKILL)
+
+    start_process()
+
+    assert len(before) == 3
+    assert mount_ids(root) == before
+
+
+def mount_ids(root: Path) -> dict[str, str]:
+    """Return {where: the kernel's number of that very mount}."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    rows = [line.split() for line in lines]
+    return {row[4]: row[0] for row in rows if row[4].startswith(f"{root}/")}
+
+
 def test_kill_9_during_deletion_leaves_nothing(
     root: Path, start_process: Starter
 ) -> None:
