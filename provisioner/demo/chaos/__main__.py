@@ -8,6 +8,7 @@ nothing was stuck, orphaned or lost.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import logging
 import os
@@ -35,6 +36,8 @@ def main() -> int:
     """Run the trials; return the exit code."""
     options = _parse()
     signal.signal(signal.SIGTERM, _interrupt)
+    # Whoever waits for trials that hang asks so where they do.
+    faulthandler.register(signal.SIGQUIT)
     # Below /var/tmp: other uids have to reach the namespace.
     scratch = Path(tempfile.mkdtemp(prefix="cloneyard-chaos-", dir="/var/tmp"))
     scratch.chmod(0o755)
@@ -83,7 +86,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--within-seconds",
         type=float,
-        help="Begin no further trial after so long; those left out are not counted.",
+        help="Begin no further trial so long after the first; those left out are not "
+        "counted.",
     )
     parser.add_argument(
         "--keep", action="store_true", help="Keep the logs of a clean run, too."

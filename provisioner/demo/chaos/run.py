@@ -41,7 +41,7 @@ SETTLED_WITHIN_SECONDS = 180.0
 
 @dataclass(frozen=True, kw_only=True)
 class ChaosOptions:
-    """`within_seconds`: begin no further trial after so long; None: no end."""
+    """`within_seconds`: no trial begins so long after the first; None: no end."""
 
     trials: int
     seed: int
@@ -112,6 +112,7 @@ class _Run:
         )
         before = (fingerprint(template), self._contents_of(desk))
         self.say(f"Ready after {time.monotonic() - self.began:.0f} s.")
+        self.ready_at = time.monotonic()
         self._run_lanes(people)
         self.world.board.end_all()
         self._blame(self.options.seed, self.builder.settle())
@@ -280,7 +281,7 @@ class _Run:
 
     def _is_over(self) -> bool:
         within = self.options.within_seconds
-        return within is not None and time.monotonic() - self.began > within
+        return within is not None and time.monotonic() - self.ready_at > within
 
     def _blame(self, seed: int, faults: list[Fault]) -> None:
         with self.lock:
