@@ -50,6 +50,9 @@ keep_what_is_compiled()
 # Playwright keeps an event loop in the test's thread; the ORM there is still sync.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
+# No test looks for its rows after a crash of the whole database server.
+MAY_LOSE_ITS_ROWS = "-c synchronous_commit=off"
+
 # How fast the machine is says nothing about what is tested.
 hypothesis.settings.register_profile(
     "any_machine",
@@ -96,7 +99,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
 def _tables_emptied_fast(django_db_modify_db_settings: None) -> Iterator[None]:
     """A transactional test leaves rows: these go, and not all that Django would."""
     options = settings.DATABASES["default"].setdefault("OPTIONS", {})
-    options["options"] = MAY_TRUNCATE_THE_TRAIL
+    options["options"] = f"{MAY_TRUNCATE_THE_TRAIL} {MAY_LOSE_ITS_ROWS}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             TransactionTestCase, "_fixture_teardown", lambda _test: empty_tables()
