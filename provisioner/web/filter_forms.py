@@ -14,6 +14,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.queries import GONE
 
 
 class FilterForm(forms.Form):
@@ -125,6 +126,27 @@ class FindingFilterForm(FilterForm):
             "text": self.cleaned_data.get("q", ""),
             "kind": self.cleaned_data.get("kind", ""),
             "is_resolved": self.cleaned_data.get("state", "") == "resolved",
+        }
+
+
+class OwnWorkspaceFilterForm(FilterForm):
+    """Filters of a person's own workspaces."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name or template")
+    state = forms.ChoiceField(
+        required=False,
+        choices=[
+            ("", "All states"),
+            *((s.value, s.label) for s in Workspace.State if s not in GONE),
+        ],
+    )
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `own_workspaces_matching` takes it."""
+        self.is_valid()
+        return {
+            "text": self.cleaned_data.get("q", ""),
+            "state": self.cleaned_data.get("state", ""),
         }
 
 

@@ -201,20 +201,14 @@ def operation_overview(operation: Operation) -> OperationOverview:
 class Home:
     """A person's workspaces, and templates to get one from."""
 
-    workspaces: list[Workspace]
     templates: list[Template]
     templates_count: int
     trash_count: int
     quotas: list[Limit]
-    deadlines: dict[int, leases.Deadline]
     lags: dict[int, lags.Lag]
     usual_seconds: dict[int, float]
     shared: list[Workspace]
     guide: Guide | None
-
-    @property
-    def is_moving(self) -> bool:
-        return any(workspace.is_moving for workspace in self.workspaces)
 
 
 def home_of(user: User) -> Home:
@@ -222,13 +216,11 @@ def home_of(user: User) -> Home:
     # What can be had now comes first.
     is_unpublished = IsNull(F("default_snapshot_id"), True)
     templates = list(templates_visible_to(user).order_by(is_unpublished, "name"))
-    workspaces = list(workspaces_of(user))
     offered = templates[:TEMPLATES_OFFERED]
     can_have_one = any(getattr(each, "default_snapshot_id", None) for each in offered)
-    needs_guide = not workspaces and (user.is_administrator or not can_have_one)
+    may_need_guide = user.is_administrator or not can_have_one
+    needs_guide = may_need_guide and not workspaces_of(user).exists()
     return Home(
-        workspaces=workspaces,
-        deadlines=leases.deadlines_of(workspaces),
         templates=offered,
         lags=lags.lags_of(offered),
         usual_seconds=usual_seconds(offered),

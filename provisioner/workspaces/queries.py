@@ -133,6 +133,14 @@ def workspaces_of(user: User) -> QuerySet[Workspace]:
     return workspaces_visible_to(user).filter(owner=user).exclude(state__in=GONE)
 
 
+def own_workspaces_matching(
+    user: User, *, text: str = "", state: str = ""
+) -> QuerySet[Workspace]:
+    """Return a person's own workspaces that match all of what is given."""
+    found = with_words(workspaces_of(user), text, "name", "template__name")
+    return found.filter(state=state) if state else found
+
+
 def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
     """Return what a person could bring back, the first to go first."""
     return (

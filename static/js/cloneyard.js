@@ -162,6 +162,7 @@
     for (const way of document.querySelectorAll("[data-unscripted]")) way.hidden = true;
   }
 
+  document.addEventListener("htmx:afterSettle", countChosen);
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-choose-all]")) {
       for (const box of boxes()) box.checked = event.target.checked;

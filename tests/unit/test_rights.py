@@ -55,7 +55,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "login": {"get": KNOCK, "post": KNOCK},
     "logout": {"post": VISIT},
     "my-account": {"get": VISIT, "post": VISIT},
-    "workspace-list": {"get": VISIT},
+    "workspace-list": {"get": VISIT, "post": VISIT},
     "welcome": {"get": VISIT},
     "workspace-team-list": {"get": VISIT},
     "workspace-trash": {"get": VISIT, "post": VISIT},

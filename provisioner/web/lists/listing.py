@@ -212,6 +212,11 @@ class Look(Generic[Row]):
         return any(self.form[name].data for name in self.form.fields)
 
     @property
+    def is_moving(self) -> bool:
+        """Whether something that is shown is on its way somewhere."""
+        return any(getattr(entry.row, "is_moving", False) for entry in self.entries)
+
+    @property
     def has_filters(self) -> bool:
         return self.is_filtered or self.count >= self.listing.quiet_below
 

@@ -12,13 +12,14 @@ from django import forms
 from provisioner.accounts.models import User
 from provisioner.lib.sizes import size_text
 from provisioner.lib.spans import span_text
-from provisioner.web.filter_forms import WorkspaceFilterForm
+from provisioner.web.filter_forms import OwnWorkspaceFilterForm, WorkspaceFilterForm
 from provisioner.web.lease_forms import LeaseExtendForm, LeaseKeepForm
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing, searched
 from provisioner.workspaces import actions, leases, overviews
 from provisioner.workspaces.models import Operation, Unsaved, Workspace
 from provisioner.workspaces.queries import (
+    own_workspaces_matching,
     trashed_workspaces_of,
     workspaces_of_team,
     workspaces_visible_to,
@@ -134,6 +135,10 @@ class LeasedWorkspace:
     workspace: Workspace
     deadline: leases.Deadline
 
+    @property
+    def is_moving(self) -> bool:
+        return self.workspace.is_moving
+
 
 def _leased(user: User, workspaces: list[Workspace]) -> Sequence[LeasedWorkspace]:
     deadlines = leases.deadlines_of(workspaces)
@@ -176,6 +181,21 @@ ALL_WORKSPACES = Listing[Workspace](
     dress=_leased,
     acts=(Extend, Keep, Retire),
     nothing="There is no workspace yet.",
+)
+
+OWN_WORKSPACES = Listing[Workspace](
+    name="workspaces",
+    one="workspace",
+    many="workspaces",
+    columns=COLUMNS,
+    cells="workspaces/_workspace_row.html",
+    is_cards=True,
+    matching=own_workspaces_matching,
+    usual="-created_at",
+    form=OwnWorkspaceFilterForm,
+    dress=_leased,
+    acts=(Extend, Retire),
+    quiet_below=10,
 )
 
 TEAM_WORKSPACES = Listing[Workspace](

@@ -77,10 +77,15 @@ def icon(name: str, label: str = "") -> SafeString:
     )
 
 
-@register.inclusion_tag("components/_state.html")
-def state(value: str, label: str) -> dict[str, str]:
+@register.simple_tag
+def state(value: str, label: str) -> SafeString:
     """Show a state as a word with its icon; colour only repeats them."""
-    return {"value": value, "label": label, "icon": STATE_ICONS[value]}
+    return format_html(
+        '<span class="state state-{}">{}<span>{}</span></span>',
+        value,
+        icon(STATE_ICONS[value]),
+        label,
+    )
 
 
 @register.filter

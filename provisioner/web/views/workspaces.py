@@ -22,6 +22,7 @@ from provisioner.web.forms import (
 from provisioner.web.http import WebRequest, digest, for_changing, posted
 from provisioner.web.lists import workspaces as lists
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.listing import Look
 from provisioner.workspaces import actions, overviews
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.leases import policy_for
@@ -32,12 +33,15 @@ from provisioner.workspaces.queries import (
 from provisioner.workspaces.sharing import company_of
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @vary_on_headers("HX-Request")
-def workspace_list(request: WebRequest) -> HttpResponse:
-    """Show my workspaces, and templates to get one from."""
-    page = "workspaces/_list.html" if request.htmx else "workspaces/list.html"
-    return render(request, page, {"home": overviews.home_of(request.user)})
+def workspace_list(request: WebRequest) -> HttpResponseBase:
+    """Show my workspaces, and templates to get one from; extend or retire many."""
+    if request.htmx:
+        look = Look(lists.OWN_WORKSPACES, request)
+        return render(request, "workspaces/_list.html", {"listing": look})
+    context = {"home": overviews.home_of(request.user)}
+    return list_answer(request, lists.OWN_WORKSPACES, "workspaces/list.html", context)
 
 
 @require_safe

@@ -10,6 +10,7 @@ from provisioner.workspaces import actions, states
 from provisioner.workspaces.models import Operation, Snapshot, Workspace
 from tests.factories import SnapshotFactory, TemplateFactory
 from tests.unit.web.conftest import end, is_polling, running_of
+from tests.unit.web.test_lists import confirm, post, states_of, table
 
 
 def test_shows_what_each_of_mine_is(as_alice: Client, ready: Workspace) -> None:
@@ -31,8 +32,25 @@ def test_nobody_is_sent_to_sign_in(as_nobody: Client) -> None:
     assert as_nobody.get("/")["Location"] == "/login/?next=/"
 
 
-def test_a_post_is_refused(as_alice: Client) -> None:
-    assert as_alice.post("/").status_code == 405
+def test_many_are_chosen_retired_and_found_by_their_owner(
+    as_alice: Client, as_carol: Client, alice: User, ready: Workspace
+) -> None:
+    assert 'name="chosen"' not in as_alice.get("/").text, "one has its own page"
+    other = actions.workspace_create(by=alice, template=ready.template, name="other")
+    page = as_alice.get("/?choose=page").text
+    assert page.count('name="chosen"') == page.count(" checked>") == 2
+    assert ">other<" not in as_alice.get("/?state=ready").text
+    assert "No workspace matches" in as_alice.get("/?q=nowhere").text
+    assert len(table(as_alice, "/?as=csv&q=hers")) == 1
+
+    sent = {"do": "retire", "chosen": [ready.pk, other.pk]}
+    assert as_carol.post("/", {**sent, "step": "sure"}).status_code == 422
+    preview = post(as_alice, "/", **sent)
+    said = "Making it is stopped, and it is removed for good."
+    assert said in preview.content.decode()
+    confirm(as_alice, preview, "/")
+
+    assert states_of(ready, other) == ["retiring", "retiring"]
 
 
 def test_without_workspaces_it_offers_templates(
@@ -86,9 +104,9 @@ def test_more_workspaces_take_no_more_queries(
         actions.workspace_create(
             by=alice, template=snapshot.template, name=f"w-{number}"
         )
-    # the session, its user, their workspaces, the templates, how many are in the trash,
-    # what others share
-    with django_assert_num_queries(9):
+    # the session, its user, how many workspaces there are, which the page shows, these,
+    # policies, the templates, how many are in the trash, what others share
+    with django_assert_num_queries(11):
         as_alice.get("/")
 
 
