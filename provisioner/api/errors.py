@@ -54,6 +54,7 @@ REFUSAL_STATUS = {
     "preview_stale": 409,
     "not_abandoned": 409,
     "template_busy": 409,
+    "nothing_to_stop": 409,
     "limit_reached": 409,
     **dict.fromkeys(limits.REFUSALS, 409),
     "state_changed": 409,

@@ -166,6 +166,21 @@ class TemplateViewSet(ApiViewSet):
         )
 
     @described(
+        "Stop the build under way",
+        "For administrators. It publishes nothing; what was published stays.",
+        ok=s.OperationSerializer,
+        refused=[403, 404, 409],
+        operation_id="templates_build_stop",
+    )
+    @action(methods=["post"], detail=True, url_path="build/stop")
+    def build_stop(self, request: Request, pk: int) -> Response:
+        operation = actions.template_build_stop(
+            by=self.user, template=self.get_object()
+        )
+        operation = queries.operations_visible_to(self.user).get(pk=operation.pk)
+        return Response(s.OperationSerializer(operation).data)
+
+    @described(
         "Say when a template is built by itself",
         "For administrators: never, after changes, or on a schedule; always to the "
         "newest change under its view, and if there is one since its newest snapshot.",

@@ -114,6 +114,11 @@ urlpatterns = [
     path("templates/<int:pk>/edit/", templates.template_edit, name="template-edit"),
     path("templates/<int:pk>/build/", templates.template_build, name="template-build"),
     path(
+        "templates/<int:pk>/build/stop/",
+        templates.template_build_stop,
+        name="template-build-stop",
+    ),
+    path(
         "templates/<int:pk>/refresh/",
         refreshing.template_refresh,
         name="template-refresh",

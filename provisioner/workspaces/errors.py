@@ -265,6 +265,13 @@ class TemplateBusy(ActionRefused):
     code = "template_busy"
 
 
+class NothingToStop(ActionRefused):
+    """The template “{name}” is not being built, or its snapshot is being taken: there
+    is nothing left to stop."""
+
+    code = "nothing_to_stop"
+
+
 class TemplateInvalid(ActionRefused):
     """This template cannot be used as it is."""
 
@@ -295,6 +302,10 @@ class StateChanged(ActionRefused):
     """Somebody else changed this at the same moment. Look again, then decide."""
 
     code = "state_changed"
+
+
+class StepCutShort(Exception):
+    """The operation of this step was ended meanwhile: it stops where it is."""
 
 
 class StepRefused(Exception):

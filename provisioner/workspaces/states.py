@@ -18,7 +18,7 @@ from django.db.models import TextChoices
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.errors import StateChanged
+from provisioner.workspaces.errors import StateChanged, StepCutShort
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
 from provisioner.workspaces.trail import record_event as record_event
 
@@ -56,6 +56,13 @@ STEP_TRANSITIONS: dict[Step.State, tuple[Step.State, ...]] = {
     S.DONE: (),
     S.SKIPPED: (),
 }
+
+
+ENDED_EARLY = (
+    Operation.State.CANCELLED,
+    Operation.State.FAILED,
+    Operation.State.REFUSED,
+)
 
 
 def sources_of(
@@ -258,6 +265,14 @@ def fail_step(step: Step, *, code: str, message: str) -> None:
     )
 
 
+def cancel_operation(operation: Operation, *, message: str) -> None:
+    """End what is under way: no step of it starts any more, and one at work stops."""
+    end_operation(
+        operation, Operation.State.CANCELLED, code="cancelled", message=message
+    )
+    skip_waiting_steps(operation)
+
+
 def skip_waiting_steps(operation: Operation) -> None:
     """End what an ended operation will not start any more."""
     operation.steps.filter(state__in=(S.WAITING, S.QUEUED, S.RETRYING)).update(
@@ -266,11 +281,20 @@ def skip_waiting_steps(operation: Operation) -> None:
 
 
 def record_progress(step: Step, progress: dict[str, Any]) -> None:
-    """Show how far a running step is. Losing the last one in a crash is no harm."""
+    """Show how far a running step is. Losing the last one in a crash is no harm.
+
+    Raises: StepCutShort where nobody waits for the step any more.
+    """
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL synchronous_commit TO off")
-        Step.objects.filter(pk=step.pk).update(progress=progress)
+        is_wanted = (
+            Step.objects.filter(pk=step.pk)
+            .exclude(operation__state__in=ENDED_EARLY)
+            .update(progress=progress)
+        )
+    if not is_wanted:
+        raise StepCutShort
     step.progress = progress
 
 

@@ -25,7 +25,12 @@ from procrastinate.jobs import Job, Status
 from provisioner.accounts.models import User
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.workspaces import governor, notices, states, workflow
-from provisioner.workspaces.errors import StateChanged, StepRefused, UnsavedWork
+from provisioner.workspaces.errors import (
+    StateChanged,
+    StepCutShort,
+    StepRefused,
+    UnsavedWork,
+)
 from provisioner.workspaces.leases import policy_for
 from provisioner.workspaces.models import (
     Carry,
@@ -204,6 +209,10 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
             )
             _give_up_turn(step)
         raise
+    except StepCutShort:
+        with contextlib.suppress(StateChanged), transaction.atomic():
+            states.skip_step(step)
+            _give_up_turn(step)
     except DATABASE_WENT_AWAY:
         raise  # The job is tried again, and finds the step as it was left.
     except Exception as bug:

@@ -140,3 +140,21 @@ def template_build(request: WebRequest, pk: int) -> HttpResponse:
         {"form": form, "template": template},
         status=form.http_code,
     )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_build_stop(request: WebRequest, pk: int) -> HttpResponse:
+    """Say what stopping the build under way means; stop it when confirmed."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    refusal, status = "", 200
+    if request.method == "POST":
+        try:
+            actions.template_build_stop(by=request.user, template=template)
+        except ActionRefused as error:
+            refusal, status = error.sentence, 409
+        else:
+            messages.success(request, "The build was stopped.")
+            return redirect("template-detail", template.pk)
+    context = {"template": template, "refusal": refusal}
+    return render(request, "templates/build_stop.html", context, status=status)

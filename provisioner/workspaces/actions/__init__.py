@@ -73,6 +73,7 @@ from provisioner.workspaces.actions.subscribing import (
 )
 from provisioner.workspaces.actions.templates import (
     template_build,
+    template_build_stop,
     template_create,
     template_update,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "team_create",
     "team_update",
     "template_build",
+    "template_build_stop",
     "template_check",
     "template_create",
     "template_preview",

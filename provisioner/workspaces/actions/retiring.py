@@ -201,9 +201,5 @@ def _running(workspace: Workspace) -> Operation | None:
 
 def _cancel(operation: Operation | None, *, message: str) -> None:
     """End what is under way: what has begun settles before anything else starts."""
-    if operation is None:
-        return
-    states.end_operation(
-        operation, Operation.State.CANCELLED, code="cancelled", message=message
-    )
-    states.skip_waiting_steps(operation)
+    if operation is not None:
+        states.cancel_operation(operation, message=message)

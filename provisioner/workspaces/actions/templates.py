@@ -27,11 +27,12 @@ from provisioner.workspaces.errors import (
     InvalidRequest,
     NameTaken,
     NothingToRefresh,
+    NothingToStop,
     TemplateBusy,
     TemplateInvalid,
 )
-from provisioner.workspaces.models import Operation, Site, Template
-from provisioner.workspaces.queries import reference_snapshot
+from provisioner.workspaces.models import Operation, Site, Step, Template
+from provisioner.workspaces.queries import available_snapshots, reference_snapshot
 from provisioner.workspaces.tasks import start_operation
 
 LARGEST_CHANGE = 2**31 - 1
@@ -185,7 +186,7 @@ def template_build(
             .select_related("site__perforce_server")
             .get(pk=template.pk)
         )
-        if template.state == Template.State.BUILDING:
+        if template.state == Template.State.BUILDING or _is_settling(template):
             raise TemplateBusy(name=template.name)
         check_build(template=template)
         states.set_template_state(
@@ -200,6 +201,52 @@ def template_build(
             template=template,
             parameters=parameters,
         )
+
+
+def template_build_stop(*, by: User, template: Template) -> Operation:
+    """Stop the build under way: it publishes nothing, and what was published stays.
+
+    What it has synced and built stays in the volume for the next build, which waits
+    until the step at work has settled.
+
+    Raises: NotAllowed, NothingToStop.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    with transaction.atomic():
+        # As its jobs do it: the operation first, then what it is of.
+        build = (
+            template.operations.select_for_update(of=("self",))
+            .filter(state=Operation.State.RUNNING)
+            .first()
+        )
+        if build is None or _is_publishing(build):
+            raise NothingToStop(name=template.name)
+        template = Template.objects.select_for_update(of=("self",), no_key=True).get(
+            pk=template.pk
+        )
+        message = f"{by} stopped the build. Nothing of it was published."
+        states.cancel_operation(build, message=message)
+        has_snapshots = available_snapshots().filter(template=template).exists()
+        states.set_template_state(
+            template,
+            Template.State.READY if has_snapshots else Template.State.FAILED,
+            code="" if has_snapshots else "cancelled",
+            message=message,
+            actor=by,
+        )
+    return build
+
+
+def _is_publishing(build: Operation) -> bool:
+    begun = (Step.State.RUNNING, Step.State.DONE)
+    return build.steps.filter(name="snapshot", state__in=begun).exists()
+
+
+def _is_settling(template: Template) -> bool:
+    """Say whether a step of a build that was stopped is still at work."""
+    return Step.objects.filter(
+        operation__template=template, state=Step.State.RUNNING
+    ).exists()
 
 
 def _asked(parameters: dict[str, Any]) -> str:

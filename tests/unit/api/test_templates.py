@@ -174,6 +174,10 @@ def test_a_template_is_built_once_at_a_time(
 
     assert response.status_code == 409
     assert response.json()["code"] == "template_busy"
+    stopped = as_admin.post(f"{TEMPLATES}/{template.pk}/build/stop")
+    assert (stopped.status_code, stopped.json()["state"]) == (200, "cancelled")
+    again = as_admin.post(f"{TEMPLATES}/{template.pk}/build/stop")
+    assert (again.status_code, again.json()["code"]) == (409, "nothing_to_stop")
 
 
 @pytest.mark.parametrize("change", [0, -1, 2**31, "newest", 1.5, [], True])

@@ -134,6 +134,23 @@ def test_htmx_gets_the_progress_then_all_of_it(
     assert not is_polling(settled.text)
 
 
+def test_a_build_is_stopped_once_that_is_confirmed(
+    as_admin: Client, as_alice: Client, template: Template, build: Operation
+) -> None:
+    address = f"{address_of(template)}build/stop/"
+    assert address in as_admin.get(address_of(template)).text
+    assert address not in as_alice.get(address_of(template)).text
+    assert "Nothing of this build is published" in as_admin.get(address).text
+    build.refresh_from_db()
+    assert build.state == Operation.State.RUNNING
+
+    page = as_admin.post(address, follow=True).text
+
+    assert "The build was stopped." in page
+    assert "admin stopped the build." in page
+    assert as_admin.post(address).status_code == 409
+
+
 def test_a_failed_build_says_why_and_where_its_log_is(
     as_alice: Client, template: Template, build: Operation
 ) -> None:

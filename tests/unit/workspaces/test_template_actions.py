@@ -9,10 +9,11 @@ import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import sanity
+from provisioner.workspaces import sanity, states
 from provisioner.workspaces.actions import (
     site_save,
     template_build,
+    template_build_stop,
     template_create,
     template_update,
 )
@@ -21,6 +22,8 @@ from provisioner.workspaces.errors import (
     InvalidRequest,
     NameTaken,
     NotAllowed,
+    NothingToStop,
+    StepCutShort,
     TemplateBusy,
     TemplateInvalid,
 )
@@ -29,9 +32,11 @@ from provisioner.workspaces.models import (
     Operation,
     PerforceServer,
     Site,
+    Snapshot,
     Step,
     Template,
 )
+from provisioner.workspaces.queries import default_snapshot
 from tests.factories import PerforceServerFactory, SiteFactory, UserFactory
 
 VIEW = "//depot/main/... //any/..."
@@ -77,6 +82,7 @@ def test_only_an_administrator_may(fields: dict[str, bool], template: Template) 
         lambda: template_create(by=user, site=site, name="new", view=VIEW),
         lambda: template_update(by=user, template=template, description="mine now"),
         lambda: template_build(by=user, template=template),
+        lambda: template_build_stop(by=user, template=template),
         change_site,
     ):
         refuse(NotAllowed, action, match="ask the owner or an administrator")
@@ -254,6 +260,54 @@ def test_what_is_not_a_change_is_refused(
         InvalidRequest,
         lambda: template_build(by=admin, template=template, change=change),
         match="change",
+    )
+
+
+def test_a_stopped_build_leaves_what_was_published_on_offer(
+    admin: User, snapshot: Snapshot
+) -> None:
+    template = snapshot.template
+    build = template_build(by=admin, template=template)
+    at_work = build.steps.get(name="volume")
+    states.start_step(at_work)
+
+    template_build_stop(by=admin, template=template)
+
+    build.refresh_from_db()
+    template.refresh_from_db()
+    assert (build.state, template.state) == ("cancelled", Template.State.READY)
+    event = template.events.latest("pk")
+    assert (event.actor, event.message) == (admin, build.status_message)
+    assert default_snapshot(template) == snapshot
+    refuse(
+        NothingToStop,
+        lambda: template_build_stop(by=admin, template=template),
+        match=template.name,
+    )
+    # The step at work hears of it, and nothing is built beside it.
+    refuse(
+        TemplateBusy,
+        lambda: template_build(by=admin, template=template),
+        match=template.name,
+    )
+    with pytest.raises(StepCutShort):
+        states.record_progress(at_work, {"text": "synced one more"})
+    states.skip_step(at_work)
+    assert template_build(by=admin, template=template).pk > build.pk
+
+
+def test_a_build_that_is_publishing_is_not_stopped(
+    admin: User, template: Template
+) -> None:
+    build = template_build(by=admin, template=template)
+    publishing = build.steps.get(name="snapshot")
+    states.queue_step(publishing, job_id=None)
+    states.start_step(publishing)
+
+    refuse(
+        NothingToStop,
+        lambda: template_build_stop(by=admin, template=template),
+        match="its snapshot is being taken",
     )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from pytest_django import Settings
 
 from provisioner.gateways import registry
@@ -17,6 +19,7 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import workflow
 from provisioner.workspaces.actions import (
     template_build,
+    template_build_stop,
     template_update,
     workspace_create,
 )
@@ -337,6 +340,35 @@ def test_a_build_that_takes_too_long_is_stopped_with_its_children(
     assert step_of(operation, "build").log_path.read_text() == "begun\n"
     child = Path("/proc", (template.path / "child.pid").read_text().strip(), "cmdline")
     assert not child.exists() or b"sleep" not in child.read_bytes()
+
+
+def test_a_build_that_an_administrator_stops_ends_and_publishes_nothing(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n")
+    template = make_template(project, build_command="echo begun; sleep 300")
+    began = time.monotonic()
+
+    def stop_once_it_has_begun() -> None:
+        running = Step.objects.filter(name="build", state=Step.State.RUNNING)
+        while not running.exclude(progress={}).exists():
+            assert time.monotonic() - began < 60
+            time.sleep(0.05)
+        template_build_stop(by=template.created_by, template=template)
+        connection.close()
+
+    with ThreadPoolExecutor() as threads:
+        stopped = threads.submit(stop_once_it_has_begun)
+        operation = build(template)
+        stopped.result()
+
+    assert operation.state == Operation.State.CANCELLED, operation.status_message
+    assert step_of(operation, "build").state == Step.State.SKIPPED
+    template.refresh_from_db()
+    assert (template.state, template.status_code) == ("failed", "cancelled")
+    assert ontap_snapshots(template) == []
+    template_update(by=template.created_by, template=template, build_command="true")
+    build_well(template)
 
 
 def test_a_build_runs_unprivileged_and_with_a_clean_environment(
