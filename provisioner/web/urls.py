@@ -199,6 +199,7 @@ urlpatterns = [
     path("sites/<int:pk>/", sites.site_detail, name="site-detail"),
     path("sites/<int:pk>/edit/", sites.site_edit, name="site-edit"),
     path("sites/<int:pk>/test/", sites.site_test, name="site-test"),
+    path("sites/<int:pk>/try/", sites.site_try_out, name="site-try-out"),
     path("operations/<int:pk>/", operations.operation_detail, name="operation-detail"),
     path("operations/<int:pk>/log/", logs.operation_log, name="operation-log"),
     path(

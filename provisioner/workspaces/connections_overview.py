@@ -26,6 +26,7 @@ Place = ConnectionTest.Place
 
 # A worker that is there begins at once; after so long, something keeps it.
 SILENT_AFTER = dt.timedelta(seconds=60)
+TRIAL_SILENT_AFTER = dt.timedelta(minutes=5)
 
 TITLES = {
     "ontap_password": "Password",
@@ -43,6 +44,11 @@ TITLES = {
     "namespace": "Namespace",
     "mount_options": "Mount options",
     "rescue_root": "Rescue area",
+    "trial_volume": "Volume and snapshot",
+    "trial_clone": "Clone",
+    "trial_junction": "Junction",
+    "trial_seen": "Seen on the host",
+    "trial_removed": "Removed",
     "perforce_password": "Password or ticket",
     "perforce_address": "Address",
     "perforce_fingerprint": "Fingerprint",
@@ -324,17 +330,19 @@ def _why_not(
     if not any(worker.serves(queue) for worker in workers):
         where = (
             "On a host that mounts the namespace, as root"
-            if test.place == Place.HOST
+            if test.place in (Place.HOST, Place.TRIAL)
             else "On any machine that reaches ONTAP and Perforce"
         )
         return (
             f"No worker that was heard lately serves the queue {queue}.",
             f"{where}: python manage.py worker --queues {queue}",
         )
-    if timezone.now() - test.asked_at > SILENT_AFTER:
+    is_trial = test.place == Place.TRIAL
+    patience = TRIAL_SILENT_AFTER if is_trial else SILENT_AFTER
+    if timezone.now() - test.asked_at > patience:
         return (
             f"A worker serves the queue {queue}, but has not looked yet.",
-            "It may have much to do: look at the overview, then test again.",
+            "It may have much to do: look at the overview, then ask again.",
         )
     return "", ""
 

@@ -130,6 +130,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "site-detail": {"get": ADMINISTER},
     "site-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "site-test": {"post": ADMINISTER},
+    "site-try-out": {"post": ADMINISTER},
     "overview": {"get": ADMINISTER},
     "operation-list": {"get": VISIT},
     "operation-detail": {"get": SEE},

@@ -79,6 +79,17 @@ def site_test(request: WebRequest, pk: int) -> HttpResponse:
     return redirect("site-detail", pk)
 
 
+@require_POST
+@vary_on_headers("HX-Request")
+@administrators_only
+def site_try_out(request: WebRequest, pk: int) -> HttpResponse:
+    """Have a host of a site try everything out with a small volume."""
+    actions.site_try_out(by=request.user, site=get_object_or_404(Site, pk=pk))
+    if request.htmx:
+        return connection_part(request, _context(request, pk))
+    return redirect("site-detail", pk)
+
+
 def _context(request: WebRequest, pk: int) -> dict[str, object]:
     overview = find_site_overview(request.user, pk=pk)
     if overview is None:
@@ -89,6 +100,7 @@ def _context(request: WebRequest, pk: int) -> dict[str, object]:
         "connection": overview.connection,
         "page_url": reverse("site-detail", args=[pk]),
         "test_url": reverse("site-test", args=[pk]),
+        "try_url": reverse("site-try-out", args=[pk]),
     }
 
 

@@ -66,6 +66,7 @@ from provisioner.workspaces.actions.sites import (
     site_connect,
     site_save,
     site_test,
+    site_try_out,
 )
 from provisioner.workspaces.actions.subscribing import (
     template_subscribe,
@@ -118,6 +119,7 @@ __all__ = [
     "site_connect",
     "site_save",
     "site_test",
+    "site_try_out",
     "team_create",
     "team_update",
     "template_build",

@@ -69,6 +69,16 @@ def site_test(*, by: User, site: Site) -> None:
         connections.keep(site, Place.WEB, found)
 
 
+def site_try_out(*, by: User, site: Site) -> None:
+    """Have a host make a small volume and its clone, look at it, and remove both.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        connections.ask_for_trial(site, by=by)
+
+
 def perforce_server_test(*, by: User, server: PerforceServer) -> None:
     """Look from here whether a Perforce server can be worked with, and have a worker
     look.

@@ -1,8 +1,8 @@
 """Testing the way to a site and to a Perforce server: what is wrong, what to do.
 
 Each look goes through what Cloneyard really needs, one thing after another, and what
-needs something that failed is not looked at. It changes nothing at the far side. The
-rows are written by rows.py alone.
+needs something that failed is not looked at. But for a trial, which somebody asks for,
+nothing is changed at the far side. The rows are written by rows.py alone.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from provisioner.workspaces.connections.perforce import (
     look_at_perforce,
     reach_perforce,
 )
-from provisioner.workspaces.connections.rows import LOOK, ask, keep
+from provisioner.workspaces.connections.rows import LOOK, ask, ask_for_trial, keep
+from provisioner.workspaces.connections.trial import try_out
 
 __all__ = [
     "LOOK",
     "ask",
+    "ask_for_trial",
     "keep",
     "look_at_ontap",
     "look_at_perforce",
     "look_from_host",
     "reach_ontap",
     "reach_perforce",
+    "try_out",
 ]

@@ -51,9 +51,10 @@ class Remark(Wrong):
 class Checklist:
     """What was looked at so far, and what of it failed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, seconds: float = ALL_WITHIN_SECONDS) -> None:
         self.checks: list[Check] = []
-        self._ends_at = time.monotonic() + ALL_WITHIN_SECONDS
+        self._seconds = seconds
+        self._ends_at = time.monotonic() + seconds
 
     def look(
         self,
@@ -62,13 +63,24 @@ class Checklist:
         *,
         advice: str,
         after: Iterable[str] = (),
+        is_last: bool = False,
     ) -> None:
         """Look once, and note the sentence that the look returns or raises.
 
         `advice` says what to do where a far side refuses. Nothing is looked at after
-        something that failed, and nothing once the time is over.
+        something that failed, and nothing but what `is_last` once the time is over.
         """
-        self.checks.append(self._check(name, look, advice=advice, after=after))
+        if not self.has_passed(after):
+            outcome = Outcome.SKIPPED
+            sentence = "It comes after what failed above."
+            check = Check(name=name, outcome=outcome, sentence=sentence)
+        elif time.monotonic() > self._ends_at and not is_last:
+            outcome = Outcome.SKIPPED
+            sentence = f"The {self._seconds:g} seconds of a test were over."
+            check = Check(name=name, outcome=outcome, sentence=sentence)
+        else:
+            check = _checked(name, look, advice=advice)
+        self.checks.append(check)
 
     def has_passed(self, names: Iterable[str]) -> bool:
         """Say whether nothing of these failed or was left out."""
@@ -79,28 +91,21 @@ class Checklist:
         }
         return stopped.isdisjoint(names)
 
-    def _check(
-        self, name: str, look: Callable[[], str], *, advice: str, after: Iterable[str]
-    ) -> Check:
-        if not self.has_passed(after):
-            sentence = "It comes after what failed above."
-            return Check(name=name, outcome=Outcome.SKIPPED, sentence=sentence)
-        if time.monotonic() > self._ends_at:
-            sentence = f"The {ALL_WITHIN_SECONDS:g} seconds of a test were over."
-            return Check(name=name, outcome=Outcome.SKIPPED, sentence=sentence)
-        try:
-            return Check(name=name, outcome=Outcome.PASSED, sentence=look())
-        except Wrong as wrong:
-            outcome, sentence, advice = wrong.outcome, wrong.sentence, wrong.advice
-        except GatewayError as error:
-            outcome, sentence = Outcome.FAILED, error.sentence
-        except Exception:
-            # Ours to mend, but not a reason to say nothing about all the rest.
-            log.exception("connection_check_broke", check=name)
-            outcome = Outcome.FAILED
-            sentence = "Cloneyard failed while looking."
-            advice = "Look into the log of the process that looked, and tell us."
-        return Check(name=name, outcome=outcome, sentence=sentence, advice=advice)
+
+def _checked(name: str, look: Callable[[], str], *, advice: str) -> Check:
+    try:
+        return Check(name=name, outcome=Outcome.PASSED, sentence=look())
+    except Wrong as wrong:
+        outcome, sentence, advice = wrong.outcome, wrong.sentence, wrong.advice
+    except GatewayError as error:
+        outcome, sentence = Outcome.FAILED, error.sentence
+    except Exception:
+        # Ours to mend, but not a reason to say nothing about all the rest.
+        log.exception("connection_check_broke", check=name)
+        outcome = Outcome.FAILED
+        sentence = "Cloneyard failed while looking."
+        advice = "Look into the log of the process that looked, and tell us."
+    return Check(name=name, outcome=outcome, sentence=sentence, advice=advice)
 
 
 def secret_of(variable: str, *, key: str) -> str:

@@ -50,7 +50,7 @@ def _nfs_addresses(site: Site) -> list[str]:
     try:
         with registry.first_ontap(site, seconds=ANSWER_WITHIN_SECONDS) as ontap:
             return [lif.address for lif in ontap.list_data_lifs()]
-    except (GatewayError, OSError):
+    except (GatewayError, OSError, ValueError):
         return []
 
 

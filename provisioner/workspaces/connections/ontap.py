@@ -262,4 +262,4 @@ class _Looks:
                 "right to read /api/svm/svms, /api/network/ip/interfaces and "
                 "/api/storage/aggregates.",
             )
-        return "It may read volumes and jobs. Writing is proved by the first build."
+        return "It may read volumes and jobs. Trying it out proves that it may write."

@@ -25,13 +25,33 @@ Place = ConnectionTest.Place
 def queues_of(about: Site | PerforceServer) -> dict[str, str]:
     """Return by place the queue whose workers look at a site or server from there."""
     if isinstance(about, Site):
-        return {Place.WORKER: STORAGE, Place.HOST: about.host_queue}
+        host = about.host_queue
+        return {Place.WORKER: STORAGE, Place.HOST: host, Place.TRIAL: host}
     return {Place.WORKER: PERFORCE}
 
 
 def ask(about: Site | PerforceServer, *, by: User, asked_at: dt.datetime) -> None:
     """Have every place look anew, and forget what was found there before."""
-    for place in (Place.WEB, *queues_of(about)):
+    places = [place for place in queues_of(about) if place != Place.TRIAL]
+    _forget(about, [Place.WEB, *places], by=by, asked_at=asked_at)
+    for place in places:
+        _defer_look(about, place)
+
+
+def ask_for_trial(site: Site, *, by: User) -> None:
+    """Have a host of the site try everything out."""
+    _forget(site, [Place.TRIAL], by=by, asked_at=timezone.now())
+    _defer_look(site, Place.TRIAL)
+
+
+def _forget(
+    about: Site | PerforceServer,
+    places: Iterable[str],
+    *,
+    by: User,
+    asked_at: dt.datetime,
+) -> None:
+    for place in places:
         ConnectionTest.objects.update_or_create(
             **_about(about),
             place=place,
@@ -43,12 +63,19 @@ def ask(about: Site | PerforceServer, *, by: User, asked_at: dt.datetime) -> Non
                 "checks": [],
             },
         )
+
+
+def _defer_look(about: Site | PerforceServer, place: str) -> None:
+    """Queue a look in the current transaction; one at a time from each place."""
     [kind] = _about(about)
-    for place, queue in queues_of(about).items():
-        job = app.configure_task(
-            LOOK, queue=queue, queueing_lock=f"{LOOK}.{kind}.{about.pk}.{place}"
-        )
-        defer_once(job, kind=kind, about_id=about.pk, place=str(place))
+    one_of_them = f"{LOOK}.{kind}.{about.pk}.{place}"
+    job = app.configure_task(
+        LOOK,
+        queue=queues_of(about)[place],
+        lock=one_of_them,
+        queueing_lock=one_of_them,
+    )
+    defer_once(job, kind=kind, about_id=about.pk, place=str(place))
 
 
 def keep(about: Site | PerforceServer, place: str, found: Iterable[Check]) -> None:

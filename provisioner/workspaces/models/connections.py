@@ -20,6 +20,7 @@ class ConnectionTest(models.Model):
         WEB = "web", "The web server"
         WORKER = "worker", "A worker that reaches it"
         HOST = "host", "A host of the site"
+        TRIAL = "trial", "A trial volume"
 
     class Outcome(models.TextChoices):
         PASSED = "passed", "Passed"

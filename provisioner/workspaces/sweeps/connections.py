@@ -23,4 +23,5 @@ def look_at_connection(kind: str, about_id: int, place: str) -> None:
     if place == Place.WORKER:
         connections.keep(site, place, connections.reach_ontap(site))
         return
-    connections.keep(site, place, connections.look_from_host(site))
+    look = connections.try_out if place == Place.TRIAL else connections.look_from_host
+    connections.keep(site, place, look(site))

@@ -178,6 +178,9 @@ def test_htmx_gets_what_was_found_alone(as_admin: Client, tested: Site) -> None:
     assert answer.text.lstrip().startswith('<section id="connection"')
     assert 'hx-swap-oob="innerHTML:#announcement"' in answer.text
     assert as_admin.post(f"/sites/{tested.pk}/test/").status_code == 302
+    tried = as_admin.post(f"/sites/{tested.pk}/try/", headers={"HX-Request": "true"})
+    assert "A trial volume" in tried.text
+    assert "the queue host.munich-1" in tried.text
 
 
 def test_many_sites_take_no_more_queries(

@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 
 from provisioner.accounts.models import User
+from provisioner.gateways import registry
 from provisioner.gateways.hosts.mounts import Mount
 from provisioner.workspaces import actions
 from provisioner.workspaces.connections import (
     look_at_ontap,
     look_at_perforce,
     look_from_host,
+    trial,
+    try_out,
 )
 from provisioner.workspaces.connections.checklist import Check
+from provisioner.workspaces.connections.trial import COMMENT
 from provisioner.workspaces.connections_overview import connection_of
 from provisioner.workspaces.models import ConnectionTest, PerforceServer, Site
 from provisioner.workspaces.workers import AliveWorker
@@ -316,6 +320,37 @@ def test_workers_look_too_once_somebody_asks(
 
     actions.site_save(by=admin, site=lab_site)
     assert list(ConnectionTest.objects.filter(site=lab_site)) == []
+
+
+def test_a_trial_proves_everything_and_leaves_nothing(
+    lab_site: Site, admin: User, run_jobs: Callable[[], None]
+) -> None:
+    actions.site_try_out(by=admin, site=lab_site)
+    run_jobs()
+
+    [report] = connection_of(lab_site, workers=[]).reports
+    assert report.place == "trial"
+    assert report.failures == []
+    assert "2 volumes removed" in report.lines[-1].sentence
+    assert registry.ontap(lab_site).list_volumes(comment_prefix=COMMENT) == []
+
+
+def test_a_trial_names_what_it_could_not_do(
+    lab_site: Site, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "SEEN_WITHIN_SECONDS", 0.1)
+    lab_site.mount_root = str(lab.root / "rescue")
+    failure = only_failure(try_out(lab_site))
+    assert failure.name == "trial_seen"
+    assert "did not appear on this host" in failure.sentence
+
+    no_right = {"status": 403, "code": "6", "message": "not authorized"}
+    lab.break_ontap({"method": "POST", "path": "/api/storage/*", **no_right})
+    failure = only_failure(try_out(lab_site))
+    assert failure.name == "trial_volume"
+    assert "may not do this" in failure.sentence
+    lab.break_ontap()
+    assert registry.ontap(lab_site).list_volumes(comment_prefix=COMMENT) == []
 
 
 WORKER: dict[str, Any] = {
