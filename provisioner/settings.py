@@ -238,6 +238,8 @@ SPECTACULAR_SETTINGS = {
         "LineEnd": "provisioner.workspaces.models.LineEnd",
         "SnapshotQuality": "provisioner.workspaces.models.Quality",
         "WantedQuality": "provisioner.workspaces.models.Template.WantedQuality",
+        "ConnectionPlace": "provisioner.workspaces.models.ConnectionTest.Place",
+        "ConnectionOutcome": "provisioner.workspaces.models.ConnectionTest.Outcome",
         "ErrorCode": "provisioner.api.errors.CODES",
     },
 }

@@ -18,6 +18,7 @@ from provisioner.api import (
     pools,
     sanity,
     shares,
+    sites,
     tokens,
     trail,
     viewsets,
@@ -51,6 +52,7 @@ router.register("v1/limits", limits.LimitViewSet, basename="limit")
 router.register(
     "v1/perforce-servers", governor.PerforceServerViewSet, basename="perforce-server"
 )
+router.register("v1/sites", sites.SiteViewSet, basename="site")
 router.register("v1/events", trail.EventViewSet, basename="event")
 router.register("v1/findings", audit.FindingViewSet, basename="finding")
 router.register("v1/templates", sanity.TemplateCheckViewSet, basename="template-sanity")

@@ -199,6 +199,7 @@ API: dict[str, dict[str, Verb]] = {
     "perforce-server-list": {"get": ADMINISTER},
     "perforce-server-pause": {"post": ADMINISTER},
     "perforce-server-resume": {"post": ADMINISTER},
+    "site-list": {"get": ADMINISTER},
     "event-list": {"get": VISIT},
     "event-detail": {"get": SEE},
     "finding-list": {"get": ADMINISTER},
