@@ -15,7 +15,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import leases, permissions
 from provisioner.workspaces.abandonment import Abandonment, abandonment_of
 from provisioner.workspaces.models import Notice, Operation, Snapshot, Workspace
-from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.queries import with_words, workspaces_visible_to
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +69,10 @@ class AbandonedList:
 
 
 def abandoned_workspaces(
-    user: User, *, only: Sequence[int] | None = None
+    user: User, *, only: Sequence[int] | None = None, text: str = ""
 ) -> AbandonedList:
-    """Return what looks abandoned now, for administrators; or of those named alone.
+    """Return what looks abandoned now, for administrators; or of those named alone, or
+    with all words of a text in their names, their owners' or their templates'.
 
     Raises: NotAllowed.
     """
@@ -82,7 +83,8 @@ def abandoned_workspaces(
     ready = workspaces_visible_to(user).filter(state=Workspace.State.READY)
     if only is not None:
         ready = ready.filter(pk__in=only)
-    old = ready.filter(ready_at__lte=now - dt.timedelta(days=after_days))
+    named = with_words(ready, text, "name", "owner__username", "template__name")
+    old = named.filter(ready_at__lte=now - dt.timedelta(days=after_days))
     found = []
     for workspace in old.annotate(
         snapshot_clones=Subquery(_clones_of_snapshot()),

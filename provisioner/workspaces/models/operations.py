@@ -100,6 +100,9 @@ class Operation(models.Model):
                 name="operation_one_running_per_template",
             ),
         )
+        indexes = (
+            models.Index(fields=("-created_at", "-id"), name="operation_by_age"),
+        )
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} {self.workspace or self.template}"

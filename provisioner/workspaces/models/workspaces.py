@@ -212,6 +212,11 @@ class Workspace(models.Model):
         indexes = (
             models.Index(fields=("owner", "-created_at"), name="workspace_by_owner"),
             models.Index(
+                fields=("-created_at", "-id"),
+                condition=Q(is_pooled=False),
+                name="workspace_by_age",
+            ),
+            models.Index(
                 fields=("state",),
                 condition=Q(
                     state__in=("provisioning", "retiring", "restoring", "purging")

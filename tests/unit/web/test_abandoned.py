@@ -10,6 +10,7 @@ from provisioner.workspaces import states
 from provisioner.workspaces.models import Notice, Operation, Workspace
 from tests.abandoning import abandon
 from tests.unit.web.conftest import end, is_polling, running_of
+from tests.unit.web.test_lists import table
 
 ABANDONED = "/abandoned/"
 
@@ -43,6 +44,20 @@ def test_all_can_be_chosen_without_scripts(as_admin: Client, ready: Workspace) -
 
     assert " checked" not in as_admin.get(ABANDONED).text
     assert " checked" in as_admin.get(f"{ABANDONED}?choose=all").text
+
+
+def test_it_is_searched_sorted_and_downloaded(
+    as_admin: Client, ready: Workspace
+) -> None:
+    abandon(ready)
+    kinds = [
+        [row["name"] for row in table(as_admin, f"{ABANDONED}?as=csv&{query}")]
+        for query in ("q=alice", "sort=-unique_bytes&page=9", "sort=owner", "q=x y")
+    ]
+
+    assert kinds == [["hers"], ["hers"], ["hers"], []]
+    assert "hers" in as_admin.get(f"{ABANDONED}?q=HERS&sort=nonsense").text
+    assert "looks abandoned matches" in as_admin.get(f"{ABANDONED}?q=nowhere").text
 
 
 def test_owners_are_asked(as_admin: Client, ready: Workspace) -> None:
