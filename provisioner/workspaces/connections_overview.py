@@ -141,7 +141,8 @@ class Connection:
 
     @property
     def is_waiting(self) -> bool:
-        return any(report.is_waiting for report in self.reports)
+        """Whether a look is still to come, if only once a worker is started."""
+        return any(report.looked_at is None for report in self.reports)
 
     @property
     def first_failure(self) -> str:

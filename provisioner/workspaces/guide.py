@@ -43,6 +43,12 @@ class Milestone:
         """Whether it is the one to look at now."""
         return self.state in (TODO, MOVING, FAILED)
 
+    @property
+    def may_change(self) -> bool:
+        """Whether it goes on without anybody at this page."""
+        is_tested = self.connection is not None and self.connection.is_waiting
+        return self.state == MOVING or (self.is_open and is_tested)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Guide:
@@ -57,7 +63,7 @@ class Guide:
 
     @property
     def is_moving(self) -> bool:
-        return any(milestone.state == MOVING for milestone in self.milestones)
+        return any(milestone.may_change for milestone in self.milestones)
 
     @property
     def announcement(self) -> str:

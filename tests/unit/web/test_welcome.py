@@ -73,6 +73,15 @@ def test_what_a_test_found_is_said_at_its_step(as_admin: Client, admin: User) ->
     assert again["Location"] == "/welcome/"
 
 
+def test_it_looks_for_news_while_a_worker_is_to_be_started(
+    as_admin: Client, admin: User
+) -> None:
+    actions.perforce_server_test(by=admin, server=PerforceServerFactory(name="main"))
+    page = as_admin.get("/welcome/").text
+    assert "python manage.py worker --queues perforce" in page
+    assert is_polling(page)
+
+
 def test_each_step_opens_the_next(as_admin: Client, admin: User) -> None:
     site: Site = SiteFactory()
     find_everywhere(site.perforce_server, by=admin, found=WELL)
