@@ -29,6 +29,7 @@ class PerforceAddress(Protocol):
     p4user: str
     p4charset: str
     fingerprint: str
+    sync_connections: int | None
 
 
 class SiteAddress(Protocol):
@@ -62,6 +63,7 @@ def perforce_account(server: PerforceAddress) -> PerforceAccount:
         password=settings.SITE_SECRET("P4PASSWD", key=server.name),
         charset=server.p4charset,
         fingerprint=server.fingerprint,
+        sync_connections=server.sync_connections or 0,
     )
 
 

@@ -72,6 +72,7 @@ SITE_WIDGETS = {
 }
 SERVER_LABELS = {
     "flush_limit": "Budget",
+    "sync_connections": "Connections of a sync",
     "checks_read_access": "Check what people may read",
     "read_access_host": "Their address",
     "accepts_tickets": "Tickets sign in",

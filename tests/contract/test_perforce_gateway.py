@@ -470,6 +470,24 @@ def test_a_sync_brings_the_files_as_they_were_submitted(
     assert seen[-1].bytes == seen[-1].bytes_total == report.bytes
 
 
+def test_a_sync_asks_for_as_many_connections_as_its_server_has_for_it(
+    lab_perforce: PerforceScene,
+) -> None:
+    """The lab sends through one, as a server may, and logs what it was asked for."""
+    change = lab_perforce.submit(TREE)
+    spec = lab_perforce.make_client()
+    account = replace(lab_perforce.account, sync_connections=4)
+
+    report = P4PerforceGateway(account).sync(
+        spec.name, change=change, on_progress=ignore_progress
+    )
+
+    assert report.files == len(TREE)
+    assert lab_perforce.target.lab_root is not None
+    log = (lab_perforce.target.lab_root.parent / "log").read_text()
+    assert f"user-sync --parallel=threads=4 //{spec.name}/..." in log
+
+
 def test_a_second_sync_sends_nothing(perforce: PerforceScene) -> None:
     change = perforce.submit(TREE)
     spec = perforce.make_client()

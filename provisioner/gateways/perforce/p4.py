@@ -370,11 +370,13 @@ class P4PerforceGateway:
         began = time.monotonic()
         progress = SyncCounter(on_progress)
         progress.report()
+        threads = self._account.sync_connections
+        parallel = (f"--parallel=threads={threads}",) if threads else ()
         with self._connected(client) as connection:
             _require_submitted(connection, change)
             for files in pinned_files(client, change=change, parts=parts):
                 reply = connection.run(
-                    *("sync", files),
+                    *("sync", *parallel, files),
                     each=progress.count,
                     is_bulk=True,
                     accepted={CANT_CLOBBER} if replace_leftovers else (),

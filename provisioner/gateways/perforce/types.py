@@ -20,6 +20,8 @@ class PerforceAccount:
     `bulk_timeout_seconds` how long the server may be silent in one whose work grows
     with the number of files (a big flush may say nothing for minutes). `host` is the
     name to give for this host, for clients whose Host their owner has set.
+    `sync_connections` is how many connections to ask for in a template's sync; 0 leaves
+    that to the server.
     """
 
     port: str
@@ -28,6 +30,7 @@ class PerforceAccount:
     charset: str = "none"
     fingerprint: str = ""
     host: str = ""
+    sync_connections: int = 0
     timeout_seconds: float = 60.0
     bulk_timeout_seconds: float = 3600.0
 

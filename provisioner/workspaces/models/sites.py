@@ -36,6 +36,14 @@ class PerforceServer(models.Model):
         verbose_name="budget",
         help_text="How many flushes, syncs and comparisons may run on it at a time.",
     )
+    sync_connections = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(2), MaxValueValidator(100)],
+        help_text="How many connections the files of a template's sync come through "
+        "(sync --parallel); net.parallel.max has to admit it. Empty: what the server "
+        "does by itself (net.parallel.threads).",
+    )
     checks_read_access = models.BooleanField(
         default=True,
         help_text="Nobody gets a clone of files that they may not read in Perforce. "
