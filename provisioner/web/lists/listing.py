@@ -122,7 +122,8 @@ class Listing(Generic[Row]):
     def find(self, user: User, keys: Sequence[str]) -> QuerySet[Row]:
         """Return those of the named rows that somebody may see."""
         rows = self.choosable(user) if self.choosable else self.matching(user)
-        named = [key for key in keys if self.key != "pk" or _is_number(key)]
+        can_be = _is_number if self.key == "pk" else _is_text
+        named = [key for key in keys if can_be(key)]
         return rows.filter(**{f"{self.key}__in": named})
 
 
@@ -139,6 +140,11 @@ def searched(
 
 def _is_number(key: str) -> bool:
     return key.isascii() and key.isdecimal() and len(key) < 19
+
+
+def _is_text(key: str) -> bool:
+    """Say whether PostgreSQL can hold it."""
+    return "\0" not in key
 
 
 @dataclass(frozen=True, kw_only=True)

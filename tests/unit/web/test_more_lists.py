@@ -96,7 +96,7 @@ def test_who_made_a_token_revokes_it_among_their_own(
     assert f'name="chosen" value="{mine.token_key}"' in page
     assert mine.digest not in page
 
-    both = [mine.token_key, theirs.token_key]
+    both = [mine.token_key, theirs.token_key, "\0"]
     preview = post(as_alice, "/tokens/", do="revoke", chosen=both)
     assert "Revoke 1 token?" in preview.content.decode()
     confirm(as_alice, preview, "/tokens/")
