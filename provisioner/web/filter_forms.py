@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.utils import timezone
 
+from provisioner.web.selects import lean_selects
 from provisioner.workspaces.models import (
     Bisection,
     Finding,
@@ -22,6 +23,7 @@ class FilterForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        lean_selects(self)
         for field in self.fields.values():
             if isinstance(field, forms.DateTimeField):
                 field.label = f"{field.label} ({timezone.get_current_timezone()})"

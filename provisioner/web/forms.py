@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from provisioner.lib.sizes import exact_size_text, parse_size
 from provisioner.lib.times import age_text, exact_text
+from provisioner.web.selects import lean_selects
 from provisioner.workspaces.errors import (
     ActionRefused,
     LeaseTooLong,
@@ -42,6 +43,10 @@ class Refusable(forms.BaseForm):
 
     is_refused = False
     limits: tuple[Limit, ...] = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        lean_selects(self)
 
     def refuse(self, refusal: ActionRefused) -> None:
         """Show the refusal's sentence at the form."""

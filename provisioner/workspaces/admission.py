@@ -159,8 +159,8 @@ def _limits_of_token(user: User) -> list[Limit]:
 def all_quota_limits() -> list[Limit]:
     """Return the quotas of all teams and people that have one, in two queries each."""
     has_one = Q(max_workspaces__isnull=False) | Q(max_unique_bytes__isnull=False)
-    of_team, of_user = _held_by("owner__team"), _held_by("owner")
-    nothing = _Held(number=0, taken=0)
+    of_team, of_user = held_by_teams(), _held_by("owner")
+    nothing = Held(number=0, taken=0)
     limits: list[Limit] = []
     for team in Team.objects.filter(has_one):
         limits += _limits_of_team(team, of_team.get(team.pk, nothing))
@@ -170,7 +170,7 @@ def all_quota_limits() -> list[Limit]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Held:
+class Held:
     """What somebody has: workspaces out of the trash, and bytes of all of them."""
 
     number: int
@@ -181,16 +181,21 @@ _NUMBER = Count("pk", filter=~Q(state__in=PUT_AWAY))
 _TAKEN = Sum("unique_bytes")
 
 
-def _held(**whose: User | Team) -> _Held:
+def _held(**whose: User | Team) -> Held:
     there = (
         Workspace.objects.filter(**whose, is_pooled=False)
         .exclude(state=Workspace.State.RETIRED)
         .aggregate(number=_NUMBER, taken=_TAKEN)
     )
-    return _Held(number=there["number"], taken=int(there["taken"] or 0))
+    return Held(number=there["number"], taken=int(there["taken"] or 0))
 
 
-def _held_by(whose: str) -> dict[int | None, _Held]:
+def held_by_teams() -> dict[int | None, Held]:
+    """Return what each team has that has something, by its id; None: in no team."""
+    return _held_by("owner__team")
+
+
+def _held_by(whose: str) -> dict[int | None, Held]:
     rows = (
         Workspace.objects.filter(is_pooled=False)
         .exclude(state=Workspace.State.RETIRED)
@@ -198,23 +203,23 @@ def _held_by(whose: str) -> dict[int | None, _Held]:
         .values_list(whose)
         .annotate(number=_NUMBER, taken=_TAKEN)
     )
-    return {pk: _Held(number=n, taken=int(taken or 0)) for pk, n, taken in rows}
+    return {pk: Held(number=n, taken=int(taken or 0)) for pk, n, taken in rows}
 
 
 def _has_quota(quota: Quota) -> bool:
     return quota.max_workspaces is not None or quota.max_unique_bytes is not None
 
 
-def _limits_of_user(user: User, held: _Held) -> list[Limit]:
+def _limits_of_user(user: User, held: Held) -> list[Limit]:
     return _quotas(user, held, subject=user.username, code="quota", kind="")
 
 
-def _limits_of_team(team: Team, held: _Held) -> list[Limit]:
+def _limits_of_team(team: Team, held: Held) -> list[Limit]:
     return _quotas(team, held, subject=team.name, code="team_quota", kind="team ")
 
 
 def _quotas(
-    quota: Quota, held: _Held, *, subject: str, code: str, kind: str
+    quota: Quota, held: Held, *, subject: str, code: str, kind: str
 ) -> list[Limit]:
     limits = []
     if quota.max_workspaces is not None:

@@ -22,7 +22,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from provisioner.accounts.models import User
 from provisioner.workspaces import governor, history, permissions
 from provisioner.workspaces.limits import Limit
-from provisioner.workspaces.limits_overview import limits_overview
+from provisioner.workspaces.limits_overview import limits_overview, nearest
 from provisioner.workspaces.models import (
     CapacityDay,
     Operation,
@@ -185,7 +185,7 @@ def _nearest_limits(user: User) -> list[Limit]:
     overview = limits_overview(user)
     limits = [limit for of_site in overview.sites for limit in of_site.limits]
     known = [limit for limit in (*limits, *overview.quotas) if limit.percent]
-    return sorted(known, key=lambda limit: -(limit.percent or 0))[:NEAREST_LIMITS]
+    return nearest(known, most=NEAREST_LIMITS)
 
 
 def _clones(*, by: str) -> list[Clones]:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import admission, permissions
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.models import Site, SiteCapacity
+
+LIMITS_SHOWN = 50
+
+
+def nearest(limits: Iterable[Limit], *, most: int) -> list[Limit]:
+    """Return the limits that are nearest to being reached, the nearest first."""
+    return sorted(limits, key=lambda limit: -(limit.percent or 0))[:most]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +27,15 @@ class SiteLimits:
     limits: list[Limit]
 
     @property
+    def shown(self) -> list[Limit]:
+        """All of them, or those that are nearest where there are many."""
+        return _shown(self.limits)
+
+    @property
+    def more(self) -> int:
+        return len(self.limits) - len(self.shown)
+
+    @property
     def is_stale(self) -> bool:
         """Whether space refuses nobody, for want of a recent measurement."""
         return admission.is_stale(self.capacity)
@@ -28,6 +45,19 @@ class SiteLimits:
 class LimitsOverview:
     sites: list[SiteLimits]
     quotas: list[Limit]
+
+    @property
+    def quotas_shown(self) -> list[Limit]:
+        """All of them, or those that are nearest where there are many."""
+        return _shown(self.quotas)
+
+    @property
+    def more_quotas(self) -> int:
+        return len(self.quotas) - len(self.quotas_shown)
+
+
+def _shown(limits: list[Limit]) -> list[Limit]:
+    return limits if len(limits) <= LIMITS_SHOWN else nearest(limits, most=LIMITS_SHOWN)
 
 
 def limits_overview(user: User) -> LimitsOverview:

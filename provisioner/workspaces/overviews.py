@@ -32,6 +32,7 @@ from provisioner.workspaces.queries import (
     can_be_restored,
     operations_visible_to,
     snapshots_to_move_to,
+    templates_to_choose_from,
     templates_visible_to,
     trashed_workspaces_of,
     with_words,
@@ -215,8 +216,8 @@ def home_of(user: User) -> Home:
     """Return what a person has and could get."""
     # What can be had now comes first.
     is_unpublished = IsNull(F("default_snapshot_id"), True)
-    templates = list(templates_visible_to(user).order_by(is_unpublished, "name"))
-    offered = templates[:TEMPLATES_OFFERED]
+    templates = templates_visible_to(user).order_by(is_unpublished, "name")
+    offered = list(templates[:TEMPLATES_OFFERED])
     can_have_one = any(getattr(each, "default_snapshot_id", None) for each in offered)
     may_need_guide = user.is_administrator or not can_have_one
     needs_guide = may_need_guide and not workspaces_of(user).exists()
@@ -224,7 +225,7 @@ def home_of(user: User) -> Home:
         templates=offered,
         lags=lags.lags_of(offered),
         usual_seconds=usual_seconds(offered),
-        templates_count=len(templates),
+        templates_count=templates_to_choose_from(user).count(),
         trash_count=trashed_workspaces_of(user).count(),
         quotas=quota_limits(user),
         shared=shared_with(user),

@@ -9,7 +9,12 @@ from provisioner.web.account_forms import PeopleFilterForm, QuotaForm, TeamChoic
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing
 from provisioner.workspaces import actions
-from provisioner.workspaces.people import people_matching, standing_of, teams_matching
+from provisioner.workspaces.people import (
+    people_matching,
+    standing_of,
+    teams_matching,
+    teams_with_use,
+)
 
 
 class PutIntoTeam(Act[User]):
@@ -83,25 +88,20 @@ TEAMS = Listing[Team](
     one="team",
     many="teams",
     columns=(
-        Column("name", "Name", "name", "name"),
+        Column("name", "Name", "team.name", "name"),
         Column(
             *("members", "Members", "members_number", "members_number"),
             begins_descending=True,
         ),
-        Column(
-            *("workspaces", "Workspaces", "workspaces_number", "workspaces_number"),
-            begins_descending=True,
-        ),
-        Column("max_workspaces", "", "max_workspaces"),
-        Column(
-            *("unique_bytes", "Of their own", "unique_bytes", "unique_bytes"),
-            begins_descending=True,
-        ),
-        Column("max_unique_bytes", "", "max_unique_bytes"),
+        Column("workspaces", "Workspaces", "workspaces_number"),
+        Column("max_workspaces", "", "team.max_workspaces"),
+        Column("unique_bytes", "Of their own", "unique_bytes"),
+        Column("max_unique_bytes", "", "team.max_unique_bytes"),
         Column("actions", "Actions", None, is_label_spoken=True),
     ),
     cells="people/_team_cells.html",
     matching=teams_matching,
+    dress=teams_with_use,
     usual="name",
     quiet_below=10,
     nothing="There is no team yet.",

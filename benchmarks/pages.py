@@ -1,0 +1,429 @@
+"""How long pages take, how many queries and how large they are, on generated rows.
+
+Prints JSON lines: one for each page at each scale, and a summary. Every page that needs
+no number in its address is asked for as an administrator and as a developer, lists in
+other orders and at their last page, too; details of one row each. Nothing runs beside
+it but an embedded PostgreSQL in a directory that is gone afterwards. PAGES_SCALES
+(numbers of workspaces) and PAGES_ROUNDS change the numbers; `--only WORD` asks for the
+pages with a word in their address.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import datetime as dt
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPOSITORY))
+
+SCALES = [int(n) for n in os.environ.get("PAGES_SCALES", "1000,32767").split(",")]
+ROUNDS = int(os.environ.get("PAGES_ROUNDS", "20"))
+TEMPLATES, TEAMS, PEOPLE, GENERATIONS = 200, 40, 2000, 5
+AT_MOST = {"p95_ms_small": 60, "p95_ms": 100, "bytes": 150 * 1024}
+SMALL = 1000
+
+NONE = "!"  # no password opens these accounts
+SPEC = "Client:\tt\n\nRoot:\t/t\n\nView:\n\t//depot/main/... //t/...\n"
+
+# Without a page of their own, or asking others than the database.
+LEFT_OUT = {"healthz", "readyz", "logout", "command-line", "login"}
+OTHER_LOOKS = {
+    "admin-workspace-list": ["?page=99999", "?sort=owner", "?q=w-12&state=failed"],
+    "operation-list": ["?page=99999", "?state=failed", "?q=w-12"],
+    "trail": ["?page=99999", "?actor=p7", "?q=lease"],
+    "person-list": ["?page=99999", "?sort=-unique_bytes"],
+    "template-list": ["?page=99999"],
+    "jump": ["?q=12"],
+}
+
+
+def main() -> None:
+    """Measure in a directory of our own, and remove it however that ends."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="")
+    only = parser.parse_args().only
+    place = Path(tempfile.mkdtemp(prefix="cloneyard-pages-", dir="/var/tmp"))
+    place.chmod(0o755)
+    os.environ["VAR_DIR"] = str(place / "var")
+    os.environ.pop("DATABASE_URL", None)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
+    os.environ.update(LOG_LEVEL="ERROR", DEBUG="false", ALLOWED_HOSTS="testserver")
+    # Registered first, so run last: PostgreSQL lets go of its place at exit, too.
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.STORAGES["staticfiles"]["BACKEND"] = (
+        "django.contrib.staticfiles.storage.StaticFilesStorage"
+    )
+    call_command("migrate", verbosity=0)
+    rows = Rows()
+    slow = []
+    for scale in SCALES:
+        rows.fill(scale)
+        for figure in figures(scale, only=only):
+            print(json.dumps(figure), flush=True)
+            slow += [figure] if figure["over"] else []
+    print(
+        json.dumps(
+            {
+                "figure": "pages over a limit",
+                "pages": len(slow),
+                "which": sorted({one["page"] for one in slow}),
+                "load": round(os.getloadavg()[0], 1),
+            }
+        )
+    )
+
+
+def figures(scale: int, *, only: str) -> Iterator[dict[str, Any]]:
+    """Yield what each page takes, as both kinds of people."""
+    from django.test import Client
+
+    from provisioner.accounts.models import User
+
+    for name in ("admin", "p0"):
+        browser = Client()
+        browser.force_login(User.objects.get(username=name))
+        for page in addresses(User.objects.get(username="p0")):
+            answer = browser.get(page) if only in page else None
+            if answer is not None and answer.status_code == 200:
+                yield measured(browser, page, who=name, scale=scale)
+
+
+def measured(browser: Any, page: str, *, who: str, scale: int) -> dict[str, Any]:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    browser.get(page)
+    with CaptureQueriesContext(connection) as queries:
+        size = len(browser.get(page).content)
+    number = len(queries)  # the next request forgets them
+    times = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        browser.get(page)
+        times.append(time.perf_counter() - began)
+    times.sort()
+    p95 = times[min(int(len(times) * 0.95), len(times) - 1)] * 1000
+    allowed = AT_MOST["p95_ms_small"] if scale <= SMALL else AT_MOST["p95_ms"]
+    return {
+        "figure": "page",
+        "page": page,
+        "who": who,
+        "workspaces": scale,
+        "p50_ms": round(times[len(times) // 2] * 1000, 1),
+        "p95_ms": round(p95, 1),
+        "fastest_ms": round(times[0] * 1000, 1),
+        "queries": number,
+        "bytes": size,
+        "over": [
+            *(["time"] if p95 > allowed else []),
+            *(["bytes"] if size > AT_MOST["bytes"] else []),
+        ],
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def addresses(owner: Any) -> list[str]:
+    """Return every page without a number in its address, and some with one."""
+    from django.urls import get_resolver, reverse
+
+    from provisioner.workspaces.models import Operation, Template
+
+    patterns = [p for p in get_resolver().url_patterns if hasattr(p, "url_patterns")]
+    pages = next(p for p in patterns if str(p.pattern) == "").url_patterns
+    found = []
+    for pattern in pages:
+        if pattern.pattern.converters or pattern.name in LEFT_OUT:
+            continue
+        address = reverse(pattern.name)
+        if address.endswith(".csv"):
+            continue
+        looks = OTHER_LOOKS.get(pattern.name, [])
+        found += [address, *(address + look for look in looks)]
+    workspace = owner.workspaces.filter(state="ready").first()
+    template = Template.objects.order_by("pk").first()
+    build = Operation.objects.filter(kind="template_build").first()
+    assert workspace is not None
+    assert template is not None
+    assert build is not None
+    return [
+        *found,
+        reverse("workspace-detail", args=[workspace.pk]),
+        reverse("workspace-retire", args=[workspace.pk]),
+        reverse("operation-detail", args=[workspace.operations.first().pk]),
+        reverse("template-detail", args=[template.pk]),
+        reverse("workspace-create", args=[template.pk]),
+        reverse("operation-detail", args=[build.pk]),
+        reverse("person-detail", args=[owner.pk]),
+    ]
+
+
+class Rows:
+    """Rows as an installation would have them, made in bulk."""
+
+    def __init__(self) -> None:
+        """Make everything but workspaces and what happens to them."""
+        from provisioner.accounts.models import Team, User
+        from provisioner.workspaces.models import (
+            CapacityDay,
+            Operation,
+            PerforceServer,
+            Site,
+            SiteCapacity,
+            Snapshot,
+            Template,
+        )
+
+        now = dt.datetime.now(dt.UTC)
+        self.now, self.made = now, 0
+        self.admin = User.objects.create(
+            username="admin", password=NONE, is_staff=True, is_superuser=True
+        )
+        teams = Team.objects.bulk_create(
+            Team(name=f"team {n}", max_workspaces=2000) for n in range(TEAMS)
+        )
+        self.people = User.objects.bulk_create(
+            User(
+                username=f"p{n}",
+                password=NONE,
+                uid=20000 + n,
+                gid=20000,
+                team=teams[n % TEAMS],
+                max_workspaces=100 if n % 3 else None,
+                last_login=now - dt.timedelta(hours=n),
+            )
+            for n in range(PEOPLE)
+        )
+        server = PerforceServer.objects.create(
+            name="p4", p4port="127.0.0.1:9", p4user="cloneyard"
+        )
+        self.site = Site.objects.create(
+            name="munich",
+            perforce_server=server,
+            ontap_host="127.0.0.1",
+            ontap_port=9,
+            ontap_user="admin",
+            svm="svm",
+            aggregate="aggr1",
+            mount_root="/nonexistent/cloneyard",
+            export_clients=["127.0.0.1"],
+            template_uid=20000,
+            template_gid=20000,
+        )
+        tib = 2**40
+        SiteCapacity.objects.create(
+            site=self.site,
+            aggregate_size_bytes=90 * tib,
+            aggregate_used_bytes=40 * tib,
+            aggregate_available_bytes=50 * tib,
+            logical_bytes=900 * tib,
+            saved_bytes=850 * tib,
+            saved_within_bytes=20 * tib,
+            volumes=30_000,
+            max_volumes=40_000,
+            measured_at=now,
+        )
+        CapacityDay.objects.bulk_create(
+            CapacityDay(
+                site=self.site,
+                day=now.date() - dt.timedelta(days=n),
+                size_bytes=90 * tib,
+                used_bytes=(45 - n // 10) * tib,
+                clones=30_000 - 100 * n,
+            )
+            for n in range(90)
+        )
+        templates = Template.objects.bulk_create(
+            Template(
+                site=self.site,
+                name=f"template-{n}",
+                description="A game's main line, with everything that its build makes.",
+                view="//depot/main/... //template/...",
+                build_command="make -j32 all",
+                state="ready",
+                volume_uuid=str(uuid.uuid4()),
+                created_by=self.admin,
+            )
+            for n in range(TEMPLATES)
+        )
+        self.snapshots = Snapshot.objects.bulk_create(
+            Snapshot(
+                template=template,
+                name=f"c{1000 + n}.b{n}",
+                ontap_uuid=str(uuid.uuid4()),
+                change=1000 + n,
+                client_spec=SPEC,
+                have_count=600_000,
+                have_digest="0" * 64,
+            )
+            for template in templates
+            for n in range(GENERATIONS)
+        )
+        Operation.objects.bulk_create(
+            Operation(
+                kind="template_build",
+                template=template,
+                state="failed" if n == 2 else "succeeded",
+                status_code="build_failed" if n == 2 else "",
+                status_message="The build ended with 2." if n == 2 else "",
+                requested_by=self.admin,
+                ended_at=now,
+            )
+            for template in templates
+            for n in range(GENERATIONS)
+        )
+
+    def fill(self, number: int) -> None:
+        """Make workspaces until there are so many, with their stories."""
+        from django.db import connection
+
+        from provisioner.workspaces.models import Operation, Workspace
+
+        batch = [self._workspace(n) for n in range(self.made, number)]
+        Workspace.objects.bulk_create(batch, batch_size=2000)
+        operations = [
+            Operation(
+                kind="provision",
+                workspace=workspace,
+                state="failed" if workspace.state == "failed" else "succeeded",
+                status_code=workspace.status_code,
+                status_message=workspace.status_message,
+                requested_by=workspace.owner,
+                ended_at=self.now,
+            )
+            for workspace in batch
+        ]
+        Operation.objects.bulk_create(operations, batch_size=2000)
+        self._steps_and_events(operations)
+        self.made = number
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE workspaces_workspace "
+                "SET created_at = now() - id * interval '20 minutes'"
+            )
+            cursor.execute(
+                "UPDATE workspaces_operation SET created_at = w.created_at, "
+                "ended_at = w.created_at + interval '20 seconds' "
+                "FROM workspaces_workspace w WHERE w.id = workspace_id"
+            )
+            cursor.execute("ANALYZE")
+
+    def _workspace(self, n: int) -> Any:
+        from provisioner.workspaces.models import Workspace
+
+        snapshot = self.snapshots[n * 7 % len(self.snapshots)]
+        owner = self.people[0 if n % 400 == 0 else n % PEOPLE]
+        state = {4: "failed", 5: "trashed", 6: "retired"}.get(n % 19, "ready")
+        now = self.now
+        return Workspace(
+            owner=owner,
+            site=self.site,
+            template=snapshot.template,
+            snapshot=snapshot,
+            name=f"w-{n}",
+            uid=owner.uid,
+            gid=owner.gid,
+            p4_user=owner.username,
+            state=state,
+            status_code="full" if state == "failed" else "",
+            status_message="The aggregate is full." if state == "failed" else "",
+            volume_uuid=str(uuid.uuid4()),
+            ready_at=now,
+            expires_at=now + dt.timedelta(days=n % 30, hours=1),
+            trashed_at=now if state == "trashed" else None,
+            purge_at=now + dt.timedelta(days=2) if state == "trashed" else None,
+            retired_at=now if state == "retired" else None,
+            unique_bytes=n * 2**20,
+            measured_at=now,
+        )
+
+    def _steps_and_events(self, operations: list[Any]) -> None:
+        """Make those of the first operation; the others get the same."""
+        from provisioner.workspaces.models import Event, Step
+        from provisioner.workspaces.workflow import PROVISION
+
+        first = operations[0]
+        for position, spec in enumerate(PROVISION):
+            step = Step.objects.create(
+                operation=first,
+                name=spec.name,
+                position=position,
+                state="done",
+                attempt=1,
+                queued_at=self.now,
+                first_started_at=self.now,
+                started_at=self.now,
+                ended_at=self.now,
+            )
+            copy_of(step, operation_id="o.id")
+        for kind, message in (
+            ("workspace_asked", "Asked for."),
+            ("workspace_ready", "Ready."),
+            ("lease_extended", "Extended its lease."),
+        ):
+            event = Event.objects.create(
+                kind=kind,
+                message=message,
+                actor=first.requested_by,
+                actor_name=first.requested_by.username,
+                via="session 0a1b2c3d",
+                subject_kind="workspace",
+                subject_id=first.workspace.pk,
+                subject=first.workspace.name,
+                workspace=first.workspace,
+            )
+            copy_of(
+                event,
+                workspace_id="w.id",
+                subject_id="w.id",
+                subject="w.name",
+                actor_id="u.id",
+                actor_name="u.username",
+                at="now() - w.id * interval '20 minutes'",
+            )
+
+
+def copy_of(row: Any, **instead: str) -> None:
+    """Copy a row for every later operation, with something else in some columns."""
+    from django.db import connection
+
+    table = row._meta.db_table
+    columns = [f.column for f in row._meta.concrete_fields if not f.primary_key]
+    values = [instead.get(column, f's."{column}"') for column in columns]
+    names = ", ".join(f'"{column}"' for column in columns)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {table} ({names}) SELECT {', '.join(values)} "  # noqa: S608
+            f"FROM {table} s, workspaces_operation o "
+            "JOIN workspaces_workspace w ON w.id = o.workspace_id "
+            "JOIN accounts_user u ON u.id = w.owner_id "
+            "WHERE s.id = %s AND o.id > %s",
+            [row.pk, first_operation_of(row)],
+        )
+
+
+def first_operation_of(row: Any) -> int:
+    """Return the operation that a step or an event was made for."""
+    if hasattr(row, "operation_id"):
+        return int(row.operation_id)
+    return int(row.workspace.operations.get().pk)
+
+
+if __name__ == "__main__":
+    main()
