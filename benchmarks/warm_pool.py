@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,14 +48,19 @@ class Answer:
 
 
 def main() -> None:
+    in_a_place_of_its_own(measure)
+
+
+def in_a_place_of_its_own(measure: Callable[[Path], None]) -> None:
     """Measure in a directory of our own, and remove it however that ends."""
-    place = Path(tempfile.mkdtemp(prefix="cloneyard-pool-", dir="/var/tmp"))
+    place = Path(tempfile.mkdtemp(prefix="cloneyard-bench-", dir="/var/tmp"))
     place.chmod(0o755)
     os.environ["VAR_DIR"] = str(place / "var")
     os.environ.pop("DATABASE_URL", None)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
     os.environ.setdefault("DEBUG", "true")
     os.environ["API_WORKSPACES_PER_MINUTE"] = "1000"
+    os.environ.setdefault("LOG_LEVEL", "WARNING")
     # Registered first, so run last: PostgreSQL lets go of its place at exit, too.
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     import django

@@ -323,6 +323,8 @@ class WorkspaceViewSet(ApiViewSet):
         Raises: WorkspaceFailed, WorkspaceRetired.
         """
         is_repeated = workspace.was_asked_for_before
+        if workspace.is_warm and not is_repeated:
+            return self._handed_out(workspace)
         answer = self._settled(workspace.pk, seconds=seconds, status=202)
         state = answer.data["state"]
         if state == Workspace.State.FAILED:
@@ -338,6 +340,13 @@ class WorkspaceViewSet(ApiViewSet):
         if is_repeated:
             answer["Idempotency-Replayed"] = "true"
         return answer
+
+    def _handed_out(self, workspace: Workspace) -> Response:
+        """Answer with what lay ready: all around it is at hand."""
+        queries.read_newest_operation(workspace)
+        where = reverse("api:workspace-detail", [workspace.pk], request=self.request)
+        body = self.get_serializer(workspace).data
+        return Response(body, status=201, headers={"Location": where})
 
     def _template(self, asked: dict[str, Any]) -> Template:
         templates = queries.templates_to_choose_from(self.user)

@@ -57,12 +57,13 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
     """Refuse a workspace that has no place.
 
     Call it in the transaction that writes the workspace's row, before it does: requests
-    for the same site or of the same team pass one by one until that ends, so that two
-    cannot both take the last place.
+    for the same site, or of the same team or person, pass one by one until that ends,
+    so that two cannot both take the last place, or the next free name.
 
     Raises: LimitReached.
     """
     _one_at_a_time(site=template.site, team_id=by.team_id)
+    _lock("admission_owner", by.pk)
     refuse_what_is_reached(
         [
             *_limits_of_token(by),
@@ -76,12 +77,14 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
 def check_claim(*, by: User) -> None:
     """Refuse somebody who has enough a workspace that lies ready for them.
 
-    It is there already, so nothing but quotas and the token's bounds count.
+    It is there already, so nothing but quotas and the token's bounds count. Call it as
+    late as can be: who gets what lies ready waits for others here alone.
 
     Raises: LimitReached.
     """
     if by.team_id is not None:
         _lock("admission_team", by.team_id)
+    _lock("admission_owner", by.pk)
     refuse_what_is_reached([*_limits_of_token(by), *quota_limits(by)])
 
 

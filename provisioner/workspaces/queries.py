@@ -12,6 +12,7 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    prefetch_related_objects,
 )
 
 from provisioner.accounts.models import User
@@ -248,14 +249,21 @@ def operations_visible_to(user: User) -> QuerySet[Operation]:
 
 def with_newest_operation(workspaces: QuerySet[Workspace]) -> QuerySet[Workspace]:
     """Give each workspace `newest_operations`: a list of one, or none; two queries."""
+    return workspaces.prefetch_related(_newest_operations())
+
+
+def read_newest_operation(workspace: Workspace) -> None:
+    """Give a workspace that is at hand its `newest_operations`."""
+    prefetch_related_objects([workspace], _newest_operations())
+
+
+def _newest_operations() -> Prefetch[str, QuerySet[Operation], str]:
     newest = (
         Operation.objects.order_by("workspace_id", "-created_at", "-id")
         .distinct("workspace_id")
         .prefetch_related(Prefetch("steps", queryset=Step.objects.order_by("position")))
     )
-    return workspaces.prefetch_related(
-        Prefetch("operations", queryset=newest, to_attr="newest_operations")
-    )
+    return Prefetch("operations", queryset=newest, to_attr="newest_operations")
 
 
 def latest_operation(subject: Workspace | Template) -> Operation | None:

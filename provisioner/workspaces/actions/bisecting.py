@@ -302,6 +302,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         raise NoSnapshot(template=template.name)
     snapshot = snapshot_to_clone(template, nearest)
     check_admission(by=owner, template=template, snapshot=snapshot)
+    policy = leases.policy_for(template, PURPOSE)
     workspace = insert_workspace(
         owner=owner,
         token=bisection.token,
@@ -314,10 +315,10 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         gid=owner.gid,
         p4_user=owner.perforce_name,
         expires_at=end_of_first_lease(
-            by=owner, template=template, purpose=PURPOSE, lease_seconds=None, now=now
+            by=owner, policy=policy, lease_seconds=None, now=now
         ),
     )
-    notices.plan_warnings(workspace, leases.policy_for(template, PURPOSE), now=now)
+    notices.plan_warnings(workspace, policy, now=now)
     Trial.objects.create(bisection=bisection, workspace=workspace, change=change)
     record_event(
         workspace,

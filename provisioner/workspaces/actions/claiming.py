@@ -28,7 +28,8 @@ Reason = Workspace.ColdReason
 
 def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
     """Return the pool that somebody's workspaces of a template come from, or None."""
-    pool = Pool.objects.filter(template=template, purpose=purpose, owner=by).first()
+    pools_of = Pool.objects.filter(template=template, purpose=purpose, owner=by)
+    pool = pools_of.order_by("pk").first()
     if pool is not None:
         pool.owner = by  # it is at hand
     return pool

@@ -83,7 +83,7 @@ def workspace_create(
         heartbeat=heartbeat_seconds,
     )
     with transaction.atomic():
-        one_request_at_a_time(by)
+        one_request_at_a_time(by, key=request_key)
         earlier = None
         if request_key:
             earlier = find_first_request(
@@ -100,14 +100,11 @@ def workspace_create(
             earlier.was_asked_for_before = True
             return earlier
         now = timezone.now()
+        policy = leases.policy_for(template, purpose)
         expires_at = end_of_first_lease(
-            by=by,
-            template=template,
-            purpose=purpose,
-            lease_seconds=lease_seconds,
-            now=now,
+            by=by, policy=policy, lease_seconds=lease_seconds, now=now
         )
-        snapshot = snapshot_to_clone(template, snapshot, quality=quality)
+        snapshot = _snapshot_to_choose(template, snapshot, quality=quality)
         client_type = client_type_for(purpose, server=template.site.perforce_server)
         pool = find_pool(by=by, template=template, purpose=purpose)
         workspace = None
@@ -120,6 +117,7 @@ def workspace_create(
                 now=now,
             )
         if workspace is None:
+            _hold(snapshot)
             check_admission(by=by, template=template, snapshot=snapshot)
         else:
             check_claim(by=by)
@@ -157,7 +155,6 @@ def workspace_create(
                 gid=by.gid,
                 p4_user=by.perforce_name,
             )
-        policy = leases.policy_for(template, purpose)
         notices.plan_first_warnings(workspace, policy, now=now)
         if is_warm:
             _record_claim(workspace, by=by)
@@ -215,6 +212,18 @@ def snapshot_to_clone(
 
     Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone.
     """
+    chosen = _snapshot_to_choose(template, snapshot, quality=quality)
+    _hold(chosen)
+    return chosen
+
+
+def _snapshot_to_choose(
+    template: Template, snapshot: Snapshot | None, *, quality: str
+) -> Snapshot:
+    """Return the same, but not locked: what lies ready holds its snapshot itself.
+
+    Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest.
+    """
     if snapshot is None:
         snapshot = snapshot_to_offer(template, quality=quality)
     if snapshot is None:
@@ -224,11 +233,17 @@ def snapshot_to_clone(
         raise NoGoodSnapshot(template=template.name, quality=wanted)
     if snapshot.template_id != template.pk:
         raise InvalidRequest("This snapshot is not one of that template.")
-    # Held until our row is there: pruning takes only what no row refers to.
-    snapshot = Snapshot.objects.select_for_update(no_key=True).get(pk=snapshot.pk)
-    if snapshot.deleted_at is not None:
-        raise SnapshotGone(snapshot=snapshot.name)
     return snapshot
+
+
+def _hold(snapshot: Snapshot) -> None:
+    """Lock a snapshot until our row is there: pruning takes what no row refers to.
+
+    Raises: SnapshotGone.
+    """
+    locked = Snapshot.objects.select_for_update(no_key=True).only("deleted_at")
+    if locked.get(pk=snapshot.pk).deleted_at is not None:
+        raise SnapshotGone(snapshot=snapshot.name)
 
 
 def free_name(*, owner: User, template: Template) -> str:

@@ -19,7 +19,7 @@ from provisioner.workspaces.errors import (
     WorkspaceNotKept,
     WorkspaceNotReady,
 )
-from provisioner.workspaces.models import Template, Workspace
+from provisioner.workspaces.models import Workspace
 
 LONGEST_REASON = 500
 LONGEST_SECONDS = 100 * 365 * leases.DAY
@@ -28,8 +28,7 @@ LONGEST_SECONDS = 100 * 365 * leases.DAY
 def end_of_first_lease(
     *,
     by: User,
-    template: Template,
-    purpose: str,
+    policy: leases.Policy,
     lease_seconds: int | None,
     now: dt.datetime,
 ) -> dt.datetime | None:
@@ -37,7 +36,6 @@ def end_of_first_lease(
 
     Raises: InvalidRequest, LeaseTooLong.
     """
-    policy = leases.policy_for(template, purpose)
     if lease_seconds is None:
         return _usual_end(policy.usual_end(now), by=by, now=now)
     return _end_within(policy, now + _span(lease_seconds), by=by, now=now)

@@ -19,11 +19,15 @@ KEYS_KEPT = dt.timedelta(days=7)
 """For how long a key stands for its first request."""
 
 
-def one_request_at_a_time(owner: User) -> None:
-    """Let requests of one person pass one by one until the transaction ends."""
+def one_request_at_a_time(owner: User, *, key: str = "") -> None:
+    """Let requests of one person with the same key pass one by one until this ends.
+
+    Those without one are taken for the same. Whoever takes this lock takes it first.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtext('workspace_create'), %s)", [owner.pk]
+            "SELECT pg_advisory_xact_lock(hashtext('workspace_create'), hashtext(%s))",
+            [f"{owner.pk}:{key}"],
         )
 
 
@@ -45,11 +49,7 @@ def find_first_request(
     Raises: RequestKeyReused where the first request said something else, or what it
     made is not for the token that is used now.
     """
-    first = (
-        Workspace.objects.select_related("site", "template")
-        .filter(owner=by, request_key=key)
-        .first()
-    )
+    first = Workspace.objects.filter(owner=by, request_key=key).first()
     if first is None:
         return None
     if first.created_at <= (now or timezone.now()) - KEYS_KEPT:
