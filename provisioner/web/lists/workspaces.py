@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.lib.sizes import size_text
@@ -130,10 +132,32 @@ class Purge(Act[Workspace]):
 
 @dataclass(frozen=True, kw_only=True)
 class LeasedWorkspace:
-    """A workspace with when it ends."""
+    """A workspace with when it ends, as of a moment.
+
+    Its deadline is worked out where a page shows it, not for tables to download: they
+    may be long.
+    """
 
     workspace: Workspace
-    deadline: leases.Deadline
+    policies: leases.Policies
+    now: dt.datetime
+
+    @cached_property
+    def deadline(self) -> leases.Deadline:
+        policy = self.policies.of_workspace(self.workspace)
+        return leases.deadline_of(self.workspace, policy, self.now)
+
+    @property
+    def has_lease(self) -> bool:
+        return self.workspace.state in leases.LEASED
+
+    @property
+    def ends_at(self) -> dt.datetime | None:
+        return self.workspace.expires_at if self.has_lease else None
+
+    @property
+    def kept_because(self) -> str:
+        return self.workspace.keep_reason if self.has_lease else ""
 
     @property
     def is_moving(self) -> bool:
@@ -141,9 +165,9 @@ class LeasedWorkspace:
 
 
 def _leased(user: User, workspaces: list[Workspace]) -> Sequence[LeasedWorkspace]:
-    deadlines = leases.deadlines_of(workspaces)
+    policies, now = leases.saved_policies(), timezone.now()
     return [
-        LeasedWorkspace(workspace=workspace, deadline=deadlines[workspace.pk])
+        LeasedWorkspace(workspace=workspace, policies=policies, now=now)
         for workspace in workspaces
     ]
 
@@ -162,8 +186,8 @@ COLUMNS = (
         *("created_at", "Made", "workspace.created_at", "created_at"),
         begins_descending=True,
     ),
-    Column("expires_at", "Lease ends", "deadline.ends_at", "expires_at", has_gaps=True),
-    Column("kept_because", "", "deadline.kept_because"),
+    Column("expires_at", "Lease ends", "ends_at", "expires_at", has_gaps=True),
+    Column("kept_because", "", "kept_because"),
     Column("unique_bytes", "", "workspace.unique_bytes"),
     Column("status_message", "", "workspace.status_message"),
 )
