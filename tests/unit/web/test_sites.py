@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.web.site_forms import PerforceServerForm, SiteForm
 from provisioner.workspaces import actions, connections
 from provisioner.workspaces.connections.checklist import Check
 from provisioner.workspaces.models import (
@@ -75,6 +76,7 @@ def tested(admin: User, server: PerforceServer) -> Site:
 def test_a_server_is_connected_and_tested_by_one_form(as_admin: Client) -> None:
     page = as_admin.get("/perforce/new/").text
     assert "P4PASSWD_" in page
+    assert all(f'name="{name}"' in page for name in PerforceServerForm().fields)
 
     answer = as_admin.post("/perforce/new/", SERVER, follow=True)
 
@@ -91,6 +93,7 @@ def test_a_site_is_connected_and_tested_by_one_form(
 ) -> None:
     form = as_admin.get("/sites/new/").text
     assert f'<option value="{server.pk}" selected>' in form
+    assert all(f'name="{name}"' in form for name in SiteForm().fields)
 
     fields = {**SITE, "perforce_server": server.pk}
     answer = as_admin.post("/sites/new/", fields, follow=True)
