@@ -29,6 +29,7 @@ from provisioner.workspaces.models import (
     Finding,
     LeasePolicy,
     Operation,
+    Share,
     Snapshot,
     WebhookDelivery,
     Workspace,
@@ -103,6 +104,9 @@ def rows(alice: User, snapshot: Snapshot) -> Rows:
             "bisections": actions.bisection_start(
                 by=alice, template=snapshot.template, good=1, bad=100
             ).pk,
+            "shares": Share.objects.create(
+                workspace=workspace, person=UserFactory(), created_by=alice
+            ).pk,
             "perforce-servers": snapshot.template.site.perforce_server_id,
         },
         prefix=token.token_key,
@@ -146,9 +150,10 @@ def aim_at_rows(case: schemathesis.Case, rows: Rows) -> None:
     if isinstance(number, int) and number % 2 == 0:
         what = re.findall(r"([a-z-]+)/\{id\}", case.operation.path)[0]
         parameters["id"] = rows.ids[what]
-    webhook = parameters.get("webhook_pk")
-    if isinstance(webhook, int) and webhook % 2 == 0:
-        parameters["webhook_pk"] = rows.ids["webhooks"]
+    for outer in ("webhook", "workspace"):
+        number = parameters.get(f"{outer}_pk")
+        if isinstance(number, int) and number % 2 == 0:
+            parameters[f"{outer}_pk"] = rows.ids[f"{outer}s"]
     if parameters.get("prefix"):
         parameters["prefix"] = rows.prefix
 
