@@ -157,7 +157,7 @@ def test_pages_say_what_a_share_does_and_does_not(
     seen = as_dave.get(page).text
     assert "alice shares this with you: you may look" in seen
     assert "Your gid is theirs" in seen
-    for hidden in ("Shared with</h2>", ">Retire<", "Revoke"):
+    for hidden in ("Shared with</h2>", ">Retire<", "Revoke", "P4CONFIG"):
         assert hidden not in seen
     assert "Shared with me" in as_dave.get(reverse("workspace-list")).text
 
