@@ -14,7 +14,7 @@ from provisioner.workspaces.queries import with_words, workspaces_visible_to
 def events_visible_to(user: User) -> QuerySet[Event]:
     """Return the events of workspaces that a person may see, newest first; all for
     administrators."""
-    events = Event.objects.select_related("workspace", "template").defer("data")
+    events = Event.objects.select_related("workspace", "template")
     if user.is_administrator:
         return events
     visible = workspaces_visible_to(user).order_by().values("pk")

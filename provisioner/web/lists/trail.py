@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.db.models import QuerySet
+
+from provisioner.accounts.models import User
 from provisioner.web.filter_forms import TrailFilterForm
 from provisioner.web.lists.listing import Column, Listing
 from provisioner.workspaces.models import Event
 from provisioner.workspaces.trail_search import events_matching
+
+
+def _matching(user: User, **criteria: Any) -> QuerySet[Event]:
+    """Return events without their data, which only the API shows."""
+    return events_matching(user, **criteria).defer("data")
+
 
 TRAIL = Listing[Event](
     name="trail",
@@ -25,7 +36,7 @@ TRAIL = Listing[Event](
         Column("subject_id", "", "subject_id"),
     ),
     cells="administration/_trail_cells.html",
-    matching=events_matching,
+    matching=_matching,
     usual="-at",
     form=TrailFilterForm,
     page_size=100,
