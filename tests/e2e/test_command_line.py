@@ -21,6 +21,12 @@ eval "$(cloneyard new "$1" --name hers --export)" &&
 """
 
 
+COLD = (
+    "cloneyard: It was made when it was asked for. "
+    "There is no warm pool of this kind for this account.\n"
+)
+
+
 def test_a_shell_gets_into_a_workspace_and_gives_it_back(
     command_line: CommandLine,
     published_template: Template,
@@ -35,7 +41,7 @@ def test_a_shell_gets_into_a_workspace_and_gives_it_back(
     p4port = published_template.site.perforce_server.p4port
     told = [workspace.client_name, p4port, str(workspace.path)]
     assert made.stdout.splitlines() == told
-    assert made.stderr == ""
+    assert made.stderr == COLD
 
     refused = run("cloneyard", "retire", "hers")
     assert (refused.returncode, refused.stdout) == (cloneyard.REFUSED, "")

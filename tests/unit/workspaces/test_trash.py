@@ -252,19 +252,18 @@ def test_what_a_killed_deletion_had_reverted_is_opened_again(
     assert opened_in(workspace) == opened
 
 
-@pytest.mark.parametrize("name", [spec.name for spec in workflow.RESTORE])
 def test_a_step_of_a_restoration_that_was_done_already_changes_nothing(
-    name: str, workspace: Workspace, at_work: AtWork
+    workspace: Workspace, at_work: AtWork
 ) -> None:
     at_work.open_for_edit()
     retire(workspace)
     restoration = restore(workspace)
     before, opened = contents_of(workspace.path), opened_in(workspace)
 
-    workflow.perform(restoration.steps.get(name=name))
-
-    assert contents_of(workspace.path) == before
-    assert opened_in(workspace) == opened
+    for spec in workflow.RESTORE:
+        workflow.perform(restoration.steps.get(name=spec.name))
+        assert contents_of(workspace.path) == before, spec.name
+        assert opened_in(workspace) == opened, spec.name
 
 
 def test_without_a_rescue_area_nothing_that_needs_one_is_deleted(
