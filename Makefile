@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 MANAGE := $(BIN)/python manage.py
 .DEFAULT_GOAL := help
-.PHONY: help demo lab run worker test check chaos bench schema format clean native browser
+.PHONY: help demo lab run worker test check chaos bench schema format screenshots clean native browser
 
 help: ## Show this
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ schema: $(READY) ## Write docs/openapi.yaml anew
 format: $(READY) ## Format code and templates
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 	@git ls-files 'templates/*.html' | xargs -r $(BIN)/djade --target-version 5.2
+
+screenshots: native browser ## The pictures of the README, from a demo
+	@$(MANAGE) screenshots $(ARGS)
 
 native: $(READY) # the parallel chown, compiled where there is a C compiler
 	@$(BIN)/python -m provisioner.gateways.hosts.trees.native

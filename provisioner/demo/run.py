@@ -41,10 +41,10 @@ class DemoFailed(Exception):
 class DemoOptions:
     """`source` None means the installed Django; `build` "" means byte-compilation."""
 
-    source: Path | None
-    build: str
-    ignore: str
-    btrfs: str
+    source: Path | None = None
+    build: str = ""
+    ignore: str = ""
+    btrfs: str = ""
 
 
 class Demo:

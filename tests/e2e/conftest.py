@@ -13,10 +13,10 @@ from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.models import User
 from provisioner.demo.processes import Child, manage
+from provisioner.demo.screenshots import CHROMIUM_NAMES
 from tests.factories import PASSWORD
 from tests.lab import Lab
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # A page waits for real work here: clones, flushes, builds.
 SETTLED_WITHIN_MS = 60_000
 
