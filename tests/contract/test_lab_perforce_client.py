@@ -534,10 +534,11 @@ def test_revision_specifiers_choose_what_is_synced(
 def test_missing_revisions_are_named_by_their_kind(
     history: tuple[Workspace, list[str]], make: Make
 ) -> None:
+    _, numbers = history
     ws = make()
     for argument, number in (
         (f"{ws.depot}/nothing", 6519),
-        (f"{ws.depot}/a@1", 6538),
+        (f"{ws.depot}/a@{int(numbers[0]) - 1}", 6538),
         (f"{ws.depot}/a#99", 6542),
         (f"{ws.depot}/a@1999/01/01", 6539),
         (f"{ws.depot}/a@{ws.name}", 6540),
