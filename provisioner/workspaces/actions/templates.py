@@ -238,8 +238,9 @@ def template_build_stop(*, by: User, template: Template) -> Operation:
 
 
 def _is_publishing(build: Operation) -> bool:
-    begun = (Step.State.RUNNING, Step.State.DONE)
-    return build.steps.filter(name="snapshot", state__in=begun).exists()
+    """Say whether its snapshot was begun; nobody begins it while this is looked at."""
+    snapshots = build.steps.select_for_update(no_key=True).filter(name="snapshot")
+    return any(step.attempt > 0 for step in snapshots)
 
 
 def _is_settling(template: Template) -> bool:

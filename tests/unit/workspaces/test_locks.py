@@ -13,9 +13,11 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import states, tasks
 from provisioner.workspaces.actions import (
     template_build,
+    template_build_stop,
     workspace_create,
     workspace_retire,
 )
+from provisioner.workspaces.errors import NothingToStop
 from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
 
 pytestmark = [
@@ -87,3 +89,25 @@ def test_a_workspace_is_retired_while_its_last_step_ends(
     assert retirement.parameters["was"] == Workspace.State.READY
     operation.refresh_from_db()
     assert operation.state == Operation.State.SUCCEEDED
+
+
+def test_a_build_is_stopped_in_the_moment_in_which_it_begins_to_publish(
+    admin: User, template: Template
+) -> None:
+    build = template_build(by=admin, template=template)
+    publishing = build.steps.get(name="snapshot")
+    states.queue_step(publishing, job_id=None)
+
+    def stop() -> Operation:
+        return template_build_stop(by=admin, template=template)
+
+    with ThreadPoolExecutor(1) as others:
+        with transaction.atomic():
+            states.start_step(publishing)
+            stopped = others.submit(in_a_connection_of_its_own(stop))
+            wait_until_somebody_waits_for_a_lock()
+        with pytest.raises(NothingToStop):
+            stopped.result()
+
+    build.refresh_from_db()
+    assert build.state == Operation.State.RUNNING
