@@ -20,6 +20,7 @@ from subprocess import TimeoutExpired
 from django.conf import settings
 
 WARM = "provisioner.demo.chaos.warm"
+BEGINS_WITHIN_SECONDS = 60.0
 
 _nursery = multiprocessing.get_context("forkserver")
 
@@ -30,7 +31,10 @@ def prepare() -> None:
 
 
 class ForkedProcess:
-    """A command of Python's that is run in a fork; to be used like a `Popen`."""
+    """A command of Python's that is run in a fork; to be used like a `Popen`.
+
+    It leads a session, and so a group, of its own as soon as it is there.
+    """
 
     def __init__(
         self,
@@ -42,6 +46,7 @@ class ForkedProcess:
     ) -> None:
         self._command = list(command)
         reader, writer = _nursery.Pipe(duplex=False)
+        begun, begins = _nursery.Pipe(duplex=False)
         self._process = _nursery.Process(
             target=_run,
             args=[
@@ -49,10 +54,15 @@ class ForkedProcess:
                 dict(environment),
                 log_path,
                 writer if reads_output else None,
+                begins,
             ],
         )
         self._process.start()
         writer.close()
+        begins.close()
+        with begun:
+            if not begun.poll(BEGINS_WITHIN_SECONDS):
+                raise TimeoutExpired(self._command, BEGINS_WITHIN_SECONDS)
         if not reads_output:
             reader.close()
         self.stdout = reader if reads_output else None
@@ -86,9 +96,11 @@ def _run(
     environment: dict[str, str],
     log_path: Path,
     output: connection.Connection | None,
+    begins: connection.Connection,
 ) -> None:
     """Run `python FILE …` or `python -m MODULE …` as this process; never return."""
     os.setsid()
+    begins.close()
     _end_with_parent()
     os.environ.clear()
     os.environ.update(environment)

@@ -78,15 +78,6 @@ def _must_be_dead(pid: int) -> None:
             raise StillAlive
 
 
-def _kill_group(pid: int) -> bool:
-    """Kill a process with its group; say whether it had one of its own by now."""
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 class Servers:
     """The lab, the database, two workers and a web server."""
 
@@ -224,9 +215,9 @@ class Servers:
             child = self.children[name]
             # The web server's own processes die with it; what a worker has started
             # has to notice by itself.
-            if name != "web" or not _kill_group(child.process.pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child.process.pid, signal.SIGKILL)
+            end = os.killpg if name == "web" else os.kill
+            with contextlib.suppress(ProcessLookupError):
+                end(child.process.pid, signal.SIGKILL)
             child.process.wait()
             self.kills[name.partition("-")[0]] += 1
             time.sleep(down_seconds)

@@ -38,6 +38,10 @@ def child(tmp_path: Path) -> Iterator[Child]:
     child.stop()
 
 
+def test_it_has_a_session_of_its_own_from_the_start(child: Child) -> None:
+    assert os.getsid(child.process.pid) == child.process.pid
+
+
 def test_it_has_its_arguments_environment_output_and_log(child: Child) -> None:
     said = child.read_json_line(timeout_seconds=60)
 
