@@ -104,13 +104,10 @@ class TeamChoiceForm(forms.Form):
     )
 
 
-class AccountForm(QuotaForm):
+class AccountForm(TeamChoiceForm, QuotaForm):
     """What an administrator gives a person."""
 
     standing = forms.ChoiceField(label="Role", choices=Standing.choices)
-    team = forms.ModelChoiceField(
-        required=False, queryset=Team.objects.all(), empty_label="No team"
-    )
 
     field_order = ("standing", "team", "max_workspaces", "max_unique_bytes")
 

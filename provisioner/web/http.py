@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http import HttpRequest, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
 from django.utils import timezone
 from django_htmx.middleware import HtmxDetails
 
@@ -76,13 +75,6 @@ def posted(request: HttpRequest) -> QueryDict | None:
 def digest(text: str) -> str:
     """Return a short name of a text, to tell whether a page has shown it already."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def connection_part(request: WebRequest, context: dict[str, Any]) -> HttpResponse:
-    """Return what was found about a connection alone, said aloud where it is news."""
-    connection = context["connection"]
-    context["is_news"] = request.GET.get("said") != digest(connection.announcement)
-    return render(request, "connections/_connection.html", context)
 
 
 def csv_answer(name: str, lines: Iterable[str]) -> StreamingHttpResponse:

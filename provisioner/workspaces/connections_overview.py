@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from django.conf import settings
 from django.db.models import Count, Prefetch, QuerySet
@@ -62,7 +63,7 @@ TITLES = {
 _AT_A_HOST = {"ontap": "ONTAP: ", "perforce": "Perforce: "}
 
 
-class Health:
+class Health(StrEnum):
     """What tests came to: words for programs and for pages."""
 
     UNKNOWN = "unknown"
@@ -130,7 +131,7 @@ class Connection:
     reports: list[PlaceReport]
 
     @property
-    def health(self) -> str:
+    def health(self) -> Health:
         if not self.reports:
             return Health.UNKNOWN
         if any(report.has_failed for report in self.reports):

@@ -6,19 +6,33 @@ Something later proves what comes before it: who has a snapshot has a site that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TypeVar
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.connections_overview import Connection, connection_of
+from provisioner.workspaces.connections_overview import (
+    Connection,
+    Health,
+    connection_of,
+)
 from provisioner.workspaces.models import PerforceServer, Site, Template, Workspace
 from provisioner.workspaces.queries import available_snapshots
 from provisioner.workspaces.workers import AliveWorker, alive_workers
 
 ADMINISTRATORS_NAMED = 5
-DONE, TODO, MOVING, FAILED, LATER = "done", "todo", "moving", "failed", "later"
 
 _Row = TypeVar("_Row", Template, Workspace)
+
+
+class Progress(StrEnum):
+    """How far something is: words for pages."""
+
+    DONE = "done"
+    TODO = "todo"
+    MOVING = "moving"
+    FAILED = "failed"
+    LATER = "later"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,25 +43,25 @@ class Milestone:
 
     name: str
     title: str
-    state: str
+    progress: Progress
     about: Site | PerforceServer | Template | Workspace | None = None
     connection: Connection | None = None
     reason: str = ""
 
     @property
     def is_done(self) -> bool:
-        return self.state == DONE
+        return self.progress == Progress.DONE
 
     @property
     def is_open(self) -> bool:
         """Whether it is the one to look at now."""
-        return self.state in (TODO, MOVING, FAILED)
+        return self.progress in (Progress.TODO, Progress.MOVING, Progress.FAILED)
 
     @property
     def may_change(self) -> bool:
         """Whether it goes on without anybody at this page."""
         is_tested = self.connection is not None and self.connection.is_waiting
-        return self.state == MOVING or (self.is_open and is_tested)
+        return self.progress == Progress.MOVING or (self.is_open and is_tested)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +84,14 @@ class Guide:
         """What a screen reader is told when it changes."""
         for milestone in self.milestones:
             if milestone.is_open:
-                said = {TODO: "is next", MOVING: "is under way", FAILED: "has failed"}
-                return f"{milestone.title} {said[milestone.state]}. {milestone.reason}"
+                said = {
+                    Progress.TODO: "is next",
+                    Progress.MOVING: "is under way",
+                    Progress.FAILED: "has failed",
+                }
+                return (
+                    f"{milestone.title} {said[milestone.progress]}. {milestone.reason}"
+                )
         return ""
 
 
@@ -99,21 +119,13 @@ def _in_order(found: Sequence[Milestone], *, tells_why: bool) -> tuple[Milestone
     last_done = max((n for n, each in enumerate(found) if each.is_done), default=-1)
     ordered: list[Milestone] = []
     for number, each in enumerate(found):
-        state = each.state
+        progress = each.progress
         if number <= last_done:
-            state = DONE
+            progress = Progress.DONE
         elif ordered and not ordered[-1].is_done:
-            state = LATER
-        ordered.append(
-            Milestone(
-                name=each.name,
-                title=each.title,
-                state=state,
-                about=each.about,
-                connection=each.connection,
-                reason=each.reason if state == FAILED and tells_why else "",
-            )
-        )
+            progress = Progress.LATER
+        reason = each.reason if progress == Progress.FAILED and tells_why else ""
+        ordered.append(replace(each, progress=progress, reason=reason))
     return tuple(ordered)
 
 
@@ -125,14 +137,19 @@ def _connected(
     workers: list[AliveWorker],
 ) -> Milestone:
     """One that is well is enough; else the last one that somebody made."""
-    health = {"well": DONE, "failed": FAILED, "looking": MOVING, "unknown": TODO}
-    milestone = Milestone(name=name, title=title, state=TODO)
+    health = {
+        Health.WELL: Progress.DONE,
+        Health.FAILED: Progress.FAILED,
+        Health.LOOKING: Progress.MOVING,
+        Health.UNKNOWN: Progress.TODO,
+    }
+    milestone = Milestone(name=name, title=title, progress=Progress.TODO)
     for row in rows:
         connection = connection_of(row, workers=workers)
         milestone = Milestone(
             name=name,
             title=title,
-            state=health[connection.health],
+            progress=health[connection.health],
             about=row,
             connection=connection,
             reason=connection.first_failure,
@@ -143,52 +160,57 @@ def _connected(
 
 
 def _template() -> Milestone:
-    states = {
-        Template.State.BUILDING: MOVING,
-        Template.State.FAILED: FAILED,
+    moves = {
+        Template.State.BUILDING: Progress.MOVING,
+        Template.State.FAILED: Progress.FAILED,
     }
 
     published = set(available_snapshots().values_list("template_id", flat=True))
 
-    def state_of(template: Template) -> str:
+    def progress_of(template: Template) -> Progress:
         if template.pk in published:
-            return DONE
-        return states.get(Template.State(template.state), TODO)
+            return Progress.DONE
+        return moves.get(Template.State(template.state), Progress.TODO)
 
-    template, state = _furthest(Template.objects.order_by("pk"), state_of)
+    template, progress = _furthest(Template.objects.order_by("pk"), progress_of)
     return Milestone(
         name="template",
         title="Build the first template",
-        state=state,
+        progress=progress,
         about=template,
         reason=template.status_message if template else "",
     )
 
 
 def _workspace(user: User) -> Milestone:
-    states = {Workspace.State.PROVISIONING: MOVING, Workspace.State.FAILED: FAILED}
+    moves = {
+        Workspace.State.PROVISIONING: Progress.MOVING,
+        Workspace.State.FAILED: Progress.FAILED,
+    }
 
-    def state_of(workspace: Workspace) -> str:
-        return states.get(Workspace.State(workspace.state), TODO)
+    def progress_of(workspace: Workspace) -> Progress:
+        return moves.get(Workspace.State(workspace.state), Progress.TODO)
 
-    mine = Workspace.objects.filter(owner=user, state__in=states).order_by("pk")
-    workspace, state = _furthest(mine, state_of)
+    mine = Workspace.objects.filter(owner=user, state__in=moves).order_by("pk")
+    workspace, progress = _furthest(mine, progress_of)
     return Milestone(
         name="workspace",
         title="Get the first workspace",
-        state=state,
+        progress=progress,
         about=workspace,
         reason=workspace.status_message if workspace else "",
     )
 
 
 def _furthest(
-    rows: Iterable[_Row], state_of: Callable[[_Row], str]
-) -> tuple[_Row | None, str]:
+    rows: Iterable[_Row], progress_of: Callable[[_Row], Progress]
+) -> tuple[_Row | None, Progress]:
     """Return the row that is furthest, and how far; None and TODO without any."""
-    order = (TODO, FAILED, MOVING, DONE)
-    found = [(row, state_of(row)) for row in rows]
-    return max(found, key=lambda each: order.index(each[1]), default=(None, TODO))
+    order = (Progress.TODO, Progress.FAILED, Progress.MOVING, Progress.DONE)
+    found = [(row, progress_of(row)) for row in rows]
+    return max(
+        found, key=lambda each: order.index(each[1]), default=(None, Progress.TODO)
+    )
 
 
 def _administrators_other_than(user: User) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
+from typing import Any
+
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -13,20 +13,19 @@ from django.views.decorators.http import (
 )
 from django.views.decorators.vary import vary_on_headers
 
-from provisioner.web.http import (
-    WebRequest,
-    administrators_only,
+from provisioner.web.connecting import (
+    asked,
+    connection_context,
     connection_part,
-    posted,
+    is_to_be_tested,
+    saved,
 )
+from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.site_forms import PerforceServerForm
 from provisioner.workspaces import actions
 from provisioner.workspaces.connections_overview import (
     find_server_overview,
-    own_variable,
 )
-from provisioner.workspaces.errors import ActionRefused
-from provisioner.workspaces.guide import guide_for
 from provisioner.workspaces.models import PerforceServer
 
 
@@ -68,44 +67,26 @@ def perforce_server_test(request: WebRequest, pk: int) -> HttpResponse:
     """Test the way to a Perforce server."""
     server = get_object_or_404(PerforceServer, pk=pk)
     actions.perforce_server_test(by=request.user, server=server)
-    if request.htmx:
-        return connection_part(request, _context(request, pk))
-    if "from_guide" in request.POST:
-        return redirect("welcome")
-    return redirect("perforce-server-detail", pk)
+    return asked(request, _context(request, pk))
 
 
-def _context(request: WebRequest, pk: int) -> dict[str, object]:
+def _context(request: WebRequest, pk: int) -> dict[str, Any]:
     overview = find_server_overview(request.user, pk=pk)
     if overview is None:
         raise Http404
-    return {
-        "overview": overview,
-        "server": overview.server,
-        "connection": overview.connection,
-        "page_url": reverse("perforce-server-detail", args=[pk]),
-        "test_url": reverse("perforce-server-test", args=[pk]),
-    }
+    context = connection_context(overview, kind="perforce-server", pk=pk)
+    return {**context, "server": overview.server}
 
 
 def _saved(request: WebRequest, form: PerforceServerForm, *, page: str) -> HttpResponse:
-    """Save what a form says and test it, unless that is not wanted."""
-    if form.is_valid():
-        save = (
-            actions.perforce_server_save
-            if request.POST.get("do") == "save"
-            else actions.perforce_server_connect
+    def save() -> PerforceServer:
+        act = (
+            actions.perforce_server_connect
+            if is_to_be_tested(request)
+            else actions.perforce_server_save
         )
-        try:
-            server = save(by=request.user, server=form.instance)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, f"{server.name} is saved.")
-            if guide_for(request.user) is not None:
-                return redirect("welcome")
-            return redirect("perforce-server-detail", server.pk)
-    row = form.instance
-    secret_name = own_variable("P4PASSWD", key=row.name) if row.pk else ""
-    context = {"form": form, "server": row, "secret_name": secret_name}
-    return render(request, page, context, status=form.http_code)
+        return act(by=request.user, server=form.instance)
+
+    return saved(
+        request, form, save, kind="perforce-server", page=page, variable="P4PASSWD"
+    )

@@ -48,6 +48,10 @@ class Remark(Wrong):
     outcome = Outcome.REMARKED
 
 
+class Unset(Wrong):
+    """Nobody has said what something is."""
+
+
 class Checklist:
     """What was looked at so far, and what of it failed."""
 
@@ -104,14 +108,17 @@ def _checked(name: str, look: Callable[[], str], *, advice: str) -> Check:
         log.exception("connection_check_broke", check=name)
         outcome = Outcome.FAILED
         sentence = "Cloneyard failed while looking."
-        advice = "Look into the log of the process that looked, and tell us."
+        advice = (
+            "This is a bug of Cloneyard's: the log of the process that looked has "
+            "the reason, as connection_check_broke."
+        )
     return Check(name=name, outcome=outcome, sentence=sentence, advice=advice)
 
 
 def secret_of(variable: str, *, key: str) -> str:
     """Say which variable a secret comes from; its value is shown nowhere.
 
-    Raises: Wrong.
+    Raises: Unset, Wrong.
     """
     own, shared = settings.SITE_SECRET_NAMES(variable, key=key)
     advice = (
@@ -126,5 +133,5 @@ def secret_of(variable: str, *, key: str) -> str:
         raise Wrong(sentence, advice=advice) from error
     if not secret:
         sentence = f"Neither {own} nor {shared} is set for this process."
-        raise Wrong(sentence, advice=advice)
+        raise Unset(sentence, advice=advice)
     return f"{source or own} is set."

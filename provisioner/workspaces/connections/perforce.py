@@ -18,6 +18,7 @@ from provisioner.workspaces.connections.checklist import (
     Check,
     Checklist,
     Remark,
+    Unset,
     Wrong,
     secret_of,
 )
@@ -113,10 +114,8 @@ class _Looks:
     def password(self) -> str:
         try:
             return secret_of("P4PASSWD", key=self._server.name)
-        except Wrong as wrong:
-            if "read" in wrong.sentence:
-                raise
-            raise Remark(wrong.sentence, advice=wrong.advice) from None
+        except Unset as unset:
+            raise Remark(unset.sentence, advice=unset.advice) from None
 
     def address(self) -> str:
         p4port = self._server.p4port
