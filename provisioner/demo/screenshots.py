@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from provisioner.demo.chromium import running_chromium
 from provisioner.demo.seed import PASSWORD
-
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-# Pages draw as root, too, and ask nobody but Cloneyard.
-ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +25,6 @@ class Picture:
     scheme: Literal["light", "dark"] = "light"
 
 
-class NoChromium(Exception):
-    """There is none on this machine."""
-
-
 def take(
     pictures: Sequence[Picture],
     *,
@@ -44,14 +36,8 @@ def take(
 
     Raises: NoChromium.
     """
-    found = [path for name in CHROMIUM_NAMES if (path := shutil.which(name))]
-    if not found:
-        raise NoChromium("There is no Chromium here: .ci/system-packages installs it.")
     directory.mkdir(parents=True, exist_ok=True)
-    with (
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=found[0], args=ARGUMENTS) as browser,
-    ):
+    with running_chromium() as browser:
         for picture in pictures:
             page = _signed_in(browser, picture, url=url)
             page.goto(picture.path)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from django.db import connection, connections
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page
 from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.models import User
+from provisioner.demo.chromium import find_chromium, running_chromium
 from provisioner.demo.processes import Child, manage
-from provisioner.demo.screenshots import CHROMIUM_NAMES
 from tests.factories import PASSWORD
 from tests.lab import Lab
 
@@ -46,16 +45,10 @@ def chromium() -> Iterator[Browser]:
     One per test: Playwright keeps an event loop in the test's thread, and other
     fixtures want to run theirs there.
     """
-    found = [path for name in CHROMIUM_NAMES if (path := shutil.which(name))]
-    if not found:
+    if find_chromium() is None:
         pytest.skip("There is no Chromium on this machine.")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=found[0],
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
+    with running_chromium() as browser:
         yield browser
-        browser.close()
         # Where a loop runs, Django keeps connections apart from the thread's own.
         connections.close_all()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import pytest
 from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.models import User
-from provisioner.demo.screenshots import CHROMIUM_NAMES, Picture, take
+from provisioner.demo.chromium import find_chromium
+from provisioner.demo.screenshots import Picture, take
 from provisioner.demo.seed import PASSWORD
 from tests.factories import UserFactory
 
@@ -19,7 +19,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(
-        not any(map(shutil.which, CHROMIUM_NAMES)),
+        find_chromium() is None,
         reason="There is no Chromium on this machine.",
     ),
 ]

@@ -10,9 +10,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from provisioner.demo.chromium import NoChromium
 from provisioner.demo.processes import ProcessFailed
 from provisioner.demo.run import Demo, DemoFailed, DemoOptions
-from provisioner.demo.screenshots import NoChromium, Picture, take
+from provisioner.demo.screenshots import Picture, take
 from provisioner.workspaces.models import Workspace
 
 

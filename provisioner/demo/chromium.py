@@ -1,0 +1,38 @@
+"""The Chromium of this machine: for pictures of pages, and for tests in a browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# Pages draw as root, too, and ask nobody but Cloneyard.
+ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+
+
+class NoChromium(Exception):
+    """There is no Chromium here: .ci/system-packages installs it."""
+
+
+def find_chromium() -> str | None:
+    """Return the path of the browser; None where there is none."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def running_chromium() -> Iterator[Browser]:
+    """Run the browser for a while.
+
+    Raises: NoChromium.
+    """
+    path = find_chromium()
+    if path is None:
+        raise NoChromium(NoChromium.__doc__)
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=path, args=ARGUMENTS) as browser,
+    ):
+        yield browser
