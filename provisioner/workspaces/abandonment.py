@@ -93,6 +93,16 @@ def abandonment_of(
     )
 
 
+def work_seen(workspace: Workspace) -> list[tuple[str, dt.datetime]]:
+    """Return what was last done in it, in words, and when: the newest first."""
+    found = [
+        (WORDS[kind][0], at)
+        for kind in ("submitted", "shelved", "pending", "files")
+        if (at := _moment(workspace.activity.get(kind)))
+    ]
+    return sorted(found, key=lambda one: one[1], reverse=True)
+
+
 def _applies(workspace: Workspace, kind: str) -> bool:
     """Say whether a sign was looked for: without a client there is less to see."""
     if kind == "files":

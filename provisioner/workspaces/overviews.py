@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shlex
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import governor, lags, leases, refreshing, workflow
+from provisioner.workspaces.abandonment import work_seen
 from provisioner.workspaces.admission import quota_limits
 from provisioner.workspaces.carries import CarryOverview, carry_of
 from provisioner.workspaces.guide import Guide, guide_for
@@ -342,6 +344,16 @@ class WorkspaceOverview:
         if self.workspace.ready_at is None:
             return None
         return (self.workspace.ready_at - self.workspace.created_at).total_seconds()
+
+    @property
+    def opened_count(self) -> int:
+        """How many files are opened in it, when that was last asked."""
+        return int((self.workspace.activity.get("opened") or {}).get("count", 0))
+
+    @property
+    def work(self) -> list[tuple[str, dt.datetime]]:
+        """What was last done in it, and when."""
+        return work_seen(self.workspace)
 
     @property
     def announcement(self) -> str:

@@ -24,7 +24,8 @@ def workspace_share(
     """Let a person, or all of a team, look at a workspace. Safe to repeat.
 
     They see its pages and where it is, and change nothing. No file is touched: whether
-    they can read the tree is for its modes and for the hosts that mount it.
+    they can read the tree is for its modes and for the hosts that mount it. A name that
+    nobody has is told: see “Who may read” in docs/architecture.md.
 
     Raises: NotAllowed, InvalidRequest, NobodyOfThatName, AlreadyTheirs,
     WorkspaceNotReady.

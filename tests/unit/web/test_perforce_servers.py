@@ -36,7 +36,7 @@ def test_it_shows_what_runs_and_who_waits(waiting: Workspace, as_admin: Client) 
     assert "0 requests of people, 1 request of machines" in page
     assert "ci-1 (machine)" in page
     assert "Began" in page
-    assert "Waits since" in page
+    assert "Waits, queued" in page
 
 
 def test_it_costs_as_many_queries_for_many_as_for_one(

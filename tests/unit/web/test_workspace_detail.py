@@ -49,6 +49,25 @@ def test_a_ready_one_says_what_it_equals(as_alice: Client, ready: Workspace) -> 
     assert "that was not asked for" in page
 
 
+def test_a_ready_one_says_what_changed_and_what_it_takes(
+    as_alice: Client, ready: Workspace
+) -> None:
+    now = timezone.now()
+    assert "Your work" not in as_alice.get(address_of(ready)).text, "nobody looked"
+    seen = {"shelved": {"at": (now - dt.timedelta(hours=3)).isoformat(), "detail": ""}}
+    Workspace.objects.update(
+        activity={"opened": {"count": 3}, "submitted": {"at": None}, **seen},
+        activity_seen_at=now,
+        unique_bytes=3 * 2**30,
+    )
+
+    page = " ".join(as_alice.get(address_of(ready)).text.split())
+
+    assert "3 files are opened. Last shelved change <time" in page
+    assert "submitted change" not in page
+    assert "3 GiB</data> of its own" in page
+
+
 def test_what_reconcile_found_is_shown(as_alice: Client, ready: Workspace) -> None:
     found = {"action": "edit", "depot_file": "//d/x", "path": "/mnt/w-hers/src/x.h"}
     Workspace.objects.update(reconcile={"count": 1, "findings": [found]})
