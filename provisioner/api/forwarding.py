@@ -12,7 +12,7 @@ from rest_framework.reverse import reverse
 from provisioner.api import query_strings as q
 from provisioner.api.forward_shapes import CarrySerializer, ForwardSerializer
 from provisioner.api.schema import described
-from provisioner.api.serializers import OperationSerializer, WorkspaceSerializer
+from provisioner.api.serializers import WorkspaceSerializer
 from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.api.waiting import wait_until_settled
 from provisioner.workspaces import actions, queries
@@ -63,24 +63,6 @@ class WorkspaceCarryViewSet(ApiViewSet):
             retires_source=asked["retire"],
         )
         return self._settled(made.pk, seconds=seconds)
-
-    @described(
-        "Look what would be brought forward",
-        "The answer is the operation to follow: its `findings` list what there is by "
-        "kind, and `blockers`, sentences that say what stands against it.",
-        ok=OperationSerializer,
-        status=202,
-        refused=[403, 404, 409],
-        operation_id="workspaces_forward_look",
-    )
-    @action(methods=["post"], detail=True, url_path="forward/look")
-    def look(self, request: Request, pk: int) -> Response:
-        look = actions.workspace_forward_look(by=self.user, workspace=self.get_object())
-        look = queries.operations_visible_to(self.user).get(pk=look.pk)
-        where = reverse("api:operation-detail", [look.pk], request=request)
-        return Response(
-            OperationSerializer(look).data, status=202, headers={"Location": where}
-        )
 
     @described(
         "Stop bringing work into a workspace",

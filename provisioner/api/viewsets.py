@@ -384,6 +384,24 @@ class WorkspaceViewSet(ApiViewSet):
         return self._settled(workspace.pk, seconds=seconds, status=200)
 
     @described(
+        "Look what in a workspace is not submitted",
+        "Nothing is changed by that. The answer is the operation to follow: its "
+        "`findings` list what there is by kind, with `counts` and bytes; `blockers` "
+        "are sentences that say what stands against bringing the work forward.",
+        ok=s.OperationSerializer,
+        status=202,
+        refused=[400, 403, 404, 409],
+        operation_id="workspaces_look",
+    )
+    @action(methods=["post"], detail=True)
+    def look(self, request: Request, pk: int) -> Response:
+        look = actions.workspace_look(by=self.user, workspace=self.get_object())
+        look = queries.operations_visible_to(self.user).get(pk=look.pk)
+        where = reverse("api:operation-detail", [look.pk], request=request)
+        body = s.OperationSerializer(look).data
+        return Response(body, status=202, headers={"Location": where})
+
+    @described(
         "Retire a workspace",
         "It goes into the trash, from where it can be restored until `purge_at`. "
         "Unsaved work stops it, unless `unsaved` says what becomes of that: the "

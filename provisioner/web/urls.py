@@ -18,6 +18,7 @@ from provisioner.web.views import (
     jump,
     leases,
     logs,
+    looking,
     operations,
     people,
     perforce_servers,
@@ -67,15 +68,11 @@ urlpatterns = [
     path(
         "workspaces/<int:pk>/retry/", workspaces.workspace_retry, name="workspace-retry"
     ),
+    path("workspaces/<int:pk>/look/", looking.workspace_look, name="workspace-look"),
     path(
         "workspaces/<int:pk>/forward/",
         forwarding.workspace_forward,
         name="workspace-forward",
-    ),
-    path(
-        "workspaces/<int:pk>/forward/look/",
-        forwarding.workspace_forward_look,
-        name="workspace-forward-look",
     ),
     path(
         "workspaces/<int:pk>/forward/abort/",

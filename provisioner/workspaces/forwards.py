@@ -62,7 +62,7 @@ def find_forward_overview(user: User, *, pk: int) -> ForwardOverview | None:
         return None
     look = (
         operations_visible_to(user)
-        .filter(workspace=workspace, kind=Operation.Kind.FORWARD_LOOK)
+        .filter(workspace=workspace, kind=Operation.Kind.LOOK)
         .first()
     )
     carry = carry_under_way(workspace)

@@ -48,6 +48,8 @@ from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 
 TEMPLATES_OFFERED = 6
 EVENTS_SHOWN = 50
+# So long what a look has found is shown without looking again.
+LOOK_HOLDS = dt.timedelta(minutes=5)
 BUILDS_SHOWN = 20
 
 FINDING_TITLES = {
@@ -280,7 +282,8 @@ def findings_of(found: dict[str, Any] | None) -> list[Findings]:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceOverview:
-    """`last` is its newest operation, `have` what the flush proved (None: not yet).
+    """`last` is the newest operation that was more than a look, `look` the look after
+    it, and `have` what the flush proved (None: not yet).
 
     `may_keep` says whether who looks may keep it without an end.
     """
@@ -290,6 +293,7 @@ class WorkspaceOverview:
     may_keep: bool
     may_change: bool
     last: OperationOverview | None
+    look: OperationOverview | None
     have: dict[str, Any] | None
     events: list[Event]
     commands: list[str] = field(default_factory=list)
@@ -317,8 +321,6 @@ class WorkspaceOverview:
         if self.last is None:
             return None
         operation = self.last.operation
-        if operation.kind == Operation.Kind.FORWARD_LOOK:
-            return None
         is_ready = self.workspace.state == Workspace.State.READY
         has_stopped = operation.state == Operation.State.REFUSED or (
             is_ready and operation.state == Operation.State.FAILED
@@ -326,8 +328,53 @@ class WorkspaceOverview:
         return operation if has_stopped else None
 
     @property
+    def can_be_looked_at(self) -> bool:
+        is_ready = self.workspace.state == Workspace.State.READY
+        return is_ready and self.workspace.holds_work
+
+    @property
+    def look_failed(self) -> bool:
+        return (
+            self.look is not None
+            and self.look.operation.state == Operation.State.FAILED
+        )
+
+    @property
+    def _seen(self) -> Operation | None:
+        """What has found out last what is not submitted, None before anything has."""
+        if self.look is not None:
+            operation = self.look.operation
+            return operation if operation.state == Operation.State.SUCCEEDED else None
+        return self.refused if self.refused and self.refused.findings else None
+
+    @property
+    def looked_at(self) -> dt.datetime | None:
+        return self._seen.ended_at if self._seen else None
+
+    @property
+    def needs_look(self) -> bool:
+        """Whether who is about to retire it should not rely on what was found."""
+        if self.look_failed or not self.can_be_looked_at:
+            return False
+        seen_at = self.looked_at
+        return seen_at is None or timezone.now() - seen_at > LOOK_HOLDS
+
+    @property
     def unsaved(self) -> list[Findings]:
-        return findings_of(self.refused.findings if self.refused else None)
+        return findings_of(self._seen.findings if self._seen else None)
+
+    @property
+    def unsaved_sentence(self) -> str:
+        if self.looked_at is None:
+            return (
+                "What is opened, changed, untracked or shelved is looked for on demand."
+            )
+        count = sum(findings.count for findings in self.unsaved)
+        if count == 0:
+            return "Nothing: all that is in it can be had from Perforce again."
+        return (
+            f"{count:,} {'thing' if count == 1 else 'things'} would have to be rescued."
+        )
 
     @property
     def can_be_rescued(self) -> bool:
@@ -381,13 +428,16 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
     if workspace is None:
         return None
     operations = list(workspace.operations.all())
+    is_looked_at = bool(operations) and operations[0].kind == Operation.Kind.LOOK
+    others = [each for each in operations if each.kind != Operation.Kind.LOOK]
     policy = leases.policy_for(workspace.template, workspace.purpose)
     return WorkspaceOverview(
         workspace=workspace,
         deadline=leases.deadline_of(workspace, policy, timezone.now()),
         may_keep=user.is_administrator or policy.maximum_seconds is None,
         may_change=can_change_workspace(user, workspace),
-        last=operation_overview(operations[0]) if operations else None,
+        last=operation_overview(others[0]) if others else None,
+        look=operation_overview(operations[0]) if is_looked_at else None,
         have=_have_of(operations),
         events=list(
             workspace.events.select_related("actor").defer("data")[:EVENTS_SHOWN]

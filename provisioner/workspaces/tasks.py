@@ -286,7 +286,7 @@ def _end_badly(
         return
     _read_subject_anew(operation)
     states.skip_waiting_steps(operation)
-    only_looked = operation.kind == Operation.Kind.FORWARD_LOOK
+    only_looked = operation.kind == Operation.Kind.LOOK
     if operation.workspace is not None and not only_looked:
         states.set_workspace_state(
             operation.workspace,
@@ -391,7 +391,7 @@ def _reach_goal(operation: Operation) -> None:
     elif operation.kind == Operation.Kind.FORWARD:
         states.set_workspace_state(operation.workspace, Workspace.State.READY)
         _put_source_away(operation)
-    elif operation.kind != Operation.Kind.FORWARD_LOOK:
+    elif operation.kind != Operation.Kind.LOOK:
         states.set_workspace_state(operation.workspace, Workspace.State.READY)
 
 

@@ -225,11 +225,11 @@ TRIAL = (
     ),
 )
 
-FORWARD_LOOK = (
+LOOK = (
     StepSpec(
         "look",
-        "Look at the work in it",
-        forward_plan.ensure_previewed,
+        "Look for what is not submitted",
+        forward_plan.ensure_looked,
         HOST,
         perforce=SHORT,
     ),
@@ -438,7 +438,7 @@ TEMPLATE_BUILD = (
 
 WORKFLOWS: dict[str, tuple[StepSpec, ...]] = {
     Operation.Kind.PROVISION: PROVISION,
-    Operation.Kind.FORWARD_LOOK: FORWARD_LOOK,
+    Operation.Kind.LOOK: LOOK,
     Operation.Kind.FORWARD: FORWARD,
     Operation.Kind.TRIAL: TRIAL,
     Operation.Kind.RETIRE: RETIRE,

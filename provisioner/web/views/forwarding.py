@@ -1,4 +1,4 @@
-"""Bringing work forward: a look at it, the choices, and stopping it."""
+"""Bringing work forward: what there is of it, the choices, and stopping it."""
 
 from __future__ import annotations
 
@@ -37,19 +37,6 @@ def workspace_forward(request: WebRequest, pk: int) -> HttpResponse:
     page = "workspaces/_forward.html" if is_part else "workspaces/forward.html"
     context = {"form": form, "overview": overview, "workspace": overview.workspace}
     return render(request, page, context, status=form.http_code)
-
-
-@require_POST
-@for_changing
-def workspace_forward_look(request: WebRequest, pk: int) -> HttpResponse:
-    """Have a workspace looked at; the page of choices shows what was found."""
-    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
-    try:
-        actions.workspace_forward_look(by=request.user, workspace=workspace)
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-        return redirect("workspace-detail", workspace.pk)
-    return redirect("workspace-forward", workspace.pk)
 
 
 @require_POST

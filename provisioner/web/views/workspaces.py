@@ -105,9 +105,13 @@ def workspace_detail(request: WebRequest, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
 @for_changing
 def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
-    """Ask before a workspace is taken back; unsaved work needs a choice."""
+    """Ask before a workspace is taken back; unsaved work needs a choice.
+
+    To htmx: what was found, and the choices.
+    """
     overview = overviews.find_workspace_overview(request.user, pk=pk)
     if overview is None:
         raise Http404
@@ -126,13 +130,15 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
             form.refuse(refusal)
         else:
             return redirect("workspace-detail", workspace.pk)
+    is_part = request.htmx and not form.is_bound
     return render(
         request,
-        "workspaces/retire.html",
+        "workspaces/_retire.html" if is_part else "workspaces/retire.html",
         {
             "form": form,
             "overview": overview,
             "workspace": workspace,
+            "is_update": is_part,
             "trash_seconds": policy_for(
                 workspace.template, workspace.purpose
             ).trash_seconds,

@@ -24,7 +24,6 @@ from provisioner.workspaces.actions.creating import workspace_create
 from provisioner.workspaces.actions.forwarding import (
     workspace_forward,
     workspace_forward_abort,
-    workspace_forward_look,
 )
 from provisioner.workspaces.actions.governing import (
     perforce_server_pause,
@@ -42,6 +41,7 @@ from provisioner.workspaces.actions.leases import (
     workspace_keep,
     workspace_release,
 )
+from provisioner.workspaces.actions.looking import workspace_look
 from provisioner.workspaces.actions.pools import (
     pool_create,
     pool_delete,
@@ -141,9 +141,9 @@ __all__ = [
     "workspace_extend",
     "workspace_forward",
     "workspace_forward_abort",
-    "workspace_forward_look",
     "workspace_heartbeat",
     "workspace_keep",
+    "workspace_look",
     "workspace_purge",
     "workspace_release",
     "workspace_restore",

@@ -33,22 +33,6 @@ from provisioner.workspaces.queries import carry_under_way, snapshots_to_move_to
 from provisioner.workspaces.tasks import start_operation
 
 
-def workspace_forward_look(*, by: User, workspace: Workspace) -> Operation:
-    """Ask what of a workspace would be brought forward; nothing is changed by that.
-
-    Asking again while it is looked at answers with the operation under way.
-
-    Raises: NotAllowed, InvalidRequest, WorkspaceNotReady.
-    """
-    permissions.require(permissions.can_change_workspace(by, workspace))
-    with transaction.atomic():
-        workspace = _locked_source(workspace)
-        running = workspace.operations.filter(state=Operation.State.RUNNING).first()
-        if running is not None:
-            return running
-        return start_operation(Operation.Kind.FORWARD_LOOK, by=by, workspace=workspace)
-
-
 def workspace_forward(
     *,
     by: User,

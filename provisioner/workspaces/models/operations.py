@@ -27,7 +27,7 @@ class Operation(models.Model):
 
     class Kind(models.TextChoices):
         PROVISION = "provision", "Provision"
-        FORWARD_LOOK = "forward_look", "Look at work to bring forward"
+        LOOK = "look", "Look for what is not submitted"
         FORWARD = "forward", "Bring forward"
         TRIAL = "trial", "Try a change"
         RETIRE = "retire", "Retire"

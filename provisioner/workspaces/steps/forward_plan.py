@@ -35,10 +35,14 @@ def carry_of(run: StepRun) -> Carry:
     ).get(workspace=run.operation.workspace)
 
 
-def ensure_previewed(run: StepRun) -> dict[str, Any]:
-    """Say what there is to bring forward, and what stands against it; touch nothing."""
+def ensure_looked(run: StepRun) -> dict[str, Any]:
+    """Say what is not submitted, and what stands against bringing it forward.
+
+    Nothing is touched.
+    """
     look = look_at_everything(run)
-    blockers = list(_blockers(run, look))
+    is_for_work = run.workspace.purpose == Workspace.Purpose.DEVELOPMENT
+    blockers = list(_blockers(run, look)) if is_for_work else []
     states.note_findings(run.operation, {**look.first_findings, "blockers": blockers})
     return {"found": look.count, "blockers": len(blockers)}
 

@@ -43,13 +43,13 @@ def test_the_button_has_the_workspace_looked_at(
     workspace: Workspace, alice: User, signed_in: SignIn
 ) -> None:
     browser = signed_in(alice)
-    address = reverse("workspace-forward-look", args=[workspace.pk])
+    address = reverse("workspace-look", args=[workspace.pk])
     assert address in browser.get(workspace_page(workspace)).content.decode()
 
-    answer = browser.post(address)
+    answer = browser.post(address, {"then": "forward"})
 
     assert answer["Location"] == reverse("workspace-forward", args=[workspace.pk])
-    look = workspace.operations.get(kind=Operation.Kind.FORWARD_LOOK)
+    look = workspace.operations.get(kind=Operation.Kind.LOOK)
     part = browser.get(answer["Location"], headers={"HX-Request": "true"})
     assert "every 1s" in part.content.decode()
     states.end_operation(

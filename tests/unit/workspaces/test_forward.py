@@ -267,7 +267,7 @@ def test_what_is_not_resolved_stops_it_before_anything_is_copied(
     alice_at_work.p4.run("sync", "-q", str(alice_at_work.root / "src/file1.txt"))
     before = everything_about(workspace)
 
-    look = actions.workspace_forward_look(by=workspace.owner, workspace=workspace)
+    look = actions.workspace_look(by=workspace.owner, workspace=workspace)
     settle(workspace)
 
     look.refresh_from_db()
@@ -290,4 +290,4 @@ def test_a_workspace_that_is_not_ready_is_not_brought_forward(
     with pytest.raises(WorkspaceNotReady):
         actions.workspace_forward(by=alice, workspace=workspace)
     with pytest.raises(WorkspaceNotReady):
-        actions.workspace_forward_look(by=alice, workspace=workspace)
+        actions.workspace_look(by=alice, workspace=workspace)

@@ -269,7 +269,7 @@ def test_another_snapshot_is_made(pool: Pool) -> None:
 def test_one_with_work_under_way_is_passed_over(pool: Pool, admin: User) -> None:
     [oldest, *_] = filled(pool)
     Operation.objects.create(
-        kind=Operation.Kind.FORWARD_LOOK, workspace=oldest, requested_by=admin
+        kind=Operation.Kind.LOOK, workspace=oldest, requested_by=admin
     )
 
     assert claim(pool).pk != oldest.pk

@@ -89,7 +89,7 @@ def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget
         (Operation.Kind.PROVISION, "reconcile", PerforceUse.SHORT),
         (Operation.Kind.FORWARD, "flush", PerforceUse.SHORT),
         (Operation.Kind.FORWARD, "look", PerforceUse.SHORT),
-        (Operation.Kind.FORWARD_LOOK, "look", PerforceUse.SHORT),
+        (Operation.Kind.LOOK, "look", PerforceUse.SHORT),
         (Operation.Kind.TRIAL, "files", PerforceUse.SHORT),
         (Operation.Kind.RETIRE, "unsaved", PerforceUse.SHORT),
         (Operation.Kind.RETIRE, "work", PerforceUse.SHORT),

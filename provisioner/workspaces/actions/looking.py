@@ -1,0 +1,36 @@
+"""Looking for what is not submitted in a workspace, before anything is asked of it."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from provisioner.accounts.models import User
+from provisioner.workspaces import permissions
+from provisioner.workspaces.actions.retiring import locked
+from provisioner.workspaces.errors import InvalidRequest, WorkspaceNotReady
+from provisioner.workspaces.models import Operation, Workspace
+from provisioner.workspaces.tasks import start_operation
+
+
+def workspace_look(*, by: User, workspace: Workspace) -> Operation:
+    """Ask what in a workspace is not submitted; nothing is changed by that.
+
+    Asking again while it is looked at answers with the operation under way.
+
+    Raises: NotAllowed, InvalidRequest, WorkspaceNotReady.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    if not workspace.holds_work:
+        raise InvalidRequest(
+            f"{workspace.name} is no place for work, so there is none to look for."
+        )
+    with transaction.atomic():
+        workspace = locked(workspace)
+        if workspace.state != Workspace.State.READY:
+            raise WorkspaceNotReady(
+                name=workspace.name, state=workspace.get_state_display().lower()
+            )
+        running = workspace.operations.filter(state=Operation.State.RUNNING).first()
+        if running is not None:
+            return running
+        return start_operation(Operation.Kind.LOOK, by=by, workspace=workspace)

@@ -1,0 +1,186 @@
+"""Looking for what is not submitted, from a workspace's page and before retiring."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from provisioner.workspaces import states
+from provisioner.workspaces.models import Operation, Workspace
+from provisioner.workspaces.overviews import LOOK_HOLDS
+
+FOUND = {
+    "untracked": [{"path": "/mnt/w/notes.txt"}],
+    "counts": {"untracked": {"count": 1200, "bytes": 5 * 2**20}},
+}
+BEGINS_BY_ITSELF = 'hx-trigger="load, submit"'
+
+
+def page_of(workspace: Workspace) -> str:
+    return f"/workspaces/{workspace.pk}/"
+
+
+def look_of(workspace: Workspace) -> str:
+    return f"/workspaces/{workspace.pk}/look/"
+
+
+def retire_of(workspace: Workspace) -> str:
+    return f"/workspaces/{workspace.pk}/retire/"
+
+
+def part(browser: Client, address: str) -> str:
+    return browser.get(address, headers={"HX-Request": "true"}).text
+
+
+def looked(
+    browser: Client, workspace: Workspace, found: dict[str, object]
+) -> Operation:
+    """Have asked for a look that has ended by now."""
+    browser.post(look_of(workspace))
+    look = workspace.operations.get(
+        kind=Operation.Kind.LOOK, state=Operation.State.RUNNING
+    )
+    states.end_operation(look, Operation.State.SUCCEEDED, findings=found)
+    states.skip_waiting_steps(look)
+    return look
+
+
+def test_a_look_is_asked_for_and_followed(as_alice: Client, ready: Workspace) -> None:
+    assert "Look for it now" in as_alice.get(page_of(ready)).text
+
+    answer = as_alice.post(look_of(ready))
+
+    assert answer["Location"] == look_of(ready)
+    assert as_alice.get(look_of(ready))["Location"] == f"{page_of(ready)}#unsaved"
+    assert "every 1s" in part(as_alice, look_of(ready))
+    ready.refresh_from_db()
+    assert ready.state == Workspace.State.READY
+
+
+def test_what_was_found_is_shown_with_counts_sizes_and_its_time(
+    as_alice: Client, ready: Workspace
+) -> None:
+    looked(as_alice, ready, FOUND)
+
+    for shown in (
+        as_alice.get(page_of(ready)).text,
+        part(as_alice, look_of(ready)),
+        as_alice.get(retire_of(ready)).text,
+    ):
+        assert "1,200 things would have to be rescued." in shown
+        assert "/mnt/w/notes.txt" in shown
+        assert "5 MiB" in shown
+        assert "Looked at" in shown
+        assert "every 1s" not in shown
+
+
+def test_nothing_found_is_said_too(as_alice: Client, ready: Workspace) -> None:
+    looked(as_alice, ready, {})
+    assert "Nothing: all that is in it" in as_alice.get(page_of(ready)).text
+    page = as_alice.get(retire_of(ready)).text
+    assert "Nothing: all that is in it" in page
+    assert 'value="discard"' not in page
+
+
+def test_who_retires_sees_what_there_is_before_anything_is_chosen(
+    as_alice: Client, ready: Workspace
+) -> None:
+    page = as_alice.get(retire_of(ready)).text
+    assert BEGINS_BY_ITSELF in page
+    assert 'value="discard"' not in page
+
+    answer = as_alice.post(look_of(ready), {"then": "retire"})
+    assert answer["Location"] == retire_of(ready)
+    assert "every 1s" in part(as_alice, retire_of(ready))
+    look = ready.operations.get(kind=Operation.Kind.LOOK)
+    states.end_operation(look, Operation.State.SUCCEEDED, findings=FOUND)
+
+    page = part(as_alice, retire_of(ready))
+    assert 'value="rescue"' in page
+    assert 'value="discard"' in page
+    assert BEGINS_BY_ITSELF not in page
+    as_alice.post(retire_of(ready), {"unsaved": "rescue"})
+    retirement = ready.operations.get(kind=Operation.Kind.RETIRE)
+    assert retirement.parameters["unsaved"] == "rescue"
+
+
+def test_an_old_look_is_not_relied_on(as_alice: Client, ready: Workspace) -> None:
+    look = looked(as_alice, ready, FOUND)
+    assert BEGINS_BY_ITSELF not in as_alice.get(retire_of(ready)).text
+    before = timezone.now() - LOOK_HOLDS - dt.timedelta(seconds=1)
+    Operation.objects.filter(pk=look.pk).update(ended_at=before)
+    assert BEGINS_BY_ITSELF in as_alice.get(retire_of(ready)).text
+
+
+def test_a_look_that_failed_says_why_and_does_not_begin_again(
+    as_alice: Client, ready: Workspace
+) -> None:
+    as_alice.post(look_of(ready))
+    look = ready.operations.get(kind=Operation.Kind.LOOK)
+    states.end_operation(
+        look, Operation.State.FAILED, code="unreachable", message="No answer."
+    )
+
+    for shown in (
+        as_alice.get(page_of(ready)).text,
+        as_alice.get(retire_of(ready)).text,
+    ):
+        assert "The last look did not work" in shown
+        assert "No answer." in shown
+        assert BEGINS_BY_ITSELF not in shown
+        assert "It was not retired" not in shown
+
+
+def test_a_look_does_not_hide_that_it_was_not_retired(
+    as_alice: Client, refused: Workspace
+) -> None:
+    looked(as_alice, refused, FOUND)
+    page = as_alice.get(page_of(refused)).text
+    assert "It was not retired" in page
+    assert "/mnt/w/notes.txt" in page
+
+
+def test_asking_twice_is_one_look(as_alice: Client, ready: Workspace) -> None:
+    as_alice.post(look_of(ready))
+    as_alice.post(look_of(ready))
+    assert ready.operations.filter(kind=Operation.Kind.LOOK).count() == 1
+
+
+def test_what_is_being_made_is_not_looked_at(
+    as_alice: Client, workspace: Workspace
+) -> None:
+    answer = as_alice.post(look_of(workspace), follow=True)
+    assert "hers is being made" in answer.text
+    htmx = as_alice.post(look_of(workspace), headers={"HX-Request": "true"})
+    assert htmx["HX-Redirect"] == page_of(workspace)
+    assert not workspace.operations.filter(kind=Operation.Kind.LOOK).exists()
+
+
+@pytest.mark.parametrize("purpose", ["build", "ci"])
+def test_what_holds_no_work_is_not_looked_at(
+    as_alice: Client, ready: Workspace, purpose: str
+) -> None:
+    Workspace.objects.filter(pk=ready.pk).update(purpose=purpose)
+    assert look_of(ready) not in as_alice.get(page_of(ready)).text
+    assert look_of(ready) not in as_alice.get(retire_of(ready)).text
+    as_alice.post(look_of(ready))
+    assert not ready.operations.filter(kind=Operation.Kind.LOOK).exists()
+
+
+def test_an_administrator_may(as_admin: Client, ready: Workspace) -> None:
+    as_admin.post(look_of(ready))
+    assert ready.operations.filter(kind=Operation.Kind.LOOK).exists()
+
+
+def test_a_stranger_may_not(as_carol: Client, ready: Workspace) -> None:
+    assert as_carol.get(look_of(ready)).status_code == 404
+    assert as_carol.post(look_of(ready)).status_code == 404
+    assert not ready.operations.filter(kind=Operation.Kind.LOOK).exists()
+
+
+def test_nobody_may_not(as_nobody: Client, ready: Workspace) -> None:
+    assert as_nobody.post(look_of(ready))["Location"].startswith("/login/")
+    assert not ready.operations.filter(kind=Operation.Kind.LOOK).exists()
