@@ -262,13 +262,13 @@ class WorkspaceRetireForm(AskingForm):
         if not has_unsaved:
             return
         choices = [
-            (Unsaved.REFUSE, "Look again: it has been settled since"),
+            (Unsaved.REFUSE, "Retire it only if all is settled by now"),
             (Unsaved.DISCARD, "Discard what is listed here"),
         ]
         if can_be_rescued:
             choices.insert(0, (Unsaved.RESCUE, "Rescue what is listed here"))
         self.fields["unsaved"] = forms.ChoiceField(
-            label="Work that is not submitted",
+            label="What becomes of it",
             choices=choices,
             initial=choices[0][0],
             widget=forms.RadioSelect,

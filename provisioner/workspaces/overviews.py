@@ -372,9 +372,7 @@ class WorkspaceOverview:
         count = sum(findings.count for findings in self.unsaved)
         if count == 0:
             return "Nothing: all that is in it can be had from Perforce again."
-        return (
-            f"{count:,} {'thing' if count == 1 else 'things'} would have to be rescued."
-        )
+        return f"{count:,} {'thing is' if count == 1 else 'things are'} not submitted."
 
     @property
     def can_be_rescued(self) -> bool:

@@ -70,7 +70,7 @@ def test_what_was_found_is_shown_with_counts_sizes_and_its_time(
         part(as_alice, look_of(ready)),
         as_alice.get(retire_of(ready)).text,
     ):
-        assert "1,200 things would have to be rescued." in shown
+        assert "1,200 things are not submitted." in shown
         assert "/mnt/w/notes.txt" in shown
         assert "5 MiB" in shown
         assert "Looked at" in shown
@@ -153,7 +153,7 @@ def test_what_is_being_made_is_not_looked_at(
     as_alice: Client, workspace: Workspace
 ) -> None:
     answer = as_alice.post(look_of(workspace), follow=True)
-    assert "hers is being made" in answer.text
+    assert "“hers” is being made" in answer.text
     htmx = as_alice.post(look_of(workspace), headers={"HX-Request": "true"})
     assert htmx["HX-Redirect"] == page_of(workspace)
     assert not workspace.operations.filter(kind=Operation.Kind.LOOK).exists()
