@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ from provisioner.embedded_postgres.base import EmbeddedServer
 
 READY_WITHIN_SECONDS = 90.0
 LOOK_EVERY_SECONDS = 0.25
+# What ends so often in so long a time does not stay up at all.
+ENDS_AT_MOST = 50
+WITHIN_SECONDS = 60.0
 FIRST_PORT = 21000
 LAST_FIRST_PORT = 29000
 
@@ -88,6 +91,9 @@ class Servers:
         self.locks: dict[str, threading.Lock] = {}
         self.kills: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
+        self._ends: dict[str, deque[float]] = defaultdict(
+            lambda: deque(maxlen=ENDS_AT_MOST)
+        )
         self.calm = Calm()
         self.ontap: dict[str, Any] = {}
         self.perforce: dict[str, Any] = {}
@@ -188,6 +194,7 @@ class Servers:
                 try:
                     if not self.children[name].is_running:
                         self.ended[f"{name}: {self.children[name].ending}"] += 1
+                        self._ends[name].append(time.monotonic())
                         self._again(name)
                 finally:
                     self.locks[name].release()
@@ -266,6 +273,7 @@ class Servers:
 
     def check(self) -> None:
         """Raises: ProcessFailed where something does not stay up."""
-        for name, count in self.ended.items():
-            if count > 50:
+        since = time.monotonic() - WITHIN_SECONDS
+        for name, ends in list(self._ends.items()):
+            if len(ends) == ENDS_AT_MOST and ends[0] > since:
                 raise ProcessFailed(f"{name} again and again: see {self.log_dir}.")
