@@ -32,6 +32,23 @@ def at_work(operation: Operation, name: str = "build") -> Step:
     return step
 
 
+@pytest.fixture
+def purged_log(
+    workspace: Workspace, alice: User, settings, tmp_path: Path
+) -> Operation:
+    """How a workspace was made that is destroyed by now; a step of it has printed."""
+    settings.LOG_DIR = tmp_path
+    making = workspace.operations.get()
+    at_work(making, "owner").log_path.write_text("re-owned\n")
+    end(making, Operation.State.SUCCEEDED)
+    workspace.refresh_from_db()
+    retirement = actions.workspace_retire(by=alice, workspace=workspace)
+    end(retirement, Operation.State.SUCCEEDED)
+    workspace.refresh_from_db()
+    purge(workspace)
+    return making
+
+
 def address_of(operation: Operation, step: str = "build") -> str:
     return f"/operations/{operation.pk}/{step}/log/"
 
@@ -312,3 +329,20 @@ def test_an_operation_on_a_workspace_leads_to_it(
 ) -> None:
     page = as_alice.get(f"/operations/{workspace.operations.get().pk}/").text
     assert f'href="/workspaces/{workspace.pk}/"' in page
+
+
+def test_its_owner_reads_what_a_workspace_printed_after_it_is_destroyed(
+    as_alice: Client, as_carol: Client, purged_log: Operation
+) -> None:
+    ready = purged_log.workspace
+    assert ready is not None
+    ready.refresh_from_db()
+    assert ready.state == Workspace.State.RETIRED
+    addresses = (address_of(purged_log, "owner"), f"/operations/{purged_log.pk}/")
+
+    said = [as_alice.get(address) for address in addresses]
+
+    assert "re-owned\n" in said[0].text
+    assert "Make it yours" in said[1].text
+    assert [as_carol.get(address).status_code for address in addresses] == [404, 404]
+    assert "Retired" in as_alice.get(f"/workspaces/{ready.pk}/").text
