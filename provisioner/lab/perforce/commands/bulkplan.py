@@ -93,8 +93,11 @@ class BulkPlan:
             self._changed += f" AND (had IS NOT revision OR {_MOVED})"
         for statement in _TABLES.split(";"):
             database.execute(statement)
+        has_list = self._numbers(
+            "SELECT EXISTS (SELECT 1 FROM have WHERE client=?)", client.name
+        )
         for prefix in wanted.prefixes:
-            self._add_revisions(prefix)
+            self._add_revisions(prefix, has_list=bool(has_list[0]))
         rows, placed, known, changed, moved = self._numbers(
             f"SELECT count(*), count(place), sum({_WANTED} AND had IS NOT NULL),"
             f" sum({self._changed}), sum({_WANTED} AND {_MOVED}) FROM planned"
@@ -129,15 +132,20 @@ class BulkPlan:
     def _numbers(self, query: str, *values: object) -> list[int]:
         return [int(n or 0) for n in self._database.execute(query, *values).fetchone()]
 
-    def _add_revisions(self, prefix: str) -> None:
+    def _add_revisions(self, prefix: str, *, has_list: bool) -> None:
         revisions, found_by = rows_at(self._wanted, prefix, columns=_COLUMNS)
-        place, placed_by = self._place()
+        place, placed_by = self._place(prefix)
         deleted = ", ".join(f"'{action}'" for action in sorted(DELETED))
+        # A new client has nothing: then no file is looked for in its list.
+        had, source, had_by = "NULL, NULL", f"({revisions}) r", tuple[str, ...]()
+        if has_list:
+            had = "h.revision, h.client_path"
+            source += " LEFT JOIN have h ON h.client=? AND h.path=r.path"
+            had_by = (self._client.name,)
         self._database.execute(
             f"INSERT INTO planned SELECT r.path, {place}, r.revision, r.size, r.change,"
-            f" h.revision, h.client_path, r.action IN ({deleted})"
-            f" FROM ({revisions}) r LEFT JOIN have h ON h.client=? AND h.path=r.path",
-            *(*placed_by, *found_by, self._client.name),
+            f" {had}, r.action IN ({deleted}) FROM {source}",
+            *(*placed_by, *found_by, *had_by),
         )
         if self._wanted.in_client_syntax and not self._wanted.is_whole_client:
             start = paths.literal_prefix(self._wanted.pattern)
@@ -146,14 +154,19 @@ class BulkPlan:
                 *(start, start + paths.AFTER_ALL),
             )
 
-    def _place(self) -> tuple[str, tuple[object, ...]]:
-        """Return an expression, and its values, for the place of `r.path`."""
+    def _place(self, prefix: str) -> tuple[str, tuple[object, ...]]:
+        """Return an expression, and its values, for the place of an `r.path`.
+
+        The path begins with the prefix.
+        """
         tree = self._client.view.moved_tree
         if tree is None:
             self._database.define("place_of", self._client.view.to_client)
             return "place_of(r.path)", ()
         depot, client = tree
         size = len(depot)
+        if prefix.startswith(depot):
+            return "? || substr(r.path, ?)", (client, size + 1)
         return (
             "CASE WHEN substr(r.path, 1, ?)=? THEN ? || substr(r.path, ?) END",
             (size, depot, client, size + 1),
