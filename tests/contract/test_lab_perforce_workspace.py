@@ -93,6 +93,81 @@ def test_files_are_listed_by_how_they_differ(ws: Workspace) -> None:
     assert warned(ws.p4, "diff", "-sa") == [6517]
 
 
+# --- diff2
+
+
+def test_two_revisions_are_held_against_each_other(ws: Workspace) -> None:
+    ws.edit("a", "1\ntwo\n3\n4\n")
+    ws.edit("bin", b"\0\2")
+    a, other = f"{ws.depot}/a", f"{ws.depot}/bin"
+
+    record, text = ws.p4.run("diff2", f"{a}#1", f"{a}#2")
+
+    assert record == {
+        **{"status": "content", "depotFile": a, "rev": "1", "type": "text"},
+        **{"depotFile2": a, "rev2": "2", "type2": "text"},
+    }
+    assert text == "2c2\n< 2\n---\n> two\n3a4\n> 4\n"
+    _, text = ws.p4.run("diff2", "-du0", "a#1", "a")
+    assert text == "@@ -2,1 +2,1 @@\n-2\n+two\n@@ -3,0 +4,1 @@\n+4\n"
+    _, text = ws.p4.run("diff2", "-ds", f"{a}#2", f"{a}#1")
+    assert text == (
+        "add 0 chunks 0 lines\ndeleted 1 chunks 1 lines\nchanged 1 chunks 1 / 1 lines\n"
+    )
+    assert ws.p4.run("diff2", f"{other}#1", other)[1] == "(... files differ ...)"
+    ws.p4.tagged = False
+    assert ws.p4.run("diff2", "-q", f"{a}#1", f"{a}#2") == [
+        f"==== {a}#1 (text) - {a}#2 (text) ==== content"
+    ]
+
+
+def test_two_directories_are_held_against_each_other(ws: Workspace) -> None:
+    files = {"x/same": "s\n", "x/gone": "g\n", "x/type": "t\n", "x/text": "1\n"}
+    ws.add(files)
+    ws.add({"y/same": "s\n", "y/new": "n\n", "y/type": "t\n", "y/text": "2"})
+    ws.p4.run("edit", "-t", "text+x", "y/type")
+    ws.p4.run("submit", "-d", "type")
+    there = (f"{ws.depot}/x/...", f"{ws.depot}/y/...")
+
+    def found(*words: str) -> dict[str, str]:
+        records = [x for x in ws.p4.run("diff2", *words) if isinstance(x, dict)]
+        # Without a first file, the client takes the 2 for the index of a list.
+        paths = [(x["depotFile"], x["status"]) for x in records]
+        return {
+            (path[-1] if isinstance(path, list) else path).rpartition("/")[2]: status
+            for path, status in paths
+        }
+
+    differing = {
+        **{"gone": "left only", "new": "right only"},
+        **{"text": "content", "type": "types"},
+    }
+    assert found(*there) == {**differing, "same": "identical"}
+    assert found("-q", *there) == found("-Od", *there) == differing
+    assert found(f"//{ws.name}/x/...", f"//{ws.name}/y/...") == found(*there)
+    assert ws.p4.run("diff2", "-du", *there)[4] == (
+        "@@ -1,1 +1,1 @@\n-1\n+2\n\\ No newline at end of file\n"
+    )
+    ws.p4.run("delete", "x/same")
+    ws.p4.run("submit", "-d", "less")
+    assert found(*there)["same"] == "right only"
+    assert found(f"{ws.depot}/x/...#1", there[1])["same"] == "identical"
+    ws.p4.tagged = False
+    first, *_, last = ws.p4.run("diff2", "-q", *there)
+    assert first == f"==== {ws.depot}/x/gone#1 - <none> ==="
+    assert last.endswith(f"(text) - {ws.depot}/y/type#2 (text+x) ==== types")
+    assert f"==== <none> - {ws.depot}/y/new#1 ====" in ws.p4.run("diff2", *there)
+
+
+def test_a_comparison_that_finds_nothing_says_why(ws: Workspace) -> None:
+    a = f"{ws.depot}/a"
+    assert warned(ws.p4, "diff2", "-q", a, a) == [6517]
+    assert warned(ws.p4, "diff2", f"{ws.depot}/no/...", f"{ws.depot}/nor/...") == [6519]
+    for words in (["a"], [f"{ws.depot}/...", a], ["-dc", a, a], ["-u", a, a]):
+        with pytest.raises(P4Exception):
+            ws.p4.run("diff2", *words)
+
+
 # --- clean and reconcile
 
 

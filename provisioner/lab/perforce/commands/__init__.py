@@ -6,6 +6,7 @@ from provisioner.lab.perforce.commands import (
     changes,
     clients,
     configure,
+    diff2,
     diffing,
     files,
     info,
@@ -65,6 +66,7 @@ COMMANDS: dict[str, Command] = {
         monitor,
         unloading,
         diffing,
+        diff2,
         sizes,
         specdefs,
     )
@@ -74,7 +76,7 @@ COMMANDS: dict[str, Command] = {
 
 _ELSEWHERE = """
 admin annotate archive attribute bgtask cachepurge check-permission
-checkpoint clone cluster copy cstat dbschema dbstat dbverify diff2 export
+checkpoint clone cluster copy cstat dbschema dbstat dbverify export
 extension failback failover fetch fix grep heartbeat help ignores init
 interchanges istat job jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lockstat login2 logappend
