@@ -168,6 +168,42 @@ def test_a_comparison_that_finds_nothing_says_why(ws: Workspace) -> None:
             ws.p4.run("diff2", *words)
 
 
+# --- revert and tag
+
+
+def test_a_revert_removes_added_files_where_it_is_told_to(ws: Workspace) -> None:
+    ws.write("new", "new\n")
+    ws.p4.run("add", "new")
+    ws.p4.run("edit", "a")
+    ws.write("a", "changed\n")
+
+    preview = ws.p4.run("revert", "-w", "-n", "//...")
+    assert [x["action"] for x in preview] == ["reverted", "deleted"]
+    assert (ws.root / "new").exists()
+    ws.p4.tagged = False
+    assert ws.p4.run("revert", "-w", "new") == [
+        f"{ws.depot}/new#none - was add, deleted"
+    ]
+    assert not (ws.root / "new").exists()
+    ws.write("new", "new\n")
+    ws.p4.run("add", "new")
+    ws.p4.run("revert", "//...")
+    assert (ws.root / "new").exists()
+    assert (ws.root / "a").read_text() == "1\n2\n3\n"
+
+
+def test_a_label_is_made_by_its_first_tag(ws: Workspace) -> None:
+    name = f"label-{ws.name}"
+    with pytest.raises(P4Exception, match="doesn't exist"):
+        ws.p4.run("tag", "-d", "-l", name, "a")
+
+    ws.p4.run("tag", "-l", name, "a")
+
+    assert [x["depotFile"] for x in ws.p4.run("files", f"@{name}")] == [f"{ws.depot}/a"]
+    (label,) = ws.p4.run("labels", "-e", name)
+    assert (label["Owner"], label["Options"]) == (ws.p4.user, "unlocked noautoreload")
+
+
 # --- clean and reconcile
 
 
@@ -239,6 +275,30 @@ def test_definitions_of_forms_are_shown(ws: Workspace) -> None:
         ws.p4.fetch_spec("poem")
     with pytest.raises(P4Exception, match="not part of the lab"):
         ws.p4.fetch_spec("job")
+
+
+def test_an_fstat_is_filtered_by_what_it_tells(ws: Workspace) -> None:
+    ws.edit("a", "new\n")
+    everything = f"{ws.depot}/..."
+
+    def names(*words: str) -> list[str]:
+        found = ws.p4.run("fstat", *words, "-T", "depotFile", everything)
+        return [x["depotFile"].rpartition("/")[2] for x in found]
+
+    assert names("-F", "headRev>1") == ["a"]
+    assert names("-F", "headType=text & ^headRev=2") == ["b", "c"]
+    assert names("-F", "headType=binary | headRev=2", "-m", "1") == ["a"]
+    assert names("-Ol", "-F", "fileSize<=2") == ["b", "bin", "c"]
+    assert warned(ws.p4, "fstat", "-F", "headRev=9", everything) == [6519]
+    for words in (["-F", "headRev"], ["-Of"], ["-Rs"]):
+        with pytest.raises(P4Exception):
+            ws.p4.run("fstat", *words, everything)
+
+
+def test_an_fstat_names_places_in_both_syntaxes(ws: Workspace) -> None:
+    (found,) = ws.p4.run("fstat", "-Op", "a")
+    assert found["clientFile"] == f"//{ws.name}/a"
+    assert found["path"] == str(ws.root / "a")
 
 
 def test_an_fstat_tells_of_so_many_files(ws: Workspace) -> None:

@@ -10,9 +10,10 @@ from provisioner.lab.perforce.commands.forms import day
 from provisioner.lab.perforce.commands.locking import lock_holders
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, file_sets
+from provisioner.lab.perforce.filters import parse_filter
 from provisioner.lab.perforce.holdings import Have, Opened, have_in, opened_by
 from provisioner.lab.perforce.integrations import integrations_of
-from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import (
     Revision,
@@ -154,6 +155,9 @@ def fstat(request: Request) -> None:
     elsewhere = _opened_elsewhere(request)
     holders = lock_holders(database)
     fields = request.options.get("T", "").replace(",", " ").split()
+    passes = parse_filter(request.options["F"]) if request.has("F") else None
+    _check_letters(request, "O", known="lp")
+    _check_letters(request, "R", known="cho")
     limit, shown = request.number("m", default=0), 0
     for wanted in file_sets(request):
         haves = (
@@ -166,14 +170,16 @@ def fstat(request: Request) -> None:
             item = opened.get(path)
             if not _passes(request, path, client, haves, item):
                 continue
-            found = True
-            if limit and shown == limit:
-                break
-            shown += 1
             record = _fstat_record(request, path, revision, client, haves, item)
             record |= _others(elsewhere.get(path, []))
             if path in holders:
                 record |= _lock(holders[path], ours=request.client_name)
+            if passes is not None and not passes(record):
+                continue
+            found = True
+            if limit and shown == limit:
+                break
+            shown += 1
             if fields:
                 record = {k: v for k, v in record.items() if k in fields}
             if request.is_tagged:
@@ -187,6 +193,15 @@ def fstat(request: Request) -> None:
                 request.info("")
         if not found:
             request.say(wanted.nothing_found, argc=wanted.typed)
+
+
+def _check_letters(request: Request, option: str, *, known: str) -> None:
+    """Refuse letters of an option that would do nothing here.
+
+    Raises: NotInLab.
+    """
+    if strange := set(request.options.get(option, "")) - set(known):
+        raise NotInLab(f"fstat -{option}{''.join(sorted(strange))}")
 
 
 def _fstat_files(
@@ -227,7 +242,11 @@ def _fstat_record(
     record: dict[str, Value] = {"depotFile": path}
     place = client.view.to_client(path) if client else None
     if client is not None and place is not None:
-        record |= {"clientFile": client.local_path(place), "isMapped": ""}
+        local = client.local_path(place)
+        if "p" in request.options.get("O", ""):
+            record |= {"clientFile": place, "path": local, "isMapped": ""}
+        else:
+            record |= {"clientFile": local, "isMapped": ""}
     if revision is not None:
         record |= {
             "headAction": revision.action,
@@ -487,9 +506,9 @@ COMMANDS = (
     Command(
         names=("fstat",),
         run=fstat,
-        usage="fstat [-Ol] [-T fields] [-R limits] [-m max] file...",
-        valued="OTRm",
-        absent="FLcesA",
+        usage="fstat [-F filter -T fields -m max -Olp -Rcho] file...",
+        valued="OTRmF",
+        absent="LcesArSU",
     ),
     Command(
         names=("print",),

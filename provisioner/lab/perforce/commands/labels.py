@@ -92,17 +92,17 @@ def _check_owner(request: Request, definition: SpecDefinition, name: str) -> Non
 
 def label(request: Request) -> None:
     """Answer `p4 label -o`, `-i` and `-d`."""
+    spec_command(request, LABEL, defaults=_new_label(request))
+
+
+def _new_label(request: Request) -> Fields:
     depots = [spec.name for spec in all_specs(request.state.database, kind="depot")]
-    spec_command(
-        request,
-        LABEL,
-        defaults={
-            "Owner": request.user,
-            "Description": f"Created by {request.user}.\n",
-            "Options": "unlocked noautoreload",
-            "View": [f"//{depot}/..." for depot in depots],
-        },
-    )
+    return {
+        "Owner": request.user,
+        "Description": f"Created by {request.user}.\n",
+        "Options": "unlocked noautoreload",
+        "View": [f"//{depot}/..." for depot in depots],
+    }
 
 
 def labels(request: Request) -> None:
@@ -128,7 +128,16 @@ def labels(request: Request) -> None:
 
 
 def tag(request: Request) -> None:
-    """Answer `p4 tag -l label`: put revisions into a label, or take them out."""
+    """Answer `p4 tag -l label`: put revisions into a label, or take them out.
+
+    A label that does not exist is made. Source: p4 help tag.
+    """
+    name = request.options.get("l", "")
+    database = request.state.database
+    is_new = bool(name) and find_spec(database, kind="label", name=name) is None
+    if is_new and not (request.has("d") or request.has("n")):
+        fields: Fields = {"Label": name, **_new_label(request)}
+        save_spec(database, kind="label", name=name, fields=fields)
     _tag(request, only_had=False)
 
 

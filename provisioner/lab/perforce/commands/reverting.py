@@ -23,7 +23,7 @@ def revert(request: Request) -> None:
     client = request.get_client()
     change = target_change(request) if request.has("c") else None
     if not request.args and not request.has("a"):
-        raise CommandError(7198, usage="revert [-a -k -n] [-c change] file...")
+        raise CommandError(7198, usage="revert [-a -k -n -w] [-c change] file...")
     for wanted in file_sets(request, default=""):
         chosen = [
             item
@@ -90,11 +90,16 @@ def _revert_files(
 ) -> None:
     is_preview = request.has("n")
     for item in chosen:
-        outcome, line = _outcome(item, keeps_files=keeps_files)
+        is_removed = not keeps_files and (
+            item.action in ("move/add", "branch") or (item.is_add and request.has("w"))
+        )
+        outcome, line = (
+            ("deleted", 6460) if is_removed else _outcome(item, keeps_files=keeps_files)
+        )
         if client is not None and not keeps_files and not is_preview:
             if item.revision:
                 _restore(request, client, item)
-            elif item.action in ("move/add", "branch"):
+            elif is_removed:
                 local = client.local_path(item.client_path)
                 remove_file(
                     request, client, local=local, file_type=item.type, confirm={}
@@ -139,8 +144,6 @@ def _with_other_halves(
 
 
 def _outcome(item: Opened, *, keeps_files: bool) -> tuple[str, int]:
-    if item.action in ("move/add", "branch") and not keeps_files:
-        return "deleted", 6460
     if item.is_add:
         return "abandoned", 6458
     if keeps_files:
@@ -209,10 +212,9 @@ COMMANDS = (
     Command(
         names=("revert",),
         run=revert,
-        usage="revert [-a -k -n] [-c change] [-C client] file...",
-        flags="akn",
+        usage="revert [-a -k -n -w] [-c change] [-C client] file...",
+        flags="aknw",
         valued="cC",
-        absent="w",
         uses_client=True,
     ),
     Command(
