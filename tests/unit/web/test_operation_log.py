@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from provisioner.workspaces import states
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions, states
 from provisioner.workspaces.logs import FOLLOWED_BYTES, PIECE_BYTES
 from provisioner.workspaces.models import Operation, Step, Workspace
-from tests.unit.web.conftest import end, is_polling
+from tests.unit.web.conftest import end, is_polling, purge
 
 HTMX = {"HX-Request": "true"}
 
