@@ -8,17 +8,16 @@ from rest_framework.response import Response
 
 from provisioner.api import lease_shapes as shapes
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet
+from provisioner.api.viewsets import ShortListViewSet
 from provisioner.workspaces import abandoned, actions
 from provisioner.workspaces.models import Workspace
 
 
-class AbandonedViewSet(ApiViewSet):
+class AbandonedViewSet(ShortListViewSet):
     """For administrators: workspaces that nobody seems to need."""
 
     queryset = Workspace.objects.none()
     serializer_class = shapes.AbandonedSerializer
-    pagination_class = None  # type: ignore[assignment]  # all at once, oldest first
 
     @described(
         "List what looks abandoned",

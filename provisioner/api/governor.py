@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from provisioner.api.fields import Text
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet
+from provisioner.api.viewsets import ShortListViewSet
 from provisioner.workspaces import actions, permissions
 from provisioner.workspaces.actions.governing import LONGEST_REASON
 from provisioner.workspaces.models import PerforceServer, Step
@@ -91,17 +91,16 @@ class ResumeSerializer(serializers.Serializer[Any]):
     reason = Text(default="", allow_blank=True, max_length=LONGEST_REASON)
 
 
-class PerforceServerViewSet(ApiViewSet):
+class PerforceServerViewSet(ShortListViewSet):
     """For administrators: the budget of each Perforce server, and its switch."""
 
     queryset = PerforceServer.objects.select_related("governor__paused_by")
     serializer_class = PerforceServerSerializer
-    pagination_class = None  # type: ignore[assignment]  # all at once
 
     @described(
         "Look at Perforce servers",
         "What runs on each, what waits for its turn, and whether it is paused.",
-        ok=PerforceServerSerializer(many=True),  # type: ignore[arg-type]  # a list of it
+        ok=PerforceServerSerializer(many=True),
         refused=[403],
         operation_id="perforce_servers_list",
     )

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from provisioner.api.errors import limit_shape
 from provisioner.api.schema import described
 from provisioner.api.serializers import LimitSerializer
-from provisioner.api.viewsets import ApiViewSet
+from provisioner.api.viewsets import ShortListViewSet
 from provisioner.workspaces.limits_overview import limits_overview
 from provisioner.workspaces.models import Site
 
@@ -38,12 +38,11 @@ class LimitsSerializer(serializers.Serializer[Any]):
     quotas = LimitSerializer(many=True)
 
 
-class LimitViewSet(ApiViewSet):
+class LimitViewSet(ShortListViewSet):
     """For administrators: what is looked at before anything is made."""
 
     queryset = Site.objects.none()
     serializer_class = LimitsSerializer
-    pagination_class = None  # type: ignore[assignment]  # all at once
 
     @described(
         "Look at all limits",

@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.serializers import Serializer
+from rest_framework.serializers import BaseSerializer, Serializer
 
 from provisioner.api.authentication import PasswordAuthentication, TokenAuthentication
 from provisioner.api.serializers import ErrorSerializer
@@ -62,7 +62,7 @@ def described(
     summary: str,
     description: str = "",
     *,
-    ok: type[Serializer[Any]] | None,
+    ok: type[Serializer[Any]] | BaseSerializer[Any] | None,
     status: int = 200,
     also: Mapping[int, type[Serializer[Any]]] | None = None,
     refused: Sequence[int] = (),

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet
+from provisioner.api.viewsets import ShortListViewSet
 from provisioner.workspaces.connections_overview import Health, sites_for
 from provisioner.workspaces.models import ConnectionTest, Site
 
@@ -58,17 +58,16 @@ class SiteSerializer(serializers.Serializer[Any]):
     reports = ConnectionReportSerializer(many=True, source="connection.reports")
 
 
-class SiteViewSet(ApiViewSet):
+class SiteViewSet(ShortListViewSet):
     """For administrators: sites and what the last tests found."""
 
     queryset = Site.objects.none()
     serializer_class = SiteSerializer
-    pagination_class = None  # type: ignore[assignment]  # all at once
 
     @described(
         "Look at sites",
         "How each is, as last tested at /sites/: nothing is asked of ONTAP now.",
-        ok=SiteSerializer(many=True),  # type: ignore[arg-type]  # a list of it
+        ok=SiteSerializer(many=True),
         refused=[403],
         operation_id="sites_list",
     )

@@ -61,6 +61,12 @@ class ApiViewSet(GenericViewSet[Any]):
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
 
+class ShortListViewSet(ApiViewSet):
+    """What there are few of, so that a list has all of them and no pages."""
+
+    pagination_class = None  # type: ignore[assignment]  # pages are what others have
+
+
 def _validated(shape: type[Serializer[Any]], data: Any) -> dict[str, Any]:
     serializer = shape(data=data)
     serializer.is_valid(raise_exception=True)
