@@ -1,26 +1,23 @@
 """What one poll costs: of a Perforce server by the watch, and of Cloneyard by others.
 
-Prints JSON lines. The lab and an embedded PostgreSQL run below a directory that is gone
-afterwards; a template is built, and a workspace asked for that no worker makes. Each
-poll is made many times in this process, so `cpu_ms` is that of the product alone; the
-queries are counted apart, because counting costs, too. What the Perforce server does is
-told by the server itself (-Ztrack); `perforce_rows` are those of its answers.
+Prints one JSON object. The lab and an embedded PostgreSQL run below a directory that is
+gone afterwards; a template is built, and a workspace asked for that no worker makes.
+Each poll is made many times in this process, so `cpu_ms` is that of the product alone;
+the queries are counted apart, because counting costs, too. What the Perforce server
+does is told by the server itself (-Ztrack); `perforce_rows` are those of its answers.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from warm_pool import in_a_place_of_its_own, write_tree
+from shared.demos import Running, demo_of_its_own
+from shared.verdicts import Limit, load, say
 
 ROUNDS = 20
 HELD_SECONDS = 5
@@ -28,45 +25,49 @@ LAPSE = re.compile(r"--- lapse (\d*\.?\d+)s")
 
 
 def main() -> None:
-    in_a_place_of_its_own(measure)
+    load_before = load()
+    with demo_of_its_own() as running:
+        figures = measure(running)
+    say(
+        "poll",
+        figures=figures,
+        limits={
+            "watch_perforce_commands": Limit(at_most=1),
+            "watch_perforce_rows": Limit(at_most=1),
+            "watch_queries": Limit(at_most=15),
+            "workspace_queries": Limit(at_most=8),
+            "page_queries": Limit(at_most=10),
+        },
+        load_before=load_before,
+    )
 
 
-def measure(place: Path) -> None:
-    """Build a template, ask for a workspace, and poll."""
+def measure(running: Running) -> dict[str, Any]:
+    """Ask for a workspace that nobody makes, and poll; return what that costs."""
     from django.test import Client
 
     from provisioner.accounts.models import User
     from provisioner.accounts.tokens import token_create
-    from provisioner.demo.run import Demo, DemoOptions
     from provisioner.workspaces import actions
 
-    source = place / "tree"
-    write_tree(source)
-    options = DemoOptions(source=source, build="true", ignore="", btrfs="")
-    with Demo(options, say=lambda text: print(text, file=sys.stderr)) as demo:
-        site = demo.start()
-        template, _ = demo.build_template(site, name=demo.fill_depot())
-        for child in demo.children:
-            if child.name != "lab":
-                child.stop()
-        watch_poll(site.perforce_server)
-        alice = User.objects.get(username="alice")
-        workspace = actions.workspace_create(by=alice, template=template)
-        _, secret = token_create(by=alice)
-        api = Client(headers={"host": "localhost", "authorization": f"Bearer {secret}"})
-        where = f"/api/v1/workspaces/{workspace.pk}"
-        say("GET a workspace", lambda: answered(api.get(where)))
-        held = f"{where}?wait={HELD_SECONDS}"
-        say(
-            f"GET a workspace, held for {HELD_SECONDS} s",
-            lambda: answered(api.get(held)),
-            rounds=1,
-        )
-        page = Client(headers={"host": "localhost"})
-        page.force_login(alice)
-        path = f"/workspaces/{workspace.pk}/"
-        htmx = {"hx-request": "true", "hx-target": "workspace-progress"}
-        say("htmx poll of a workspace", lambda: answered(page.get(path, headers=htmx)))
+    running.child("worker").stop()
+    running.child("web").stop()
+    figures = watch_poll(running.site.perforce_server)
+    alice = User.objects.get(username="alice")
+    workspace = actions.workspace_create(by=alice, template=running.template)
+    _, secret = token_create(by=alice)
+    api = Client(headers={"host": "localhost", "authorization": f"Bearer {secret}"})
+    where = f"/api/v1/workspaces/{workspace.pk}"
+    figures |= cost("workspace", lambda: answered(api.get(where)))
+    held = f"{where}?wait={HELD_SECONDS}"
+    figures |= cost(
+        f"held_{HELD_SECONDS}_seconds", lambda: answered(api.get(held)), rounds=1
+    )
+    page = Client(headers={"host": "localhost"})
+    page.force_login(alice)
+    path = f"/workspaces/{workspace.pk}/"
+    htmx = {"hx-request": "true", "hx-target": "workspace-progress"}
+    return figures | cost("page", lambda: answered(page.get(path, headers=htmx)))
 
 
 def answered(response: Any) -> int:
@@ -75,8 +76,8 @@ def answered(response: Any) -> int:
     return len(response.content)
 
 
-def watch_poll(server: Any) -> None:
-    """Poll a server that has nothing new, and ask what its commands used."""
+def watch_poll(server: Any) -> dict[str, Any]:
+    """Poll a server that has nothing new; return what its commands used."""
     from provisioner.gateways import registry
     from provisioner.gateways.perforce.connection import (
         Connection,
@@ -104,19 +105,18 @@ def watch_poll(server: Any) -> None:
             rows += len(connection.run(*command).records)
             told = "\n".join(connection.tracked)
             server_ms += [1000 * float(found) for found in LAPSE.findall(told)]
-    say(
-        "watch poll, nothing new",
-        lambda: poll(watch),
-        perforce_commands=[" ".join(command) for command in commands],
-        perforce_rows=rows,
-        perforce_ms=round(sum(server_ms), 1),
-    )
+    return {
+        "watch_perforce_commands": len(commands),
+        "watch_perforce_rows": rows,
+        "watch_perforce_ms": round(sum(server_ms), 1),
+        **cost("watch", lambda: poll(watch)),
+    }
 
 
-def say(
-    figure: str, ask: Callable[[], object], *, rounds: int = ROUNDS, **more: object
-) -> None:
-    """Print what asking costs; the first time, which makes connections, left out."""
+def cost(
+    name: str, ask: Callable[[], object], *, rounds: int = ROUNDS
+) -> dict[str, float]:
+    """Return what asking costs; the first time, which makes connections, left out."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -124,23 +124,20 @@ def say(
         ask()
     with CaptureQueriesContext(connection) as captured:
         answer = ask()
-    queries = len(captured)
     cpu, clock = [], []
     for _ in range(rounds):
         began = time.thread_time(), time.monotonic()
         ask()
         cpu.append(time.thread_time() - began[0])
         clock.append(time.monotonic() - began[1])
-    line: dict[str, Any] = {
-        "figure": figure,
-        **more,
-        "queries": queries,
-        "cpu_ms": round(1000 * statistics.median(cpu), 1),
-        "ms": round(1000 * statistics.median(clock), 1),
-        **({"answer_bytes": answer} if isinstance(answer, int) else {}),
-        "load": round(os.getloadavg()[0], 1),
+    figures = {
+        f"{name}_queries": len(captured),
+        f"{name}_cpu_ms": round(1000 * statistics.median(cpu), 1),
+        f"{name}_ms": round(1000 * statistics.median(clock), 1),
     }
-    print(json.dumps(line), flush=True)
+    if isinstance(answer, int):
+        figures[f"{name}_bytes"] = answer
+    return figures
 
 
 if __name__ == "__main__":

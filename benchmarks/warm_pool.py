@@ -1,37 +1,32 @@
 """50 simultaneous claims from a warm pool of 30, and claims one at a time.
 
-Prints JSON lines. Everything of `make demo` runs below a directory that is gone
-afterwards: the lab, an embedded PostgreSQL, a worker, a web server with 16 threads.
-A pool of 40 is filled for the account `ci`; ten jobs ask one after the other, then
-fifty at once, each with its own Idempotency-Key, by `POST /api/v1/workspaces`. Seconds
-are those of the whole answer, as a job sees them.
+Prints one JSON object. Everything of `make demo` runs below a directory that is gone
+afterwards: the lab, an embedded PostgreSQL, a worker, a web server of two processes
+with 16 threads each. A pool of 40 is filled for the account `ci`; ten jobs ask one
+after the other, then fifty at once, each with its own Idempotency-Key, by
+`POST /api/v1/workspaces`. Seconds are those of the whole answer, as a job sees them;
+`cpu_ms_of_each` is what the web server's processes used for each of the fifty.
 """
 
 from __future__ import annotations
 
-import atexit
 import json
-import os
-import shutil
 import statistics
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(REPOSITORY))
+from shared.demos import Running, demo_of_its_own
+from shared.processes import processor_seconds
+from shared.verdicts import Limit, exactly, load, say
 
 ALONE, SIZE, CLAIMS = 10, 30, 50
 AT_MOST_SECONDS = 1.0
 FILLED_WITHIN_SECONDS = 900.0
-FILES = 200
 
 
 @dataclass(frozen=True)
@@ -47,78 +42,77 @@ class Answer:
         return self.code == 201 and bool(self.body["start"]["warm"])
 
 
+Ask = Callable[[str], Answer]
+
+
 def main() -> None:
-    in_a_place_of_its_own(measure)
-
-
-def in_a_place_of_its_own(measure: Callable[[Path], None]) -> None:
-    """Measure in a directory of our own, and remove it however that ends."""
-    place = Path(tempfile.mkdtemp(prefix="cloneyard-bench-", dir="/var/tmp"))
-    place.chmod(0o755)
-    os.environ["VAR_DIR"] = str(place / "var")
-    os.environ.pop("DATABASE_URL", None)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
-    os.environ.setdefault("DEBUG", "true")
-    os.environ["API_WORKSPACES_PER_MINUTE"] = "1000"
-    os.environ.setdefault("LOG_LEVEL", "WARNING")
-    # Registered first, so run last: PostgreSQL lets go of its place at exit, too.
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    import django
-
-    django.setup()
-    measure(place)
-
-
-def measure(place: Path) -> None:
-    """Fill a pool, claim one by one, claim all at once; say what came of it."""
-    from provisioner.accounts.models import User
-    from provisioner.accounts.tokens import token_create
-    from provisioner.demo.run import Demo, DemoOptions
-    from provisioner.workspaces import actions
-
-    source = place / "tree"
-    write_tree(source)
-    options = DemoOptions(source=source, build="true", ignore="", btrfs="")
-    with Demo(options, say=lambda text: print(text, file=sys.stderr)) as demo:
-        site = demo.start()
-        template, _ = demo.build_template(site, name=demo.fill_depot())
-        admin = User.objects.get(username="admin")
-        ci = User.objects.get(username="ci")
-        _, secret = token_create(by=ci)
-        pool = actions.pool_create(
-            by=admin, template=template, purpose="ci", owner=ci, size=ALONE + SIZE
-        )
-        filled_in = settle(pool, size=ALONE + SIZE)
-        ask = job(f"{demo.url}/api/v1/workspaces", secret, template=template.pk)
-        say("claims one at a time", [ask(f"alone {n}") for n in range(ALONE)])
-        actions.pool_update(by=admin, pool=pool, size=SIZE)
-        settle(pool, size=SIZE)
-        answers = at_once(ask)
-    say("claims at once, warm", [each for each in answers if each.is_warm])
-    say("claims at once, cold", [each for each in answers if not each.is_warm])
-    warm = [each.body["id"] for each in answers if each.is_warm]
-    print(
-        json.dumps(
-            {
-                "figure": f"{CLAIMS} claims of {SIZE}",
-                "warm": len(warm),
-                "cold": sum(each.code == 202 for each in answers),
-                "shared": len(answers) - len({each.body.get("id") for each in answers}),
-                "seconds_saved": round(
-                    sum(a.body["start"]["seconds_saved"] for a in answers if a.is_warm),
-                    1,
-                ),
-                "filled_in_seconds": round(filled_in, 1),
-                "load": round(os.getloadavg()[0], 1),
-            }
-        )
+    load_before = load()
+    with demo_of_its_own() as running:
+        figures = measure(running)
+    say(
+        "warm_pool",
+        figures=figures,
+        limits={
+            "warm": exactly(SIZE),
+            "cold": exactly(CLAIMS - SIZE),
+            "shared": exactly(0),
+            "warm_p95_seconds": Limit(at_most=AT_MOST_SECONDS),
+            "alone_p95_seconds": Limit(at_most=AT_MOST_SECONDS),
+        },
+        load_before=load_before,
     )
 
 
-def write_tree(root: Path) -> None:
-    root.mkdir()
-    for number in range(FILES):
-        (root / f"file{number}.txt").write_text(f"line of {number}\n" * 20)
+def measure(running: Running) -> dict[str, Any]:
+    """Fill a pool, claim one by one, claim all at once; return what came of it."""
+    from provisioner.accounts.models import User
+    from provisioner.accounts.tokens import token_create
+    from provisioner.workspaces import actions
+
+    admin = User.objects.get(username="admin")
+    ci = User.objects.get(username="ci")
+    _, secret = token_create(by=ci)
+    pool = actions.pool_create(
+        by=admin,
+        template=running.template,
+        purpose="ci",
+        owner=ci,
+        size=ALONE + SIZE,
+    )
+    filled_in = settle(pool, size=ALONE + SIZE)
+    address = f"{running.demo.url}/api/v1/workspaces"
+    ask = job(address, secret, template=running.template.pk)
+    alone = [ask(f"alone {number}") for number in range(ALONE)]
+    actions.pool_update(by=admin, pool=pool, size=SIZE)
+    settle(pool, size=SIZE)
+    web = running.child("web").process.pid
+    used = processor_seconds(web)
+    answers = at_once(ask)
+    used = processor_seconds(web) - used
+    warm = [each for each in answers if each.is_warm]
+    cold = [each for each in answers if not each.is_warm]
+    return {
+        "warm": len(warm),
+        "cold": sum(each.code == 202 for each in cold),
+        "shared": CLAIMS - len({each.body.get("id") for each in answers}),
+        **spread("alone", alone),
+        **spread("warm", warm),
+        **spread("cold", cold),
+        "cpu_ms_of_each": round(1000 * used / CLAIMS, 1),
+        "seconds_saved": round(sum(a.body["start"]["seconds_saved"] for a in warm), 1),
+        "filled_in_seconds": round(filled_in, 1),
+    }
+
+
+def spread(name: str, answers: list[Answer]) -> dict[str, float]:
+    """Return how long these answers took."""
+    seconds = [answer.seconds for answer in answers]
+    p95 = statistics.quantiles(seconds, n=20, method="inclusive")[-1]
+    return {
+        f"{name}_p50_seconds": round(statistics.median(seconds), 3),
+        f"{name}_p95_seconds": round(p95, 3),
+        f"{name}_longest_seconds": round(max(seconds), 3),
+    }
 
 
 def settle(pool: Any, *, size: int) -> float:
@@ -139,7 +133,7 @@ def settle(pool: Any, *, size: int) -> float:
         time.sleep(0.5)
 
 
-def job(address: str, secret: str, *, template: int) -> Any:
+def job(address: str, secret: str, *, template: int) -> Ask:
     """Return how a job asks for a workspace, with a key of its own."""
     body = json.dumps({"template": template, "purpose": "ci", "lease": 3600}).encode()
 
@@ -162,37 +156,16 @@ def job(address: str, secret: str, *, template: int) -> Any:
     return ask
 
 
-def at_once(ask: Any) -> list[Answer]:
+def at_once(ask: Ask) -> list[Answer]:
     """Let all jobs ask at the same moment."""
     together = threading.Barrier(CLAIMS)
 
     def one(number: int) -> Answer:
         together.wait()
-        answer: Answer = ask(f"job {number}")
-        return answer
+        return ask(f"job {number}")
 
     with ThreadPoolExecutor(CLAIMS) as executor:
         return list(executor.map(one, range(CLAIMS)))
-
-
-def say(figure: str, answers: list[Answer]) -> None:
-    seconds = sorted(answer.seconds for answer in answers)
-    p95 = statistics.quantiles(seconds, n=20, method="inclusive")[-1]
-    print(
-        json.dumps(
-            {
-                "figure": figure,
-                "answers": len(seconds),
-                "p50_seconds": round(statistics.median(seconds), 3),
-                "p95_seconds": round(p95, 3),
-                "longest_seconds": round(seconds[-1], 3),
-                "at_most": AT_MOST_SECONDS,
-                "holds": p95 < AT_MOST_SECONDS,
-                "load": round(os.getloadavg()[0], 1),
-            }
-        ),
-        flush=True,
-    )
 
 
 if __name__ == "__main__":
