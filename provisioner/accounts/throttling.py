@@ -58,9 +58,14 @@ def count_use(token: ApiToken, *, kind: str, what: str, allowed: int) -> None:
         raise TooManyRequests(allowed=allowed, what=what, seconds=seconds)
 
 
+def is_use_noted(token: ApiToken) -> bool:
+    """Say whether a use of the token was noted within the last minute."""
+    noted_at = token.last_used_at
+    return noted_at is not None and timezone.now() - noted_at < NOTED_EVERY
+
+
 def note_last_use(token: ApiToken) -> None:
     """Keep when a token was last used, to the minute."""
-    now = timezone.now()
-    if token.last_used_at is None or now - token.last_used_at >= NOTED_EVERY:
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
-        token.last_used_at = now
+    if not is_use_noted(token):
+        token.last_used_at = timezone.now()
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=token.last_used_at)

@@ -33,6 +33,11 @@ def live_tokens() -> QuerySet[ApiToken]:
     return live.select_related("user").order_by("-created", "pk")
 
 
+def has_expired(token: ApiToken) -> bool:
+    """Say whether a token opens the door no longer."""
+    return token.expiry is not None and token.expiry < timezone.now()
+
+
 def longest_days() -> int:
     """Return for how many days a token can be made."""
     return int(max(LONGEST_DAYS, settings.API_TOKEN_DAYS))

@@ -13,8 +13,13 @@ from rest_framework.request import Request
 
 from provisioner.accounts import origin
 from provisioner.accounts.attempts import TooManyAttempts, begin_attempt
-from provisioner.accounts.models import User
-from provisioner.accounts.throttling import TooManyRequests, note_last_use
+from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.throttling import (
+    TooManyRequests,
+    is_use_noted,
+    note_last_use,
+)
+from provisioner.accounts.tokens import has_expired
 
 
 class Throttled(APIException):
@@ -44,6 +49,16 @@ class TokenAuthentication(KnoxAuthentication):
         note_last_use(found)
         origin.signed_in(user, via=origin.by_token(found))
         return user, found
+
+    def _cleanup_token(self, auth_token: ApiToken) -> bool:
+        """Say whether the token has expired; it is removed then.
+
+        Others of the same person that have go once a minute: knox would read all of
+        them with each request.
+        """
+        if not has_expired(auth_token) and is_use_noted(auth_token):
+            return False
+        return bool(super()._cleanup_token(auth_token))
 
 
 class PasswordAuthentication(BasicAuthentication):

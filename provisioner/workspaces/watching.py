@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from provisioner.accounts import origin
 from provisioner.accounts.models import ApiToken, Team, User
+from provisioner.accounts.tokens import has_expired
 from provisioner.workspaces.models import (
     Event,
     LeasePolicy,
@@ -106,12 +107,12 @@ def _token_made(instance: ApiToken, created: bool, **kwargs: Any) -> None:
 
 
 def _token_revoked(instance: ApiToken, **kwargs: Any) -> None:
-    has_expired = instance.expiry is not None and instance.expiry < timezone.now()
+    is_late = has_expired(instance)
     record_event(
         instance.user,
-        kind="token_expired" if has_expired else "token_revoked",
+        kind="token_expired" if is_late else "token_revoked",
         message=f"The API token {instance.token_key} "
-        f"{'expired' if has_expired else 'was revoked'}.",
+        f"{'expired' if is_late else 'was revoked'}.",
         data={"prefix": instance.token_key, "name": instance.name},
     )
 

@@ -218,6 +218,30 @@ def test_an_expired_token_opens_nothing(as_nobody: APIClient, alice: User) -> No
     assert response.status_code == 401
 
 
+def test_tokens_that_expired_go_with_the_first_use_of_another_in_a_minute(
+    alice: User,
+) -> None:
+    ApiToken.objects.create(user=alice, expiry=dt.timedelta(seconds=-1))
+    client = api_of(alice)
+
+    client.get(TOKENS)
+
+    assert alice.auth_token_set.count() == 1
+    late, _ = ApiToken.objects.create(user=alice, expiry=dt.timedelta(seconds=-1))
+    client.get(TOKENS)
+    assert late in alice.auth_token_set.all(), "a request reads one token alone"
+
+
+def test_a_token_that_expires_between_two_uses_opens_nothing(alice: User) -> None:
+    client = api_of(alice)
+    client.get(TOKENS)
+    late = timezone.now() - dt.timedelta(seconds=1)
+    alice.auth_token_set.update(expiry=late)
+
+    assert client.get(TOKENS).status_code == 401
+    assert not alice.auth_token_set.exists()
+
+
 def test_a_token_of_an_account_that_was_closed_opens_nothing(alice: User) -> None:
     client = api_of(alice)
     alice.is_active = False
