@@ -41,7 +41,7 @@ from provisioner.workspaces.models import (
     Unsaved,
     Workspace,
 )
-from provisioner.workspaces.queries import was_destroyed
+from provisioner.workspaces.queries import one_of, was_destroyed
 from provisioner.workspaces.queueing import defer
 
 log = structlog.get_logger(__name__)
@@ -57,6 +57,9 @@ IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 PEOPLE_FIRST = 10
 MACHINES_LATER = 0
 BEHIND_REQUESTS = -5
+# Of these, what goes on comes before what has not begun: requests are served one after
+# the other, and not all of them at the end.
+ALREADY_BEGUN = 1
 
 
 def wait_before(attempts: int) -> float:
@@ -137,8 +140,8 @@ def _step_of(job: Job, *, step_id: int) -> Step | None:
         Prefetch("operation__workspace__site", sites),
         Prefetch("operation__template__site", sites),
     )
-    at = steps.filter(job_id=job.id, state__in=IN_FLIGHT).order_by("pk").first()
-    return at or steps.filter(pk=step_id).first()
+    at = one_of(steps.filter(job_id=job.id, state__in=IN_FLIGHT))
+    return at or one_of(steps.filter(pk=step_id))
 
 
 def _begin(context: JobContext, step: Step) -> bool:
@@ -230,10 +233,8 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
 
 def _lock(operation: Operation) -> Operation:
     """Lock an operation, and have its present state; the rows around it stay."""
-    operation.refresh_from_db(
-        fields=["state"],
-        from_queryset=Operation.objects.select_for_update(),
-    )
+    locked = Operation.objects.select_for_update().order_by()
+    operation.state = locked.values_list("state", flat=True).get(pk=operation.pk)
     return operation
 
 
@@ -325,7 +326,7 @@ def advance(operation: Operation, *, context: JobContext | None = None) -> Step 
     first that the job of `context` can go on with is begun and returned, and not
     queued: no other worker would be faster.
     """
-    steps = list(operation.steps.order_by("position"))
+    steps = sorted(operation.steps.order_by(), key=lambda step: step.position)
     for step in steps:
         step.operation = operation  # it is at hand, with its site
     following: Step | None = None
@@ -358,7 +359,7 @@ def _can_go_on(context: JobContext, step: Step) -> bool:
     before = ProcrastinateJob.objects.filter(
         Q(scheduled_at=None) | Q(scheduled_at__lte=timezone.now()),
         status="todo",
-        priority__gt=context.job.priority,
+        priority__gt=context.job.priority + ALREADY_BEGUN,
         task_name=run_step.name,
     )
     return not before.exists()
@@ -507,9 +508,10 @@ def defer_step(operation: Operation, step: Step) -> None:
 
 
 def _defer(operation: Operation, step: Step) -> None:
+    spec = workflow.spec_of(step)
     task = run_step.configure(
-        queue=workflow.spec_of(step).queue_at(operation.site),
-        priority=_priority(operation),
+        queue=spec.queue_at(operation.site),
+        priority=_priority(operation) + (ALREADY_BEGUN if spec.after else 0),
     )
     tried = {"tried": step.attempt} if step.attempt else {}
     states.queue_step(step, job_id=defer(task, step_id=step.pk, **tried))

@@ -434,6 +434,26 @@ def test_a_machine_goes_on_in_another_queue_unless_a_person_waits(
 # --- priorities
 
 
+def test_what_has_begun_comes_before_what_has_not(
+    owner: User, published_template: Template, run_jobs: Callable[[], None]
+) -> None:
+    """Otherwise the first of many requests would be ready only when all nearly are."""
+    made = [
+        workspace_create(
+            by=owner, template=published_template, request_key=str(number)
+        ).operations.get()
+        for number in range(3)
+    ]
+
+    run_jobs()
+
+    first, second, last = (
+        {step.name: step for step in operation.steps.all()} for operation in made
+    )
+    assert first["flush"].ended_at < last["access"].first_started_at
+    assert second["flush"].ended_at < last["flush"].ended_at
+
+
 def test_people_come_before_machines(
     owner: User, published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
