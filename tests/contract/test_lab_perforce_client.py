@@ -751,6 +751,11 @@ def test_files_have_where_and_fstat_agree(ws: Workspace) -> None:
         {"depotFile": file["depotFile"], "haveRev": "1"}
     ]
     assert ws.p4.run("dirs", f"{ws.depot}/*")[0]["dir"] == f"{ws.depot}/d"
+    assert ws.p4.run("dirs", "-H", f"{ws.depot}/*")[0]["dir"] == f"{ws.depot}/d"
+    before = int(number) - 1
+    assert warned(ws.p4, "dirs", f"{ws.depot}/*@{before}") != []
+    ws.p4.run("sync", "-k", f"{ws.depot}/...#none")
+    assert warned(ws.p4, "dirs", "-H", f"{ws.depot}/*") != []
     assert warned(ws.p4, "have", f"{ws.depot}/nothing") == [6520]
 
 

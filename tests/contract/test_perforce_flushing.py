@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.gateways.perforce import flushing
-from provisioner.gateways.perforce.flushing import batches_of
+from provisioner.gateways.perforce import batching
+from provisioner.gateways.perforce.batching import batches_of
 from provisioner.gateways.perforce.types import HaveList, LockUse, Part
 from tests.contract.perforce_fixtures import PerforceScene
 
@@ -78,7 +78,7 @@ def test_a_flush_in_batches_may_be_repeated(perforce: PerforceScene) -> None:
 def test_many_directories_share_commands(
     perforce: PerforceScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flushing, "_MOST", 2)
+    monkeypatch.setattr(batching, "_MOST", 2)
     change = perforce.submit(TREE)
     client = perforce.make_client().name
     told: list[LockUse] = []

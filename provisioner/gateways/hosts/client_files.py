@@ -22,6 +22,7 @@ from provisioner.gateways.perforce.types import (
     SyncPhase,
     SyncProgress,
     SyncReport,
+    TreeSize,
 )
 
 # The end of a wait, not an estimate: a first sync of a large product takes an hour.
@@ -43,10 +44,13 @@ def sync_as(
     on_progress: Callable[[SyncProgress], None],
     replace_leftovers: bool = False,
     parts: Sequence[Part] = (),
+    in_batches: bool = False,
+    expected: TreeSize | None = None,
 ) -> SyncReport:
     """Bring the client's files to the change, written by uid and gid.
 
-    But for `parts`: those to theirs.
+    But for `parts`: those to theirs. `in_batches` and `expected` are as in
+    PerforceGateway.sync.
 
     Safe to repeat after an interruption, with `replace_leftovers` also after a kill; it
     is for trees in which nobody works. Without root the files are the caller's.
@@ -63,6 +67,8 @@ def sync_as(
             change=change,
             replace_leftovers=replace_leftovers,
             parts=[dataclasses.asdict(part) for part in parts],
+            in_batches=in_batches,
+            expected=expected and dataclasses.asdict(expected),
         ),
         uid=uid,
         gid=gid,
@@ -103,18 +109,26 @@ def populate_as(
 
 
 def restore_as(
-    account: PerforceAccount, *, client: str, uid: int, gid: int
+    account: PerforceAccount,
+    *,
+    client: str,
+    uid: int,
+    gid: int,
+    in_batches: bool = False,
 ) -> list[str]:
     """Fetch again, as uid and gid, what was changed or removed without being opened.
 
-    For trees in which nobody works. Returns depot paths; safe to repeat.
+    For trees in which nobody works. Returns depot paths; safe to repeat. `in_batches`
+    is as in PerforceGateway.reconcile_preview.
 
     Raises: what PerforceGateway.restore_files raises; ChildFailed.
     Source: p4 reconcile -n -e -d, p4 sync -f path#have.
     """
     answer = run_module_as(
         _LOCAL,
-        request=_request(account, verb="restore_files", client=client),
+        request=_request(
+            account, verb="restore_files", client=client, in_batches=in_batches
+        ),
         uid=uid,
         gid=gid,
         timeout_seconds=SYNC_WITHIN_SECONDS,
@@ -160,11 +174,13 @@ def reconcile_as(
     ignore: tuple[str, ...],
     uid: int,
     gid: int,
+    in_batches: bool = False,
 ) -> list[ReconcileFinding]:
     """Compare the client's files with the have list, reading as uid and gid.
 
     Opens nothing. With `untracked` files that Perforce does not know are listed too,
-    but for those that the `ignore` patterns (as in P4IGNORE) leave out.
+    but for those that the `ignore` patterns (as in P4IGNORE) leave out. `in_batches` is
+    as in PerforceGateway.reconcile_preview.
 
     Raises: what PerforceGateway.reconcile_preview raises; ChildFailed.
     Source: p4 reconcile -n.
@@ -177,6 +193,7 @@ def reconcile_as(
             client=client,
             untracked=untracked,
             ignore=list(ignore),
+            in_batches=in_batches,
         ),
         uid=uid,
         gid=gid,

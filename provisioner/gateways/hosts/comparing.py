@@ -44,6 +44,7 @@ def compare_files(
     ignore: tuple[str, ...],
     uid: int,
     gid: int,
+    in_batches: bool = False,
 ) -> list[ReconcileFinding]:
     """Return what differs from the have list: changed, missing, and untracked files.
 
@@ -57,6 +58,8 @@ def compare_files(
     Untracked is all that is not on the have list and not opened, wherever it is: in the
     view or outside of it, and whether or not the depot has such a file by now.
 
+    `in_batches` is as in PerforceGateway.reconcile_preview.
+
     Both accounts may be ours; `account`, which reads the files, may be the owner's.
 
     Raises: what client_files.reconcile_as and untracked.untracked_as raise; what
@@ -65,7 +68,13 @@ def compare_files(
 
     def reconciled(name: str, as_whom: PerforceAccount) -> list[ReconcileFinding]:
         return reconcile_as(
-            as_whom, client=name, untracked=False, ignore=(), uid=uid, gid=gid
+            as_whom,
+            client=name,
+            untracked=False,
+            ignore=(),
+            uid=uid,
+            gid=gid,
+            in_batches=in_batches,
         )
 
     gateway.delete_client(look_name(client.name))  # a look that was killed left it

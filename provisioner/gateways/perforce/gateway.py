@@ -40,6 +40,7 @@ from provisioner.gateways.perforce.types import (
     SubmittedChange,
     SyncProgress,
     SyncReport,
+    TreeSize,
     ViewSurvey,
 )
 
@@ -481,10 +482,15 @@ class PerforceGateway(Protocol):
         on_progress: Callable[[SyncProgress], None],
         replace_leftovers: bool = False,
         parts: Sequence[Part] = (),
+        in_batches: bool = False,
+        expected: TreeSize | None = None,
     ) -> SyncReport:
         """Bring the client's files to exactly this submitted change. Local files.
 
-        But for `parts`, one after the other: those to theirs.
+        But for `parts`, one after the other: those to theirs. With `in_batches`
+        directory by directory, with rests between, so that others get the server's
+        locks; the have list is the same. `expected` is what there is to send then, for
+        the progress: otherwise nobody knows before the last command.
 
         Safe to repeat after an interruption: what the server knows to have arrived is
         not sent again. A sync that was killed can leave a half-written file, which the
@@ -517,10 +523,18 @@ class PerforceGateway(Protocol):
         Source: p4 files //client/...@A,@B, p4 sync -p path#revision.
         """
 
-    def restore_files(self, client: str) -> list[str]:
+    def tree_size(self, client: str, *, change: int) -> TreeSize:
+        """Return how much the client's view has at a submitted change.
+
+        Raises: NotFound (client or change).
+        Source: p4 sizes -s //client/...@change.
+        """
+
+    def restore_files(self, client: str, *, in_batches: bool = False) -> list[str]:
         """Fetch again what was changed or removed without being opened. Local files.
 
         For trees in which nobody works. Returns depot paths; safe to repeat.
+        `in_batches` is as in `reconcile_preview`.
 
         Raises: NotFound (client), Refused (files that could not be written).
         Source: p4 reconcile -n -e -d, p4 sync -f path#have.
@@ -545,9 +559,17 @@ class PerforceGateway(Protocol):
         """
 
     def reconcile_preview(
-        self, client: str, *, untracked: bool, ignore: tuple[str, ...] = ()
+        self,
+        client: str,
+        *,
+        untracked: bool,
+        ignore: tuple[str, ...] = (),
+        in_batches: bool = False,
     ) -> list[ReconcileFinding]:
         """Compare files with the have list; open nothing. Local files.
+
+        With `in_batches` directory by directory, with rests between, so that others
+        get the server's locks; what is found is the same.
 
         Without `untracked` only versioned files are looked at (-e -d). `ignore` are
         P4IGNORE patterns, used instead of any ignore file in the tree; one that begins

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from provisioner.gateways.perforce.connection import Connection
 from provisioner.gateways.perforce.paths import escape_path
+from provisioner.gateways.perforce.reconciling import differences
 from provisioner.gateways.perforce.shelving import FILES_PER_COMMAND
 from provisioner.gateways.perforce.submitted import DepotView
 from provisioner.gateways.perforce.types import Part
@@ -31,17 +32,15 @@ def local_paths(connection: Connection, each: Callable[[str], None]) -> None:
     connection.run("have", each=lambda record: each(record["path"]), is_bulk=True)
 
 
-def restore_files(connection: Connection, *, client: str) -> list[str]:
+def restore_files(
+    connection: Connection, *, client: str, in_batches: bool = False
+) -> list[str]:
     """Fetch again what was changed or removed without being opened; return its paths.
 
     Source: p4 reconcile -n -e -d, p4 sync -f path#have.
     """
-    differing: list[str] = []
-    connection.run(
-        *("reconcile", "-n", "-e", "-d", f"//{escape_path(client)}/..."),
-        each=lambda record: differing.append(record["depotFile"]),
-        is_bulk=True,
-    )
+    found = differences(connection, client=client, in_batches=in_batches)
+    differing = [record["depotFile"] for record in found]
     for start in range(0, len(differing), FILES_PER_COMMAND):
         some = differing[start : start + FILES_PER_COMMAND]
         connection.run("sync", "-f", *(f"{path}#have" for path in some), is_bulk=True)

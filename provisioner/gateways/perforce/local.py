@@ -17,6 +17,7 @@ from provisioner.gateways.perforce.types import (
     PerforceAccount,
     Shelf,
     SyncProgress,
+    TreeSize,
 )
 
 Json = dict[str, Any]
@@ -43,6 +44,8 @@ def _sync(
         on_progress=tell,
         replace_leftovers=request["replace_leftovers"],
         parts=[Part(**part) for part in request["parts"]],
+        in_batches=request["in_batches"],
+        expected=TreeSize(**request["expected"]) if request["expected"] else None,
     )
     return dataclasses.asdict(report)
 
@@ -50,7 +53,8 @@ def _sync(
 def _restore(
     gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    return {"files": gateway.restore_files(request["client"])}
+    files = gateway.restore_files(request["client"], in_batches=request["in_batches"])
+    return {"files": files}
 
 
 def _reconcile(
@@ -60,6 +64,7 @@ def _reconcile(
         request["client"],
         untracked=request["untracked"],
         ignore=tuple(request["ignore"]),
+        in_batches=request["in_batches"],
     )
     return {"findings": [dataclasses.asdict(finding) for finding in findings]}
 

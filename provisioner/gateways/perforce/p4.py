@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from provisioner.gateways.errors import NotFound, Refused
+from provisioner.gateways.errors import NotFound
 from provisioner.gateways.perforce import carrying, pending, people, surveying
 from provisioner.gateways.perforce.abilities import client_types
 from provisioner.gateways.perforce.connection import (
     NEUTRAL_CLIENT,
     Connection,
     Record,
-    Reply,
     TicketHolder,
     connected,
     ticket_of,
 )
 from provisioner.gateways.perforce.errors import (
-    CANT_CLOBBER,
     CHANGE_NOT_SHELVED,
-    LEFT_BEHIND_BY_SYNC,
     NO_SHELF_TO_DELETE,
     NO_SUCH_CHANGE,
     NO_SUCH_CLIENT,
@@ -46,6 +42,7 @@ from provisioner.gateways.perforce.pending import form_of
 from provisioner.gateways.perforce.populating import populate
 from provisioner.gateways.perforce.progress import SyncCounter
 from provisioner.gateways.perforce.protections import Protection, Protections
+from provisioner.gateways.perforce.reconciling import differences
 from provisioner.gateways.perforce.restoring import (
     flush_to,
     have_differences,
@@ -60,6 +57,7 @@ from provisioner.gateways.perforce.submitted import (
     submitted_to,
     submitted_under,
 )
+from provisioner.gateways.perforce.syncing import sync, tree_size
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
@@ -80,10 +78,9 @@ from provisioner.gateways.perforce.types import (
     SubmittedChange,
     SyncProgress,
     SyncReport,
+    TreeSize,
     ViewSurvey,
 )
-
-_FILES_PER_COMMAND = 500
 
 
 class P4PerforceGateway:
@@ -366,31 +363,26 @@ class P4PerforceGateway:
         on_progress: Callable[[SyncProgress], None],
         replace_leftovers: bool = False,
         parts: Sequence[Part] = (),
+        in_batches: bool = False,
+        expected: TreeSize | None = None,
     ) -> SyncReport:
-        began = time.monotonic()
-        progress = SyncCounter(on_progress)
-        progress.report()
-        threads = self._account.sync_connections
-        parallel = (f"--parallel=threads={threads}",) if threads else ()
         with self._connected(client) as connection:
             _require_submitted(connection, change)
-            for files in pinned_files(client, change=change, parts=parts):
-                reply = connection.run(
-                    *("sync", *parallel, files),
-                    each=progress.count,
-                    is_bulk=True,
-                    accepted={CANT_CLOBBER} if replace_leftovers else (),
-                )
-                if replace_leftovers:
-                    _replace_leftovers(connection, reply, at=files)
-                if reply.texts:
-                    _refuse_files_left_behind(connection, files)
-        progress.end()
-        return SyncReport(
-            files=progress.files,
-            bytes=progress.bytes,
-            seconds=time.monotonic() - began,
-        )
+            return sync(
+                connection,
+                client=client,
+                change=change,
+                parts=parts,
+                threads=self._account.sync_connections,
+                replace_leftovers=replace_leftovers,
+                in_batches=in_batches,
+                progress=SyncCounter(on_progress, expected=expected),
+            )
+
+    def tree_size(self, client: str, *, change: int) -> TreeSize:
+        with self._connected(client) as connection:
+            _require_submitted(connection, change)
+            return tree_size(connection, client=client, change=change)
 
     def count_out_of_sync(
         self, client: str, *, change: int, parts: Sequence[Part] = ()
@@ -419,33 +411,33 @@ class P4PerforceGateway:
                 on_progress=on_progress,
             )
 
-    def restore_files(self, client: str) -> list[str]:
+    def restore_files(self, client: str, *, in_batches: bool = False) -> list[str]:
         with self._connected(client) as connection:
-            return restore_files(connection, client=client)
+            return restore_files(connection, client=client, in_batches=in_batches)
 
     def local_paths(self, client: str, each: Callable[[str], None]) -> None:
         with self._connected(client) as connection:
             local_paths(connection, each)
 
     def reconcile_preview(
-        self, client: str, *, untracked: bool, ignore: tuple[str, ...] = ()
+        self,
+        client: str,
+        *,
+        untracked: bool,
+        ignore: tuple[str, ...] = (),
+        in_batches: bool = False,
     ) -> list[ReconcileFinding]:
-        findings: list[ReconcileFinding] = []
-        flags = ["-n", "-e", "-d", *(["-a", "-f"] if untracked else [])]
         with self._connected(client) as connection:
             root = str(form_of(connection, client)["Root"])
             with ignore_file(ignore, root=root) as path:
                 connection.use_ignore_file(path)
-                connection.run(
-                    "reconcile",
-                    *flags,
-                    f"//{escape_path(client)}/...",
-                    each=lambda record: findings.append(
-                        _finding(record, client=client, root=root)
-                    ),
-                    is_bulk=True,
+                found = differences(
+                    connection,
+                    client=client,
+                    untracked_below=root if untracked else "",
+                    in_batches=in_batches,
                 )
-        return findings
+                return [_finding(record, client=client, root=root) for record in found]
 
     def mapped_paths(self, client: str, paths: Sequence[str]) -> set[str]:
         mapped: set[str] = set()
@@ -589,37 +581,6 @@ def _require_submitted(connection: Connection, change: int) -> None:
             operation="changes",
             remote_code=str(NO_SUCH_CHANGE),
         )
-
-
-def _refuse_files_left_behind(connection: Connection, files: str) -> None:
-    """Ask again what a sync remarked on: taken one by one, remarks have no numbers."""
-    connection.run(
-        *("sync", "-n", files), is_bulk=True, also_failures=LEFT_BEHIND_BY_SYNC
-    )
-
-
-def _replace_leftovers(connection: Connection, reply: Reply, *, at: str) -> None:
-    """Fetch again what a sync that was killed had begun to write.
-
-    The client writes a new file in place and makes it read-only at the end; killed in
-    between, it leaves a writable one that the next sync will not touch. A file that
-    the client has is another matter: somebody changed it.
-    """
-    refused = [message.file for message in reply.messages if message.id == CANT_CLOBBER]
-    for start in range(0, len(refused), _FILES_PER_COMMAND):
-        paths = refused[start : start + _FILES_PER_COMMAND]
-        had = connection.run("have", *map(escape_path, paths)).records
-        if had:
-            names = ", ".join(sorted(record["path"] for record in had)[:10])
-            raise Refused(
-                f"These files were changed without being opened in Perforce: {names}",
-                system="perforce",
-                operation="sync",
-                remote_code=str(CANT_CLOBBER),
-            )
-        revision = at.rpartition("@")[2]
-        wanted = [f"{escape_path(path)}@{revision}" for path in paths]
-        connection.run("sync", "-f", *wanted, is_bulk=True)
 
 
 def _finding(record: Record, *, client: str, root: str) -> ReconcileFinding:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from provisioner.gateways.perforce.types import SyncPhase, SyncProgress
+from provisioner.gateways.perforce.types import SyncPhase, SyncProgress, TreeSize
 
 _SECONDS_BETWEEN_REPORTS = 0.2
 
@@ -19,10 +19,20 @@ class SyncCounter:
     it sends it: a file has arrived when the next one is said, and the last when the
     command has ended. `P4.Progress` would need `-q`, and then tell files without their
     bytes.
+
+    Where others are to come after a command, its totals are not those of all: they are
+    what was `expected`, or unknown.
     """
 
-    def __init__(self, on_progress: Callable[[SyncProgress], None]) -> None:
+    def __init__(
+        self,
+        on_progress: Callable[[SyncProgress], None],
+        *,
+        expected: TreeSize | None = None,
+    ) -> None:
         self._on_progress = on_progress
+        self._expected = expected or TreeSize(files=0, bytes=0)
+        self.is_last_command = True
         self._reported_at = 0.0
         self._files_total = 0
         self._bytes_total = 0
@@ -69,7 +79,14 @@ class SyncCounter:
         if not self._files_total:
             return SyncPhase.PLANNING
         is_last = self.files + self._is_arriving >= self._files_total
-        return SyncPhase.FINISHING if is_last else SyncPhase.RECEIVING
+        is_finishing = is_last and self.is_last_command
+        return SyncPhase.FINISHING if is_finishing else SyncPhase.RECEIVING
+
+    @property
+    def _totals(self) -> TreeSize:
+        if not self.is_last_command:
+            return self._expected
+        return TreeSize(files=self._files_total, bytes=self._bytes_total)
 
     def _report_at(self, now: float) -> None:
         self._reported_at = now
@@ -77,8 +94,8 @@ class SyncCounter:
             SyncProgress(
                 phase=self._phase,
                 files=self.files,
-                files_total=self._files_total,
+                files_total=self._totals.files,
                 bytes=self.bytes,
-                bytes_total=self._bytes_total,
+                bytes_total=self._totals.bytes,
             )
         )

@@ -106,13 +106,23 @@ class SyncPhase(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SyncProgress:
-    """What has arrived. The totals are 0 until the server has said them."""
+    """What has arrived. The totals are 0 while nobody knows them: until the server has
+    said them, and where more commands are to come.
+    """
 
     phase: SyncPhase
     files: int
     files_total: int
     bytes: int
     bytes_total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeSize:
+    """How much a client's view has at a change."""
+
+    files: int
+    bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)

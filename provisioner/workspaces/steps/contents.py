@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.gateways.hosts import client_files
+from provisioner.gateways.perforce.types import TreeSize
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Operation, Step
+from provisioner.workspaces.steps.flushing import goes_in_batches
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.syncing import show_sync
@@ -43,21 +45,27 @@ def ensure_synced(run: StepRun) -> dict[str, Any]:
     restored: list[str] = []
     if _may_be_broken(run):
         run.progress("Looking for versioned files that were changed")
+        have = run.perforce.have_list(template.client_name)
         restored = client_files.restore_as(
             run.perforce_account,
             client=template.client_name,
             uid=run.site.template_uid,
             gid=run.site.template_gid,
+            in_batches=goes_in_batches(have.count),
         )
+    change = int(pin["change"])
+    files, expected = _how_much(run, change=change)
     report = client_files.sync_as(
         run.perforce_account,
         client=template.client_name,
-        change=int(pin["change"]),
+        change=change,
         parts=parts_of(pin),
         uid=run.site.template_uid,
         gid=run.site.template_gid,
         on_progress=show_sync(run),
         replace_leftovers=True,
+        in_batches=goes_in_batches(files),
+        expected=expected,
     )
     return {
         "files": report.files,
@@ -65,6 +73,15 @@ def ensure_synced(run: StepRun) -> dict[str, Any]:
         "seconds": report.seconds,
         "restored": len(restored),
     }
+
+
+def _how_much(run: StepRun, *, change: int) -> tuple[int, TreeSize | None]:
+    """Return how many files the tree has, and what will come, where that is all."""
+    newest = run.template.snapshots.order_by("-pk").first()
+    if newest is not None:
+        return newest.have_count, None
+    size = run.perforce.tree_size(run.template.client_name, change=change)
+    return size.files, size
 
 
 def _may_be_broken(run: StepRun) -> bool:

@@ -10,8 +10,13 @@ from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.pins import parts_of
 
-# Fewer files than this keep the have list's lock for moments anyway.
+# Fewer files than this keep the server's locks for moments anyway.
 FILES_IN_A_BATCH = 20_000
+
+
+def goes_in_batches(files: int) -> bool:
+    """Say whether commands over so many files go directory by directory."""
+    return files > FILES_IN_A_BATCH
 
 
 def flush_towards_pin(
@@ -28,7 +33,7 @@ def flush_towards_pin(
     pin = workspace.snapshot
     have = perforce.have_list(workspace.client_name)
     ways = [False]
-    if pin.have_count > FILES_IN_A_BATCH and not have.count:
+    if goes_in_batches(pin.have_count) and not have.count:
         ways = [True, False]
     for in_batches in ways:
         if (have.count, have.digest) != (pin.have_count, pin.have_digest):

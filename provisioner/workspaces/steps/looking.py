@@ -19,6 +19,7 @@ from provisioner.gateways.perforce.types import (
 )
 from provisioner.workspaces.errors import StepRefused, UnsavedWork
 from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.steps.flushing import goes_in_batches
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.provision import (
     FINDINGS_SHOWN,
@@ -139,6 +140,7 @@ def look_at_everything(run: StepRun) -> Look:
             ignore=ignored_in(workspace),
             uid=workspace.uid,
             gid=workspace.gid,
+            in_batches=goes_in_batches(workspace.snapshot.have_count),
         )
 
     # Nobody but its owner may use a locked client.

@@ -16,7 +16,7 @@ from provisioner.workspaces import governor
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Site, Workspace
 from provisioner.workspaces.purposes import not_supported
-from provisioner.workspaces.steps.flushing import flush_to_pin
+from provisioner.workspaces.steps.flushing import flush_to_pin, goes_in_batches
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
     ensure_junction,
@@ -247,6 +247,7 @@ def ensure_reconciled(run: StepRun) -> dict[str, Any]:
         ignore=ignored_in(workspace),
         uid=workspace.uid,
         gid=workspace.gid,
+        in_batches=goes_in_batches(workspace.snapshot.have_count),
     )
     reconcile = {
         "count": len(found),

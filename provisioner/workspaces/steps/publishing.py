@@ -10,6 +10,7 @@ from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.workspaces import sanity
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Operation, Quality, Snapshot
+from provisioner.workspaces.steps.flushing import goes_in_batches
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import limits_in_our_words
@@ -34,6 +35,7 @@ def ensure_verified(run: StepRun) -> dict[str, Any]:
             f"{behind:,} files are not at change {change} after the sync.",
             code="template_out_of_sync",
         )
+    have = run.perforce.have_list(template.client_name)
     differing = client_files.reconcile_as(
         run.perforce_account,
         client=template.client_name,
@@ -41,6 +43,7 @@ def ensure_verified(run: StepRun) -> dict[str, Any]:
         ignore=(),
         uid=run.site.template_uid,
         gid=run.site.template_gid,
+        in_batches=goes_in_batches(have.count),
     )
     if differing:
         shown = ", ".join(finding.path for finding in differing[:10])
@@ -50,7 +53,6 @@ def ensure_verified(run: StepRun) -> dict[str, Any]:
             "the next one begins with these files as they should be.",
             code="build_changed_versioned_files",
         )
-    have = run.perforce.have_list(template.client_name)
     root = run.visible_root(template.junction_path)
     return {
         "have_count": have.count,

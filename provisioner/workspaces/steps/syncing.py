@@ -80,11 +80,14 @@ class SyncMeter:
         progress = self._progress
         if progress is None or progress.phase == SyncPhase.PLANNING:
             return PLANNING_TEXT
-        if not progress.files_total:
+        is_known = bool(progress.files_total)
+        if not is_known and not progress.files:
             return UP_TO_DATE_TEXT
         files = f"{self._files.per_second:,.0f}"
         parts = [
-            f"{size_text(progress.bytes)} of {size_text(progress.bytes_total)}",
+            f"{size_text(progress.bytes)} of {size_text(progress.bytes_total)}"
+            if is_known
+            else f"{size_text(progress.bytes)} so far",
             f"{files} {'file' if files == '1' else 'files'} and "
             f"{size_text(round(self._bytes.per_second))} a second",
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from provisioner.lab.perforce import filetypes, hotmessages, paths
 from provisioner.lab.perforce.clients import Client
@@ -17,7 +18,6 @@ from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import (
     Revision,
-    find_head,
     revisions_at,
     revisions_in,
 )
@@ -397,21 +397,9 @@ def dirs(request: Request) -> None:
     """Answer `p4 dirs`: the directories that match, if they hold a file."""
     for wanted in file_sets(request):
         depth = wanted.pattern.count("/")
-        names = set()
-        prefix = paths.literal_prefix(wanted.pattern)
-        for (path,) in request.state.database.rows(
-            "SELECT DISTINCT path FROM revisions WHERE path>=? AND path<?",
-            prefix,
-            prefix + paths.AFTER_ALL,
-        ):
-            parts = str(path).split("/")
-            if len(parts) > depth + 1:
-                names.add(("/".join(parts[: depth + 1]), str(path)))
         shown = {
-            name
-            for name, path in names
-            if paths.pattern_matches(wanted.pattern, name)
-            and (request.has("D") or not _is_gone(request, path))
+            "/".join(path.split("/")[: depth + 1])
+            for path in _files_below(request, wanted)
         }
         for name in sorted(shown):
             if request.is_tagged:
@@ -422,9 +410,17 @@ def dirs(request: Request) -> None:
             request.say(wanted.nothing_found, argc=wanted.typed)
 
 
-def _is_gone(request: Request, path: str) -> bool:
-    head = find_head(request.state.database, path=path)
-    return head is None or head.is_deleted
+def _files_below(request: Request, directories: FileSet) -> Iterator[str]:
+    """Yield the files below directories: those that the client has, or that are."""
+    below = replace(directories, pattern=f"{directories.pattern}/...")
+    if request.has("H"):
+        client = request.get_client()
+        for have in have_in(request.state.database, below, client=client.name):
+            yield have.path
+        return
+    for revision in revisions_at(request.state.database, below):
+        if request.has("D") or not revision.is_deleted:
+            yield revision.path
 
 
 def filelog(request: Request) -> None:
@@ -520,7 +516,12 @@ COMMANDS = (
         long=("offset", "size"),
     ),
     Command(
-        names=("dirs",), run=dirs, usage="dirs [-D] dir...", flags="D", absent="CHSi"
+        names=("dirs",),
+        run=dirs,
+        usage="dirs [-D -H] dir...",
+        flags="DH",
+        absent="CSi",
+        uses_client=True,
     ),
     Command(
         names=("filelog",),

@@ -1,0 +1,113 @@
+"""Commands over a whole client, path by path: none keeps others waiting for long."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import shlex
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from provisioner.gateways.perforce.connection import Connection
+from provisioner.gateways.perforce.paths import escape_path
+from provisioner.gateways.perforce.pending import form_of
+
+# Directories are split at most so often, each time only if there are few of them.
+_DEEPEST = 3
+_ENOUGH = 4
+# More directories than this share commands.
+_MOST = 100
+# A rest between batches lasts up to as long as the batch did, and not longer than this.
+LONGEST_REST_SECONDS = 1.0
+
+
+def with_rests(batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Yield batches, with a rest after each in which others get the locks."""
+    took = 0.0
+    for number, files in enumerate(batches):
+        if number:
+            time.sleep(random.uniform(0, min(took, LONGEST_REST_SECONDS)))  # noqa: S311 - no secret
+        began = time.monotonic()
+        yield files
+        took = time.monotonic() - began
+
+
+def shared_out(paths: Sequence[str]) -> list[Sequence[str]]:
+    """Return the arguments of each command: several where there are many of them."""
+    size = max(1, math.ceil(len(paths) / _MOST))
+    return [paths[at : at + size] for at in range(0, len(paths), size)]
+
+
+def batches_of(
+    connection: Connection, *, client: str, change: int | None = None
+) -> list[str]:
+    """Return arguments that cover a client's view by directories of the depot.
+
+    Those that have files at the change or, without one, those that the client has
+    files of. Several may have nothing for the client: its view leaves them out.
+
+    Source: p4 dirs, p4 dirs -H.
+    """
+    view = form_of(connection, client).get("View", [])
+    lines = [shlex.split(line)[0] for line in view]
+    found: list[str] = []
+    for depot in (line.lstrip("+&") for line in lines if not line.startswith("-")):
+        found += _batches_below(connection, depot, change=change)
+    return found
+
+
+def local_batches_of(client: str, *, root: str) -> list[str]:
+    """Return arguments that cover a client's root by directories that are there."""
+    parents, files = [""], []
+    for _ in range(_DEEPEST):
+        if len(parents) >= _ENOUGH:
+            break
+        below = [
+            f"{parent}{name}/"
+            for parent in parents
+            for name in _directories_in(os.path.join(root, parent))
+        ]
+        if not below:
+            break
+        files += [_in_client(client, parent) + "*" for parent in parents]
+        parents = below
+    return [*(_in_client(client, parent) + "..." for parent in parents), *files]
+
+
+def _in_client(client: str, directory: str) -> str:
+    return f"//{escape_path(client)}/{escape_path(directory)}"
+
+
+def _directories_in(directory: str) -> list[str]:
+    """Return the names of directories, but for those that Perforce cannot be told."""
+    with os.scandir(directory) as entries:
+        names = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
+    return sorted(name for name in names if _is_utf8(name))
+
+
+def _is_utf8(name: str) -> bool:
+    """Say so; bytes that are not have come as halves of characters."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
+def _batches_below(
+    connection: Connection, depot: str, *, change: int | None
+) -> list[str]:
+    """Return a path, or the directories below it with the files beside them."""
+    at = "" if change is None else f"@{change}"
+    flags = ("-H",) if change is None else ()
+    parents, files = [depot], []
+    for _ in range(_DEEPEST):
+        if len(parents) >= _ENOUGH or not all(p.endswith("/...") for p in parents):
+            break
+        tops = [parent.removesuffix("...") for parent in parents]
+        listed = connection.run(
+            "dirs", *flags, *(f"{top}*{at}" for top in tops), is_bulk=True
+        )
+        below = [f"{record['dir']}/..." for record in listed.records]
+        if not below:
+            break
+        files += [f"{top}*" for top in tops]
+        parents = below
+    return [f"{path}{at}" for path in (*parents, *files)]
