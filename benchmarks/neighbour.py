@@ -1,18 +1,21 @@
 """What another user's commands take while 200 clients are defined and flushed.
 
-Prints JSON lines. The lab's Perforce server runs in a process of its own, with its
-locks on tables. Three times in turn the other user changes their have list, file by
-file, and the server tells how long each command waited for locks (-Ztrack): at rest;
+Prints one JSON object. The lab's Perforce server runs in a process of its own, with its
+locks on tables. The other user changes their have list, file by file, and the server
+tells how long each command waited for locks (-Ztrack): at rest, before and in between;
 while the clients are flushed as the governor has it, so many at a time and in batches
 with rests between; and while fifty at a time are flushed, each in one go. The
 governor's turns are given by the database; here as many threads stand for them.
-NEIGHBOUR_CLIENTS, NEIGHBOUR_FILES, NEIGHBOUR_BUDGET and NEIGHBOUR_COMMANDS change the
-numbers.
+
+`by_locks` is how many times as long their commands took as they would have without
+those waits, at the same time on the same machine: what else is at work there lengthens
+both. `on_the_clock` compares medians with those at rest; in it is what the lab, which
+is one process, and all others take from the processors. NEIGHBOUR_CLIENTS,
+NEIGHBOUR_FILES, NEIGHBOUR_BUDGET and NEIGHBOUR_COMMANDS change the numbers.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import tempfile
@@ -23,9 +26,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lab_perforce import PER_DIRECTORY, USER, Lab, depot_path, fill
 from P4 import P4
+from shared.verdicts import Limit, load, say
 
 from provisioner.gateways.perforce.locking import lock_use
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
@@ -45,6 +50,25 @@ class Seen:
 
     seconds: list[float] = field(default_factory=list)
     waited_ms: list[int] = field(default_factory=list)
+
+    @property
+    def by_locks(self) -> float:
+        """How many times as long they took as without their waits for locks."""
+        took, waited = sum(self.seconds), sum(self.waited_ms) / 1000
+        return round(took / max(took - waited, 0.001), 3)
+
+    def figures(self, *, rest: Seen) -> dict[str, Any]:
+        return {
+            "by_locks": self.by_locks,
+            "on_the_clock": round(
+                statistics.median(self.seconds) / statistics.median(rest.seconds), 3
+            ),
+            "commands": len(self.seconds),
+            "commands_that_waited": sum(ms > 0 for ms in self.waited_ms),
+            "median_ms": round(1000 * statistics.median(self.seconds), 2),
+            "waited_ms_mean": round(statistics.fmean(self.waited_ms), 3),
+            "waited_ms_most": max(self.waited_ms),
+        }
 
 
 class Neighbour:
@@ -77,19 +101,27 @@ class Neighbour:
 
 
 def main() -> None:
-    """Measure the three, in one run."""
+    """Measure all, in one run."""
+    load_before = load()
     for variable, name in (("P4TICKETS", "tickets"), ("P4ENVIRO", "enviro")):
         os.environ[variable] = str(Path(tempfile.gettempdir()) / f"bench-{name}")
     with tempfile.TemporaryDirectory(prefix="neighbour-") as place:
         lab = Lab(Path(place) / "server")
         try:
             fill(lab.root, count=FILES, contents=lambda number: b"same\n")
-            _measure(lab, Path(place))
+            figures = _measure(lab, Path(place))
         finally:
             lab.stop()
+    say(
+        "neighbour",
+        figures=figures,
+        limits={"by_locks": Limit(at_most=1.1)},
+        load_before=load_before,
+    )
 
 
-def _measure(lab: Lab, place: Path) -> None:
+def _measure(lab: Lab, place: Path) -> dict[str, Any]:
+    """Return what the other user saw, and what our flushes held and waited for."""
     gateway = P4PerforceGateway(
         PerforceAccount(
             port=f"127.0.0.1:{lab.ready['port']}",
@@ -100,29 +132,38 @@ def _measure(lab: Lab, place: Path) -> None:
         )
     )
     neighbour = Neighbour(lab, place)
-    rest = Seen()
-    for _ in range(COMMANDS):
-        neighbour.work(rest)
-    _say("at rest", rest, rest=rest)
+    rest, seen = Seen(), {}
     for name, threads, in_batches in (
         ("governed", BUDGET, True),
-        ("at once", AT_ONCE, False),
+        ("fifty_at_once", AT_ONCE, False),
     ):
+        for _ in range(COMMANDS):
+            neighbour.work(rest)
         ours: list[LockUse] = []
         provision = partial(
             _provision, gateway, place, ours, name=name, in_batches=in_batches
         )
         began = time.monotonic()
-        seen = _while_busy(neighbour, provision, threads=threads)
-        _say(
-            name,
-            seen,
-            rest=rest,
-            flushed=CLIENTS,
-            took=round(time.monotonic() - began, 1),
-            longest_held_ms=max((use.held_ms for use in ours), default=0),
-            we_waited_ms=max((use.waited_ms for use in ours), default=0),
+        busy = _while_busy(neighbour, provision, threads=threads)
+        seen[name] = (
+            busy,
+            {
+                "took_seconds": round(time.monotonic() - began, 1),
+                "we_held_ms_most": max((use.held_ms for use in ours), default=0),
+                "we_waited_ms_most": max((use.waited_ms for use in ours), default=0),
+            },
         )
+    figures = {
+        name: {**busy.figures(rest=rest), **more} for name, (busy, more) in seen.items()
+    }
+    return {
+        "by_locks": figures["governed"]["by_locks"],
+        "clients": CLIENTS,
+        "files": FILES,
+        "directories": FILES // PER_DIRECTORY,
+        "at_rest": rest.figures(rest=rest),
+        **figures,
+    }
 
 
 def _provision(
@@ -134,7 +175,7 @@ def _provision(
     name: str,
     in_batches: bool,
 ) -> None:
-    client = f"{name.replace(' ', '-')}-{number}"
+    client = f"{name}-{number}"
     gateway.save_client(_spec(client, place))
     gateway.flush(client, change=CHANGE, in_batches=in_batches, on_command=ours.append)
 
@@ -168,28 +209,6 @@ def _while_busy(
         done.set()
         watching.join()
     return seen
-
-
-def _say(name: str, seen: Seen, *, rest: Seen, **more: object) -> None:
-    """Print what commands took, by what they take at rest."""
-    alone = statistics.median(rest.seconds)
-    waited = statistics.fmean(seen.waited_ms)
-    line = {
-        "benchmark": f"neighbour, {name}",
-        "value": round(1 + waited / 1000 / alone, 3),
-        "limit": "<= 1.1" if name == "governed" else "",
-        "unit": "times as long as at rest, by what it waited for locks",
-        "on_the_clock": round(statistics.median(seen.seconds) / alone, 3),
-        "commands": len(seen.seconds),
-        "median_ms": round(1000 * statistics.median(seen.seconds), 2),
-        "waited_ms_mean": round(waited, 3),
-        "waited_ms_most": max(seen.waited_ms),
-        "files": FILES,
-        "directories": FILES // PER_DIRECTORY,
-        **more,
-        "load": round(os.getloadavg()[0], 2),
-    }
-    print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":
