@@ -9,7 +9,6 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.test import Client, TransactionTestCase
-from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Snapshot, Template
@@ -107,20 +106,15 @@ def _tables_emptied_fast(django_db_modify_db_settings: None) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def _fast_passwords(settings: Settings) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _fast_passwords() -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _static_root_that_is_there() -> None:
-    """WhiteNoise warns of one that nobody has collected static files into."""
+def _static_files_where_they_are() -> None:
+    """Nobody has to collect static files before a test, nor WhiteNoise to warn."""
     settings.STATIC_ROOT = settings.BASE_DIR / "static"
-
-
-@pytest.fixture(autouse=True)
-def _static_files_where_they_are(settings: Settings) -> None:
-    """Nobody has to collect static files before a test."""
     settings.WHITENOISE_AUTOREFRESH = True
     settings.STORAGES = {
         **settings.STORAGES,

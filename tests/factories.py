@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import factory
-from factory.django import DjangoModelFactory
+from factory.django import DjangoModelFactory, Password
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import states
@@ -21,18 +21,12 @@ PASSWORD = "correct horse battery staple"
 class UserFactory(DjangoModelFactory[User]):
     class Meta:
         model = User
-        skip_postgeneration_save = True
 
     username = factory.Sequence(lambda n: f"user{n}")
     uid = factory.Sequence(lambda n: 20001 + n)
     gid = 20000
 
-    @factory.post_generation
-    def password(self, create: bool, extracted: str | None, **kwargs: object) -> None:
-        assert isinstance(self, User)
-        self.set_password(extracted or PASSWORD)
-        if create:
-            self.save()
+    password = Password(PASSWORD)
 
 
 class PerforceServerFactory(DjangoModelFactory[PerforceServer]):

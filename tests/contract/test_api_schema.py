@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,7 +35,10 @@ from provisioner.workspaces.models import (
     WebhookDelivery,
     Workspace,
 )
-from tests.factories import PASSWORD, UserFactory
+from tests.factories import PASSWORD, SnapshotFactory, UserFactory
+from tests.lasting import Write, written_once
+
+__all__ = ["written_once"]
 
 schema = schemathesis.openapi.from_path(
     Path(django_settings.BASE_DIR) / "docs" / "openapi.yaml"
@@ -69,8 +73,32 @@ class Rows:
     prefix: str
 
 
+@dataclass(frozen=True)
+class World:
+    """The rows, and who may ask: the owner, an administrator, nobody."""
+
+    rows: Rows
+    people: dict[str, User | None]
+
+
+@pytest.fixture(scope="module")
+def written(written_once: Write[World]) -> World:
+    return written_once(make_world)
+
+
+def make_world() -> World:
+    alice = UserFactory(username="alice")
+    admin = UserFactory(username="admin", is_staff=True, is_superuser=True)
+    people = {"owner": alice, "administrator": admin, "nobody": None}
+    return World(make_rows(alice, SnapshotFactory()), people)
+
+
 @pytest.fixture
-def rows(alice: User, snapshot: Snapshot) -> Rows:
+def world(db: None, written: World) -> World:
+    return deepcopy(written)
+
+
+def make_rows(alice: User, snapshot: Snapshot) -> Rows:
     workspace = actions.workspace_create(by=alice, template=snapshot.template)
     operation = workspace.operations.get()
     states.end_operation(operation, Operation.State.SUCCEEDED)
@@ -126,12 +154,6 @@ def _finding_about(workspace: Workspace) -> Finding:
     )
 
 
-@pytest.fixture
-def people(alice: User, admin: User) -> dict[str, User | None]:
-    """Who may ask: the owner, an administrator, nobody."""
-    return {"owner": alice, "administrator": admin, "nobody": None}
-
-
 def credentials(user: User | None, case: schemathesis.Case) -> dict[str, str]:
     """Return the headers that the user sends; a password where a token is made."""
     if user is None:
@@ -176,14 +198,14 @@ def do_not_wait(case: schemathesis.Case) -> None:
     suppress_health_check=list(HealthCheck),
 )
 def test_every_answer_is_documented_and_none_is_a_500(
-    case: schemathesis.Case, who: str, people: dict[str, User | None], rows: Rows
+    case: schemathesis.Case, who: str, world: World
 ) -> None:
-    aim_at_rows(case, rows)
+    aim_at_rows(case, world.rows)
     do_not_wait(case)
 
     # What is well formed can still be refused with 400: a cursor that is not ours, a
     # template that is not there.
     case.call_and_validate(
-        headers=credentials(people[who], case),
+        headers=credentials(world.people[who], case),
         excluded_checks=[positive_data_acceptance],
     )
