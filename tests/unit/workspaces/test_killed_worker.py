@@ -18,6 +18,7 @@ from provisioner.workspaces import workflow
 from provisioner.workspaces.actions import template_build, workspace_create
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
 from tests.factories import UserFactory
+from tests.forking import Warm, warm
 from tests.lab import Lab
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
@@ -28,30 +29,37 @@ LOOK_EVERY_SECONDS = 0.01
 LATENCY_SECONDS = 0.15
 
 
+@pytest.fixture(scope="module")
+def warm_worker(django_db_setup: None, lab: Lab) -> Iterator[Warm]:
+    with warm(
+        {
+            "DATABASE_NAME": connection.settings_dict["NAME"],
+            "ONTAP_PASSWORD": lab.ontap["password"],
+            "P4PASSWD": lab.perforce["password"],
+            "LOG_DIR": str(lab.root / "logs"),
+            "WORKER_HEARTBEAT_SECONDS": "0.3",
+            "WORKER_STALLED_SECONDS": "1.5",
+        }
+    ) as warm_worker:
+        yield warm_worker
+
+
 @pytest.fixture
 def start_worker(
-    lab: Lab, jobs_emptied: None, tmp_path: Path
+    warm_worker: Warm, lab: Lab, jobs_emptied: None, tmp_path: Path
 ) -> Iterator[Callable[[], Child]]:
     started: list[Child] = []
 
     def start() -> Child:
-        worker = Child(
-            f"worker{len(started)}",
-            manage("worker"),
-            log_dir=tmp_path,
-            environment={
-                "DATABASE_NAME": connection.settings_dict["NAME"],
-                "ONTAP_PASSWORD": lab.ontap["password"],
-                "P4PASSWD": lab.perforce["password"],
-                "LOG_DIR": str(lab.root / "logs"),
-                "WORKER_HEARTBEAT_SECONDS": "0.3",
-                "WORKER_STALLED_SECONDS": "1.5",
-            },
-        )
+        name = f"worker{len(started)}"
+        worker = Child(name, manage("worker"), log_dir=tmp_path, start=warm_worker)
         started.append(worker)
         return worker
 
     yield start
+    # What it sweeps at that moment would go on, at the pace that was set for steps.
+    lab.break_ontap()
+    lab.break_perforce()
     for worker in started:
         worker.stop()
 
