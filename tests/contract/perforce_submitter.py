@@ -1,12 +1,15 @@
-"""One of many people who submit at once; run as a program of its own.
+"""Many people who submit at once, each a process: forks of this program.
 
-Arguments: port, password, client, root, depot directory, number of own changes. It adds
-and edits a file of its own, and adds one to the shared counter, trying again for as
-long as others are faster. Prints how often that was.
+Standard input has a JSON list, for each of them: port, password, client, root, depot
+directory, number of own changes. Each adds and edits a file of its own, and adds one to
+the shared counter, trying again for as long as others are faster. Prints how often that
+was, a line for each; ends with how many of them failed.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
 
@@ -14,8 +17,24 @@ from P4 import P4, P4Exception
 
 
 def main() -> None:
+    """Start everybody, and wait for them."""
+    people = [start(arguments) for arguments in json.load(sys.stdin)]
+    sys.exit(sum(os.waitpid(pid, 0)[1] != 0 for pid in people))
+
+
+def start(arguments: list[str]) -> int:
+    """Fork one person; return their process."""
+    pid = os.fork()
+    if pid == 0:
+        submit(*arguments)
+        sys.exit()
+    return pid
+
+
+def submit(
+    port: str, password: str, name: str, root: str, depot: str, changes: str
+) -> None:
     """Do one person's work."""
-    port, password, name, root, depot, changes = sys.argv[1:]
     p4 = P4()
     p4.port, p4.client, p4.user, p4.password = port, name, "cloneyard", password
     p4.charset, p4.exception_level, p4.cwd = "none", 1, root
@@ -32,7 +51,7 @@ def main() -> None:
         p4.run("edit", str(own))
         own.write_text(f"{number}\n")
         p4.run("submit", "-d", f"{name} {number}")
-    print(add_one(p4, Path(root, "counter")))
+    print(add_one(p4, Path(root, "counter")), flush=True)
     p4.disconnect()
 
 
