@@ -204,6 +204,19 @@ def test_a_label_is_made_by_its_first_tag(ws: Workspace) -> None:
     assert (label["Owner"], label["Options"]) == (ws.p4.user, "unlocked noautoreload")
 
 
+def test_clients_and_labels_are_listed_on_a_line_each(ws: Workspace) -> None:
+    ws.p4.run("tag", "-l", f"label-{ws.name}", "a")
+    ws.p4.tagged = False
+
+    (client,) = ws.p4.run("clients", "-e", ws.name)
+    (label,) = ws.p4.run("labels", "-e", f"label-{ws.name}")
+
+    for line, name in ((client, ws.name), (label, f"label-{ws.name}")):
+        assert "\n" not in line
+        assert line.split()[1] == name
+        assert line.endswith(f"'Created by {ws.p4.user}. '")
+
+
 # --- clean and reconcile
 
 

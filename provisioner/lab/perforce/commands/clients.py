@@ -341,7 +341,7 @@ def _list_one(request: Request, spec: StoredSpec) -> None:
         domainName=spec.name,
         updateDate=date,
         domainMount=spec.text("Root"),
-        description=spec.text("Description"),
+        description=spec.text("Description").replace("\n", " "),
     )
 
 

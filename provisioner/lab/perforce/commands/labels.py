@@ -122,9 +122,8 @@ def labels(request: Request) -> None:
         if request.is_tagged:
             request.record(record)
         else:
-            request.info(
-                f"Label {spec.name} {day(spec.updated)} '{spec.text('Description')}'"
-            )
+            text = spec.text("Description").replace("\n", " ")
+            request.info(f"Label {spec.name} {day(spec.updated)} '{text}'")
 
 
 def tag(request: Request) -> None:
