@@ -159,6 +159,17 @@ def test_two_directories_are_held_against_each_other(ws: Workspace) -> None:
     assert f"==== <none> - {ws.depot}/y/new#1 ====" in ws.p4.run("diff2", *there)
 
 
+def test_a_long_text_is_compared_soon_or_by_name_alone(ws: Workspace) -> None:
+    ws.add({"long": "\n" * 20_000, "longer": "\n" * 20_001})
+    ws.edit("long", "\n" * 19_999 + "x\n")
+    ws.edit("longer", "\n" * 20_001 + "x\n")
+
+    assert ws.p4.run("diff2", "long#1", "long#2")[1].endswith("> x\n")
+    assert ws.p4.run("diff2", "-q", "longer#1", "longer")[0]["status"] == "content"
+    with pytest.raises(P4Exception, match="not part of the lab"):
+        ws.p4.run("diff2", "longer#1", "longer")
+
+
 def test_a_comparison_that_finds_nothing_says_why(ws: Workspace) -> None:
     a = f"{ws.depot}/a"
     assert warned(ws.p4, "diff2", "-q", a, a) == [6517]

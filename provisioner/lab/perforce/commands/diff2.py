@@ -29,6 +29,9 @@ _MESSAGES = {
     "identical": 6368,
 }
 _LINES_AROUND = 3
+_MOST_LINES = 20_000
+"""What compares lines may take the square of their number."""
+
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -139,12 +142,15 @@ def _show(request: Request, pair: Pair, style: str) -> None:
         request.info("(... files differ ...)")
         return
     old, new = (lines_of(request.state.content.read(each.digest)) for each in both)
+    if max(len(old), len(new)) > _MOST_LINES:
+        raise NotInLab(f"the text of a diff2 of more than {_MOST_LINES:,} lines")
     text = "".join(f"{line}\n" for line in _difference(old, new, style))
     request.send("client-OutputText", {"data": text})
 
 
 def _difference(old: Sequence[bytes], new: Sequence[bytes], style: str) -> list[str]:
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    # Lines that are everywhere are left out of the search: they would make it slow.
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=True)
     if style == "s":
         return _summary(matcher)
     if style:
