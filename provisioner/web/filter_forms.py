@@ -60,7 +60,7 @@ class WorkspaceFilterForm(FilterForm):
     owner = forms.CharField(required=False, max_length=150)
     template = forms.ModelChoiceField(
         required=False,
-        queryset=Template.objects.order_by("name"),
+        queryset=Template.objects.only("name").order_by("name"),
         empty_label="All templates",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -11,6 +12,8 @@ from provisioner.lib.spans import span_text
 from provisioner.web.forms import AskingForm, LinesField
 from provisioner.web.lease_forms import SpanField
 from provisioner.workspaces.models import Pool, Template, Workspace
+
+MACHINES_SUGGESTED = 50
 
 
 class PoolChangeForm(AskingForm):
@@ -61,9 +64,18 @@ class PoolCreateForm(PoolChangeForm):
         choices=Workspace.Purpose.choices, initial=Workspace.Purpose.CI
     )
     owner = forms.ModelChoiceField(
-        queryset=User.objects.filter(is_active=True, uid__isnull=False).order_by(
-            "-is_service", "username"
-        ),
+        queryset=User.objects.filter(is_active=True, uid__isnull=False),
+        to_field_name="username",
         label="Account",
         help_text="Its requests are answered from the pool, and members have its uid.",
+        widget=forms.TextInput(attrs={"list": "accounts", "autocomplete": "off"}),
+        error_messages={"invalid_choice": "There is no such account with a uid."},
     )
+
+    def machines(self) -> Iterable[str]:
+        """Return the accounts that pools are mostly for, by name; a few of many."""
+        machines = User.objects.filter(
+            is_active=True, is_service=True, uid__isnull=False
+        )
+        names = machines.order_by("username").values_list("username", flat=True)
+        return names[:MACHINES_SUGGESTED]

@@ -9,6 +9,8 @@ from django.forms.utils import flatatt
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+_SELECTED = SafeString(" selected")
+
 
 class LeanSelect(forms.Select):
     """A select of one; groups of options are not known here."""
@@ -26,10 +28,31 @@ class LeanSelect(forms.Select):
                 "\n",
                 '<option value="{}"{}>{}</option>',
                 (
-                    (option["value"], flatatt(option["attrs"]), option["label"])
+                    (
+                        option["value"],
+                        _SELECTED if option["selected"] else "",
+                        option["label"],
+                    )
                     for option in options
                 ),
             ),
+        )
+
+
+class LeanCheckboxes(forms.CheckboxSelectMultiple):
+    """Checkboxes, each drawn by the page that goes through them."""
+
+    def _render(
+        self, template_name: str, context: dict[str, Any], renderer: Any = None
+    ) -> SafeString:
+        if template_name != self.option_template_name:
+            return super()._render(template_name, context, renderer)
+        option = context["widget"]
+        return format_html(
+            '<input type="checkbox" name="{}" value="{}"{}>',
+            option["name"],
+            option["value"],
+            flatatt(option["attrs"]),
         )
 
 

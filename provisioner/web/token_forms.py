@@ -11,9 +11,10 @@ from provisioner.accounts.models import User
 from provisioner.accounts.tokens import longest_days
 from provisioner.web.forms import AskingForm
 from provisioner.web.lease_forms import SpanField
+from provisioner.web.selects import LeanCheckboxes
 from provisioner.workspaces.actions.tokens import LONGEST_NAME, MOST_WORKSPACES
 from provisioner.workspaces.models import Template, Workspace
-from provisioner.workspaces.queries import templates_visible_to
+from provisioner.workspaces.queries import templates_to_choose_from
 
 
 class TokenForm(AskingForm):
@@ -32,14 +33,14 @@ class TokenForm(AskingForm):
         queryset=Template.objects.none(),
         label="Templates",
         help_text="Which it may get workspaces of; none chosen: all.",
-        widget=forms.CheckboxSelectMultiple,
+        widget=LeanCheckboxes,
     )
     purposes = forms.MultipleChoiceField(
         required=False,
         choices=Workspace.Purpose.choices,
         label="Purposes",
         help_text="What they may be for; none chosen: anything.",
-        widget=forms.CheckboxSelectMultiple,
+        widget=LeanCheckboxes,
     )
     max_lease_seconds = SpanField(
         required=False,
@@ -58,6 +59,6 @@ class TokenForm(AskingForm):
         super().__init__(data, initial={"days": settings.API_TOKEN_DAYS})
         templates = self.fields["templates"]
         assert isinstance(templates, forms.ModelMultipleChoiceField)
-        templates.queryset = templates_visible_to(user).order_by("name")
+        templates.queryset = templates_to_choose_from(user).order_by("name")
         days = self.fields["days"]
         days.widget.attrs["max"] = longest_days()

@@ -19,6 +19,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db import connection
 from django.db.models import Count, Q, Sum
@@ -38,6 +39,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.tallies import PUT_AWAY, Tallies, Tally
 
 STALE_AFTER = dt.timedelta(minutes=15)
 
@@ -45,12 +47,6 @@ STALE_AFTER = dt.timedelta(minutes=15)
 # higher figure; 255 was that of 7-mode.
 CLONES_PER_VOLUME = 32_767
 CLONES_PER_VOLUME_BEFORE_9 = 255
-
-PUT_AWAY = (
-    Workspace.State.TRASHED,
-    Workspace.State.PURGING,
-    Workspace.State.RETIRED,
-)
 
 
 def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None:
@@ -136,9 +132,12 @@ def _lock(what: str, pk: int) -> None:
 
 def quota_limits(user: User) -> list[Limit]:
     """Return the quotas of a person and their team, as far as there are any."""
-    limits = _limits_of_user(user, _held(owner=user)) if _has_quota(user) else []
-    if user.team is not None and _has_quota(user.team):
-        limits += _limits_of_team(user.team, _held(owner__team=user.team))
+    limits: list[Limit] = []
+    if _is_bounded(most := _bounds_of(user)):
+        limits += _of_user(user.username, most, _held(owner=user))
+    team = user.team
+    if team is not None and _is_bounded(most := _bounds_of(team)):
+        limits += _of_team(team.name, most, _held(owner__team=team))
     return limits
 
 
@@ -159,17 +158,25 @@ def _limits_of_token(user: User) -> list[Limit]:
     ]
 
 
-def all_quota_limits() -> list[Limit]:
-    """Return the quotas of all teams and people that have one, in two queries each."""
+def all_quota_limits(tallies: Tallies) -> list[Limit]:
+    """Return the quotas of all teams and people that have one, in a query each."""
     has_one = Q(max_workspaces__isnull=False) | Q(max_unique_bytes__isnull=False)
-    of_team, of_user = held_by_teams(), _held_by("owner")
-    nothing = Held(number=0, taken=0)
+    bounds = ("pk", "max_workspaces", "max_unique_bytes")
+    teams = Team.objects.filter(has_one).values_list(*bounds, "name")
+    people = User.objects.filter(has_one, is_active=True).order_by("username")
     limits: list[Limit] = []
-    for team in Team.objects.filter(has_one):
-        limits += _limits_of_team(team, of_team.get(team.pk, nothing))
-    for user in User.objects.filter(has_one, is_active=True).order_by("username"):
-        limits += _limits_of_user(user, of_user.get(user.pk, nothing))
+    for pk, *most, name in teams:
+        limits += _of_team(name, Bounds(*most), _held_in(tallies.by_team.get(pk)))
+    for pk, *most, name in people.values_list(*bounds, "username"):
+        limits += _of_user(name, Bounds(*most), _held_in(tallies.by_owner.get(pk)))
     return limits
+
+
+class Bounds(NamedTuple):
+    """How much somebody may have; None: as much as there is."""
+
+    workspaces: int | None
+    unique_bytes: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,56 +200,49 @@ def _held(**whose: User | Team) -> Held:
     return Held(number=there["number"], taken=int(there["taken"] or 0))
 
 
-def held_by_teams() -> dict[int | None, Held]:
-    """Return what each team has that has something, by its id; None: in no team."""
-    return _held_by("owner__team")
+def _held_in(tally: Tally | None) -> Held:
+    tally = tally or Tally()
+    return Held(number=tally.held, taken=tally.held_bytes)
 
 
-def _held_by(whose: str) -> dict[int | None, Held]:
-    rows = (
-        Workspace.objects.filter(is_pooled=False)
-        .exclude(state=Workspace.State.RETIRED)
-        .order_by()
-        .values_list(whose)
-        .annotate(number=_NUMBER, taken=_TAKEN)
-    )
-    return {pk: Held(number=n, taken=int(taken or 0)) for pk, n, taken in rows}
+def _bounds_of(quota: Quota) -> Bounds:
+    return Bounds(quota.max_workspaces, quota.max_unique_bytes)
 
 
-def _has_quota(quota: Quota) -> bool:
-    return quota.max_workspaces is not None or quota.max_unique_bytes is not None
+def _is_bounded(most: Bounds) -> bool:
+    return most != Bounds(None, None)
 
 
-def _limits_of_user(user: User, held: Held) -> list[Limit]:
-    return _quotas(user, held, subject=user.username, code="quota", kind="")
+def _of_user(username: str, most: Bounds, held: Held) -> list[Limit]:
+    return _quotas(most, held, subject=username, code="quota", kind="")
 
 
-def _limits_of_team(team: Team, held: Held) -> list[Limit]:
-    return _quotas(team, held, subject=team.name, code="team_quota", kind="team ")
+def _of_team(name: str, most: Bounds, held: Held) -> list[Limit]:
+    return _quotas(most, held, subject=name, code="team_quota", kind="team ")
 
 
 def _quotas(
-    quota: Quota, held: Held, *, subject: str, code: str, kind: str
+    most: Bounds, held: Held, *, subject: str, code: str, kind: str
 ) -> list[Limit]:
     limits = []
-    if quota.max_workspaces is not None:
+    if most.workspaces is not None:
         limits.append(
             Limit(
                 code=f"{code}_workspaces",
                 title=f"Workspaces of {kind}{subject}",
                 subject=subject,
                 used=held.number,
-                allowed=quota.max_workspaces,
+                allowed=most.workspaces,
             )
         )
-    if quota.max_unique_bytes is not None:
+    if most.unique_bytes is not None:
         limits.append(
             Limit(
                 code=f"{code}_bytes",
                 title=f"Space of {kind}{subject}",
                 subject=subject,
                 used=held.taken,
-                allowed=quota.max_unique_bytes,
+                allowed=most.unique_bytes,
                 is_bytes=True,
             )
         )
@@ -276,19 +276,19 @@ def snapshot_limit(template: Template) -> Limit:
     return _snapshots(_known(template.site), template, ours=ours)
 
 
-def template_limits(site: Site) -> list[Limit]:
+def template_limits(site: Site, tallies: Tallies) -> list[Limit]:
     """Return the limits of all templates that were built, in a few queries."""
     known = _known(site)
-    workspaces = site.workspaces.exclude(state=Workspace.State.RETIRED)
     snapshots = Snapshot.objects.filter(template__site=site, deleted_at__isnull=True)
-    clones_of, snapshots_of = (
-        dict(rows.order_by().values_list("template").annotate(Count("pk")))
-        for rows in (workspaces, snapshots)
+    snapshots_of = dict(
+        snapshots.order_by().values_list("template").annotate(Count("pk"))
     )
+    templates = site.templates.exclude(state=Template.State.NEW)
     limits = []
-    for template in site.templates.exclude(state=Template.State.NEW):
+    for template in templates.only("site", "name", "volume_uuid"):
+        tally = tallies.by_template.get(template.pk, Tally())
         limits += [
-            _clones(known, template, ours=clones_of.get(template.pk, 0)),
+            _clones(known, template, ours=tally.clones),
             _snapshots(known, template, ours=snapshots_of.get(template.pk, 0)),
         ]
     return limits

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db.models import (
     Count,
@@ -13,13 +15,12 @@ from django.db.models import (
     Min,
     Q,
     QuerySet,
-    Sum,
 )
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Now
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from provisioner.accounts.models import User
+from provisioner.accounts.models import Team, User
 from provisioner.workspaces import governor, history, permissions
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.limits_overview import limits_overview, nearest
@@ -28,9 +29,10 @@ from provisioner.workspaces.models import (
     Operation,
     SiteCapacity,
     Step,
-    Workspace,
+    Template,
 )
 from provisioner.workspaces.ready_times import DayToReady, Percentile, days_to_ready
+from provisioner.workspaces.tallies import Tallies, Tally
 from provisioner.workspaces.workers import AliveWorker, alive_workers
 
 DAYS = 14
@@ -160,6 +162,7 @@ def installation(user: User) -> Installation:
     workers = alive_workers()
     first_day = now.astimezone(dt.UTC).date() - dt.timedelta(days=HISTORY_DAYS)
     space_days = history.space_days(since=first_day)
+    tallies = Tallies()
     return Installation(
         spaces=[
             Space(capacity=capacity, days=space_days.get(capacity.site_id, []))
@@ -167,9 +170,13 @@ def installation(user: User) -> Installation:
                 "site__name"
             )
         ],
-        nearest_limits=_nearest_limits(user),
-        by_template=_clones(by="template__name"),
-        by_team=_clones(by="owner__team__name"),
+        nearest_limits=_nearest_limits(user, tallies),
+        by_template=_clones(
+            tallies.by_template, Template.objects.values_list("pk", "name")
+        ),
+        by_team=_clones(
+            tallies.by_team, [(None, ""), *Team.objects.values_list("pk", "name")]
+        ),
         days=days_to_ready(since=now - dt.timedelta(days=DAYS)),
         clones_by_day=history.clones_by_day(since=first_day),
         failures_by_day=history.failures_by_day(days=DAYS),
@@ -181,36 +188,29 @@ def installation(user: User) -> Installation:
     )
 
 
-def _nearest_limits(user: User) -> list[Limit]:
-    overview = limits_overview(user)
+def _nearest_limits(user: User, tallies: Tallies) -> list[Limit]:
+    overview = limits_overview(user, tallies)
     limits = [limit for of_site in overview.sites for limit in of_site.limits]
     known = [limit for limit in (*limits, *overview.quotas) if limit.percent]
     return nearest(known, most=NEAREST_LIMITS)
 
 
-def _clones(*, by: str) -> list[Clones]:
-    rows = (
-        Workspace.objects.exclude(state=Workspace.State.RETIRED)
-        .order_by()
-        .values(by)
-        .annotate(
-            number=Count("pk"),
-            ready=Count("pk", filter=Q(state=Workspace.State.READY)),
-            failed=Count("pk", filter=Q(state=Workspace.State.FAILED)),
-            unique=Coalesce(Sum("unique_bytes"), 0),
-        )
-        .order_by("-number", by)
-    )
-    return [
+def _clones(
+    tallies: Mapping[Any, Tally], named: Iterable[tuple[int | None, str]]
+) -> list[Clones]:
+    """Return what those of each name have that have something, most first."""
+    rows = [
         Clones(
-            name=row[by] or "",
-            number=row["number"],
-            ready=row["ready"],
-            failed=row["failed"],
-            unique_bytes=int(row["unique"]),
+            name=name,
+            number=tally.clones,
+            ready=tally.ready,
+            failed=tally.failed,
+            unique_bytes=tally.taken_bytes,
         )
-        for row in rows
+        for key, name in named
+        for tally in filter(None, [tallies.get(key)])
     ]
+    return sorted(rows, key=lambda row: (-row.number, row.name))
 
 
 def _failures(*, since: dt.datetime) -> QuerySet[Operation]:
@@ -249,30 +249,32 @@ def _queues(workers: list[AliveWorker]) -> list[Queue]:
 
 def _perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
     """Return what steps wait for each server; how long is what those of a day did."""
+    taking_turns = Step.objects.filter(perforce_use__in=governor.NEEDS_A_TURN)
+    by_server = taking_turns.order_by().values_list("perforce_server__name")
+    waiting = Q(state__in=(Step.State.QUEUED, Step.State.RETRYING))
+    running = Q(state=Step.State.RUNNING)
+    now = {
+        server: (waiting_number, running_number)
+        for server, waiting_number, running_number in by_server.filter(
+            state__in=(Step.State.QUEUED, Step.State.RETRYING, Step.State.RUNNING)
+        ).annotate(
+            waiting=Count("pk", filter=waiting), running=Count("pk", filter=running)
+        )
+    }
+    # One that paused for a retry was queued anew after it had begun.
     waited = ExpressionWrapper(
         F("first_started_at") - F("queued_at"), output_field=DurationField()
     )
-    waiting = Q(state__in=(Step.State.QUEUED, Step.State.RETRYING))
-    # One that paused for a retry was queued anew after it had begun.
-    begun = Q(first_started_at__gte=since, queued_at__lte=F("first_started_at"))
-    rows = (
-        Step.objects.filter(perforce_use__in=governor.NEEDS_A_TURN)
-        .filter(waiting | Q(state=Step.State.RUNNING) | begun)
-        .order_by()
-        .values(server=F("perforce_server__name"))
-        .annotate(
-            waiting=Count("pk", filter=waiting),
-            running=Count("pk", filter=Q(state=Step.State.RUNNING)),
-            p95=Percentile(waited, share=0.95, filter=begun),
-        )
-        .order_by("server")
+    begun = by_server.filter(
+        first_started_at__gte=since, queued_at__lte=F("first_started_at")
     )
+    p95 = dict(begun.annotate(p95=Percentile(waited, share=0.95)))
     return [
         PerforceWait(
-            server=row["server"],
-            waiting=row["waiting"],
-            running=row["running"],
-            p95_seconds=None if row["p95"] is None else row["p95"].total_seconds(),
+            server=server,
+            waiting=now.get(server, (0, 0))[0],
+            running=now.get(server, (0, 0))[1],
+            p95_seconds=p95[server].total_seconds() if server in p95 else None,
         )
-        for row in rows
+        for server in sorted({*now, *p95})
     ]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nlargest
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import admission, permissions
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.models import Site, SiteCapacity
+from provisioner.workspaces.tallies import Tallies
 
 LIMITS_SHOWN = 50
 
 
 def nearest(limits: Iterable[Limit], *, most: int) -> list[Limit]:
     """Return the limits that are nearest to being reached, the nearest first."""
-    return sorted(limits, key=lambda limit: -(limit.percent or 0))[:most]
+    return nlargest(most, limits, key=lambda limit: limit.percent or 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,7 @@ class SiteLimits:
 
     @property
     def more(self) -> int:
-        return len(self.limits) - len(self.shown)
+        return max(len(self.limits) - LIMITS_SHOWN, 0)
 
     @property
     def is_stale(self) -> bool:
@@ -53,30 +55,34 @@ class LimitsOverview:
 
     @property
     def more_quotas(self) -> int:
-        return len(self.quotas) - len(self.quotas_shown)
+        return max(len(self.quotas) - LIMITS_SHOWN, 0)
 
 
 def _shown(limits: list[Limit]) -> list[Limit]:
     return limits if len(limits) <= LIMITS_SHOWN else nearest(limits, most=LIMITS_SHOWN)
 
 
-def limits_overview(user: User) -> LimitsOverview:
+def limits_overview(user: User, tallies: Tallies | None = None) -> LimitsOverview:
     """Return the limits of every site, and all quotas.
 
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
+    tallies = tallies or Tallies()
     return LimitsOverview(
-        sites=[limits_of_site(site) for site in Site.objects.order_by("name")],
-        quotas=admission.all_quota_limits(),
+        sites=[limits_of_site(site, tallies) for site in Site.objects.order_by("name")],
+        quotas=admission.all_quota_limits(tallies),
     )
 
 
-def limits_of_site(site: Site) -> SiteLimits:
+def limits_of_site(site: Site, tallies: Tallies) -> SiteLimits:
     """Return what is limited at a site, its templates included."""
     return SiteLimits(
         site=site,
         capacity=SiteCapacity.objects.filter(site=site).first()
         or SiteCapacity(site=site),
-        limits=[*admission.site_limits(site), *admission.template_limits(site)],
+        limits=[
+            *admission.site_limits(site),
+            *admission.template_limits(site, tallies),
+        ],
     )

@@ -24,10 +24,11 @@ from provisioner.accounts.models import ApiToken, Team, User
 from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.accounts.tokens import live_tokens
 from provisioner.workspaces import permissions
-from provisioner.workspaces.admission import PUT_AWAY, held_by_teams, quota_limits
+from provisioner.workspaces.admission import quota_limits
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.models import Event, Workspace
 from provisioner.workspaces.queries import with_words
+from provisioner.workspaces.tallies import PUT_AWAY, Tallies, Tally
 
 EVENTS_SHOWN = 20
 WORKSPACES_SHOWN = 50
@@ -105,13 +106,13 @@ class TeamUse:
 
 def teams_with_use(user: User, teams: Sequence[Any]) -> list[TeamUse]:
     """Return what each of the teams has, in one query for all."""
-    held = held_by_teams()
+    held = Tallies().by_team
     return [
         TeamUse(
             team=team,
             members_number=team.members_number,
-            workspaces_number=held[team.pk].number if team.pk in held else 0,
-            unique_bytes=held[team.pk].taken if team.pk in held else 0,
+            workspaces_number=held.get(team.pk, Tally()).held,
+            unique_bytes=held.get(team.pk, Tally()).held_bytes,
         )
         for team in teams
     ]

@@ -10,8 +10,10 @@ from django.db.models import (
     Aggregate,
     Count,
     DurationField,
+    Exists,
     ExpressionWrapper,
     F,
+    OuterRef,
     Q,
     QuerySet,
 )
@@ -19,7 +21,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
-from provisioner.workspaces.models import Operation, Template
+from provisioner.workspaces.models import Operation, Template, Workspace
 
 USUAL_SINCE = dt.timedelta(days=28)
 TOOK = ExpressionWrapper(F("ended_at") - F("created_at"), output_field=DurationField())
@@ -95,9 +97,11 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
 
 def _provisioned() -> QuerySet[Operation]:
     """Return the makings that somebody waited for: not those for warm pools."""
+    made_ahead = Workspace.objects.filter(
+        Q(is_pooled=True) | Q(made_ahead_at__isnull=False)
+    ).order_by()
     return Operation.objects.filter(
+        ~Exists(made_ahead.filter(pk=OuterRef("workspace"))),
         kind=Operation.Kind.PROVISION,
         state=Operation.State.SUCCEEDED,
-        workspace__is_pooled=False,
-        workspace__made_ahead_at__isnull=True,
     ).order_by()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -63,6 +64,7 @@ STATE_ICONS = {
 
 
 @register.simple_tag
+@lru_cache  # a list has hundreds of the same
 def icon(name: str, label: str = "") -> SafeString:
     """Draw an icon of the sprite: for the eye only, unless it has a label."""
     picture = f"{static('img/icons.svg')}#{name}"

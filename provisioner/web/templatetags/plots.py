@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import template
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from provisioner.lib.sizes import size_text
@@ -24,6 +25,9 @@ register = template.Library()
 _FILLED = 0.72
 _LEAST_PERCENT = 2.0
 _WIDEST_PERCENT = 6.0
+
+# As many days have a row in the table of a plot; those before them, one a week.
+EVERY_DAY = 14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,25 +144,6 @@ def plot_of(phase: Phase) -> PhasePlot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
-    """A day's bar, with another behind it where there is one; in percent."""
-
-    title: str
-    x: float
-    width: float
-    height: float
-    behind: float
-
-    @property
-    def y(self) -> float:
-        return 100 - self.height
-
-    @property
-    def behind_y(self) -> float:
-        return 100 - self.behind
-
-
-@dataclass(frozen=True, kw_only=True)
 class OnADay:
     """What a day's bar shows: a number, one behind it, and both in words."""
 
@@ -257,22 +242,7 @@ def _bars(
 ) -> dict[str, Any]:
     """Return a plot of days, the oldest first, against the highest of all."""
     highest = max(max(day.number, day.behind) for day in days) or 1
-    slot = min(100 / len(days), _WIDEST_PERCENT)
     last = days[-1]
-    bars = [
-        Column(
-            title=f"{day.day:%-d %b %Y}: {day.words}",
-            x=index * slot + slot * (1 - _FILLED) / 2,
-            width=slot * _FILLED,
-            height=_height(day.number, highest),
-            behind=_height(day.behind, highest),
-        )
-        for index, day in enumerate(days)
-    ]
-    rows = [
-        {"day": day.day, "cells": list(zip(columns, day.cells, strict=True))}
-        for day in reversed(days)
-    ]
     number = f"{len(days)} {'day' if len(days) == 1 else 'days'}"
     plot = {
         "id": id,
@@ -280,13 +250,74 @@ def _bars(
         "caption": caption,
         "top": text(highest),
         "summary": f"{caption}: {number}; on the last, {last.words}",
-        "bars": bars,
+        "bars": _drawn(days, highest),
         "columns": columns,
-        "rows": rows,
+        "rows": _rows(_thinned(days), columns),
+        "is_thinned": len(days) > EVERY_DAY,
         "first": days[0].day,
         "last": last.day,
     }
     return {"plot": plot}
+
+
+# Hundreds of bars and rows on one page: without a template for each, in few bytes.
+_BAR = (
+    '<g class="bar"><title>{}: {}</title><path class="bar-field" d="{}"/>'
+    '<path class="bar-half" d="{}"/><path class="bar-value" d="{}"/></g>'
+)
+_ROW = '<tr><th class="unbroken" scope="row">{}</th>{}</tr>'
+_CELL = '<td data-label="{}">{}</td>'
+
+
+def _drawn(days: Sequence[OnADay], highest: int) -> SafeString:
+    """Return the bars, in a plot of 100 by 100."""
+    slot = min(100 / len(days), _WIDEST_PERCENT)
+    return format_html_join(
+        "",
+        _BAR,
+        (
+            (
+                f"{day.day:%-d %b %Y}",
+                day.words,
+                *(
+                    _path(index * slot + slot * (1 - _FILLED) / 2, slot, height)
+                    for height in (
+                        100.0,
+                        _height(day.behind, highest),
+                        _height(day.number, highest),
+                    )
+                ),
+            )
+            for index, day in enumerate(days)
+        ),
+    )
+
+
+def _path(x: float, slot: float, height: float) -> str:
+    if not height:
+        return ""
+    width = f"{slot * _FILLED:.4g}"
+    return f"M{x:.4g} {100 - height:.4g}h{width}v{height:.4g}h-{width}z"
+
+
+def _thinned(days: Sequence[OnADay]) -> list[OnADay]:
+    """Return the days whose numbers are told: the last each, before them one a week."""
+    newest_first = list(reversed(days))
+    return newest_first[:EVERY_DAY] + newest_first[EVERY_DAY + 6 :: 7]
+
+
+def _rows(days: Sequence[OnADay], columns: tuple[str, ...]) -> SafeString:
+    return format_html_join(
+        "",
+        _ROW,
+        (
+            (
+                f"{day.day:%-d %b %Y}",
+                format_html_join("", _CELL, zip(columns, day.cells, strict=True)),
+            )
+            for day in days
+        ),
+    )
 
 
 def _height(number: int, highest: int) -> float:

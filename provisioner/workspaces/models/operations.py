@@ -102,6 +102,12 @@ class Operation(models.Model):
         )
         indexes = (
             models.Index(fields=("-created_at", "-id"), name="operation_by_age"),
+            models.Index(fields=("-ended_at",), name="operation_by_end"),
+            models.Index(
+                fields=("-ended_at",),
+                condition=Q(state="failed"),
+                name="operation_failed_by_end",
+            ),
         )
 
     def __str__(self) -> str:
@@ -220,6 +226,14 @@ class Step(models.Model):
                     state__in=("queued", "running"), perforce_server__isnull=False
                 ),
                 name="step_at_perforce",
+            ),
+            models.Index(
+                fields=("first_started_at",),
+                condition=Q(
+                    perforce_use__in=("short", "long"),
+                    first_started_at__isnull=False,
+                ),
+                name="step_begun_at_perforce",
             ),
         )
 

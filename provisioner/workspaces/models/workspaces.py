@@ -245,6 +245,11 @@ class Workspace(models.Model):
                 condition=Q(is_pooled=True),
                 name="workspace_in_pool",
             ),
+            models.Index(
+                fields=("id",),
+                condition=Q(is_pooled=True) | Q(made_ahead_at__isnull=False),
+                name="workspace_made_ahead",
+            ),
         )
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ def form(snapshot: Snapshot, owner: User) -> dict[str, object]:
     return {
         "template": snapshot.template_id,
         "purpose": "ci",
-        "owner": owner.pk,
+        "owner": owner.username,
         "size": "2",
         "windows": "mon-fri 07:00-19:00 2\r\nsat,sun 00:00-24:00 2\r\n",
         "max_age_seconds": "12 h",
