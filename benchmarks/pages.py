@@ -354,7 +354,13 @@ class Rows:
         people, soon = self.people, self.now + dt.timedelta(days=30)
         for n, person in enumerate(people[:TOKENS]):
             digest = f"{n:0128x}"
-            ApiToken(user=person, digest=digest, name=f"t{n}", expiry=soon).save()
+            ApiToken(
+                user=person,
+                digest=digest,
+                token_key=f"{n:015d}",
+                name=f"t{n}",
+                expiry=soon,
+            ).save()
         webhooks = Webhook.objects.bulk_create(
             Webhook(
                 owner=people[0],

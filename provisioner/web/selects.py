@@ -39,23 +39,6 @@ class LeanSelect(forms.Select):
         )
 
 
-class LeanCheckboxes(forms.CheckboxSelectMultiple):
-    """Checkboxes, each drawn by the page that goes through them."""
-
-    def _render(
-        self, template_name: str, context: dict[str, Any], renderer: Any = None
-    ) -> SafeString:
-        if template_name != self.option_template_name:
-            return super()._render(template_name, context, renderer)
-        option = context["widget"]
-        return format_html(
-            '<input type="checkbox" name="{}" value="{}"{}>',
-            option["name"],
-            option["value"],
-            flatatt(option["attrs"]),
-        )
-
-
 def lean_selects(form: forms.BaseForm) -> None:
     """Have every plain select of a form drawn so."""
     for field in form.fields.values():

@@ -11,7 +11,6 @@ from provisioner.accounts.models import User
 from provisioner.accounts.tokens import longest_days
 from provisioner.web.forms import AskingForm
 from provisioner.web.lease_forms import SpanField
-from provisioner.web.selects import LeanCheckboxes
 from provisioner.workspaces.actions.tokens import LONGEST_NAME, MOST_WORKSPACES
 from provisioner.workspaces.models import Template, Workspace
 from provisioner.workspaces.queries import templates_to_choose_from
@@ -33,14 +32,14 @@ class TokenForm(AskingForm):
         queryset=Template.objects.none(),
         label="Templates",
         help_text="Which it may get workspaces of; none chosen: all.",
-        widget=LeanCheckboxes,
+        widget=forms.CheckboxSelectMultiple,
     )
     purposes = forms.MultipleChoiceField(
         required=False,
         choices=Workspace.Purpose.choices,
         label="Purposes",
         help_text="What they may be for; none chosen: anything.",
-        widget=LeanCheckboxes,
+        widget=forms.CheckboxSelectMultiple,
     )
     max_lease_seconds = SpanField(
         required=False,

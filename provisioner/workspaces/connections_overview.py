@@ -20,6 +20,7 @@ from provisioner.workspaces.models import (
     Site,
     SiteCapacity,
 )
+from provisioner.workspaces.queries import with_words
 from provisioner.workspaces.workers import AliveWorker, alive_workers
 
 Outcome = ConnectionTest.Outcome
@@ -207,9 +208,23 @@ def sites_for(user: User) -> list[SiteOverview]:
 
     Raises: NotAllowed.
     """
+    return site_overviews(sites_matching(user).order_by("name"))
+
+
+def sites_matching(user: User, *, text: str = "") -> QuerySet[Site]:
+    """Return the sites that have every word of a text.
+
+    Raises: NotAllowed.
+    """
     permissions.require(permissions.can_administer(user))
+    fields = ("name", "title", "svm", "ontap_host", "perforce_server__name")
+    return with_words(_sites(), text, *fields)
+
+
+def site_overviews(sites: Iterable[Site]) -> list[SiteOverview]:
+    """Return how sites are, as `sites_matching` has read them."""
     workers = alive_workers()
-    return [_site(site, workers=workers) for site in _sites()]
+    return [_site(site, workers=workers) for site in sites]
 
 
 def find_site_overview(user: User, *, pk: int) -> SiteOverview | None:

@@ -11,6 +11,8 @@ from typing import Any
 from django import template
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import TextChoices
+from django.forms.boundfield import BoundWidget
+from django.forms.utils import flatatt
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
@@ -76,6 +78,18 @@ def icon(name: str, label: str = "") -> SafeString:
         )
     return format_html(
         '<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', picture
+    )
+
+
+@register.simple_tag
+def checkbox(option: BoundWidget) -> SafeString:
+    """Draw one of many checkboxes: what Django draws, without a template for each."""
+    data = option.data
+    return format_html(
+        '<input type="checkbox" name="{}" value="{}"{}>',
+        data["name"],
+        data["value"],
+        flatatt(data["attrs"]),
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
-    require_safe,
 )
 
 from provisioner.web.http import WebRequest, administrators_only, for_changing, posted
@@ -17,6 +17,8 @@ from provisioner.web.lease_forms import (
     LeaseKeepForm,
     LeasePolicyForm,
 )
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.lease_policies import TEMPLATE_POLICIES
 from provisioner.workspaces import actions, leases
 from provisioner.workspaces.errors import ActionRefused, PreviewStale
 from provisioner.workspaces.models import LeasePolicy, Template, Workspace
@@ -83,29 +85,20 @@ def workspace_release(request: WebRequest, pk: int) -> HttpResponse:
     return redirect("workspace-detail", pk)
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
-def lease_policy_list(request: WebRequest) -> HttpResponse:
-    """Show how long workspaces live, by purpose and by template."""
+def lease_policy_list(request: WebRequest) -> HttpResponseBase:
+    """Show how long workspaces live, by purpose and by template; remove many."""
     policies = leases.saved_policies()
     purposes = [
         {"purpose": purpose, "policy": policies.of(None, purpose)}
         for purpose in Workspace.Purpose
     ]
-    rows = [
-        {"row": row, "policy": leases.policy_of_row(row)}
-        for row in LeasePolicy.objects.filter(template__isnull=False)
-        .select_related("template")
-        .order_by("template__name", "purpose")
-    ]
     general = {
         row.purpose: row for row in LeasePolicy.objects.filter(template__isnull=True)
     }
-    return render(
-        request,
-        "leases/policies.html",
-        {"purposes": purposes, "rows": rows, "general": general},
-    )
+    context = {"purposes": purposes, "general": general}
+    return list_answer(request, TEMPLATE_POLICIES, "leases/policies.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.members import members_of
 from provisioner.web.lists.pools import POOLS
 from provisioner.web.pool_forms import PoolChangeForm, PoolCreateForm
 from provisioner.workspaces import actions, pools
@@ -42,9 +43,12 @@ def pool_create(request: WebRequest) -> HttpResponse:
 
 @require_safe
 @administrators_only
-def pool_detail(request: WebRequest, pk: int) -> HttpResponse:
+def pool_detail(request: WebRequest, pk: int) -> HttpResponseBase:
     """Show a pool, its figures and its members."""
-    return render(request, "pools/detail.html", _with_members(_pool(pk)))
+    pool = _pool(pk)
+    [overview] = pools.overviews_of([pool])
+    context = {"pool": pool, "overview": overview}
+    return list_answer(request, members_of(pool), "pools/detail.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

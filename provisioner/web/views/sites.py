@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import (
@@ -22,20 +23,19 @@ from provisioner.web.connecting import (
     saved,
 )
 from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.sites import SITES
 from provisioner.web.site_forms import SiteForm
 from provisioner.workspaces import actions
-from provisioner.workspaces.connections_overview import (
-    find_site_overview,
-    sites_for,
-)
+from provisioner.workspaces.connections_overview import find_site_overview
 from provisioner.workspaces.models import Site
 
 
 @require_safe
 @administrators_only
-def site_list(request: WebRequest) -> HttpResponse:
+def site_list(request: WebRequest) -> HttpResponseBase:
     """Show all sites and how they are."""
-    return render(request, "sites/list.html", {"sites": sites_for(request.user)})
+    return list_answer(request, SITES, "sites/list.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

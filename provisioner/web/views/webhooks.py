@@ -9,11 +9,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
-    require_safe,
 )
 
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.deliveries import deliveries_of
 from provisioner.web.lists.webhooks import WEBHOOKS
 from provisioner.web.webhook_forms import WebhookChangeForm, WebhookCreateForm
 from provisioner.workspaces import actions
@@ -21,8 +21,6 @@ from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.hooks import webhooks_visible_to
 from provisioner.workspaces.models import Webhook
 from provisioner.workspaces.queries import templates_visible_to
-
-DELIVERIES_SHOWN = 50
 
 
 @require_POST
@@ -70,15 +68,12 @@ def _with_secret(request: WebRequest, webhook: Webhook) -> HttpResponse:
     return answer
 
 
-@require_safe
-def webhook_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a webhook with what was sent to it lately."""
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_detail(request: WebRequest, pk: int) -> HttpResponseBase:
+    """Show a webhook with all that was sent to it; send many again."""
     webhook = _webhook(request, pk)
-    context = {
-        "webhook": webhook,
-        "deliveries": webhook.deliveries.order_by("-pk")[:DELIVERIES_SHOWN],
-    }
-    return render(request, "webhooks/detail.html", context)
+    context = {"webhook": webhook}
+    return list_answer(request, deliveries_of(webhook), "webhooks/detail.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
