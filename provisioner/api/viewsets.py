@@ -246,7 +246,7 @@ class SnapshotViewSet(ApiViewSet):
             {
                 "is_needed": pins.is_needed,
                 "reasons": pins.reasons,
-                "workspaces_count": len(pins.workspaces),
+                "workspaces_count": pins.workspaces_number,
                 "workspaces": shown
                 and s.PinningWorkspaceSerializer(shown, many=True).data,
             }

@@ -51,6 +51,7 @@ EVENTS_SHOWN = 50
 # So long what a look has found is shown without looking again.
 LOOK_HOLDS = dt.timedelta(minutes=5)
 BUILDS_SHOWN = 20
+WORKSPACES_NAMED = 20
 
 FINDING_TITLES = {
     "opened": "Opened",
@@ -513,7 +514,7 @@ class Generation:
 
 def generations_of(template: Template) -> list[Generation]:
     """Return the published snapshots of a template, newest first."""
-    pins = pins_of(template)
+    pins = pins_of(template, named=WORKSPACES_NAMED)
     behind = lags.behind_of([pin.snapshot for pin in pins])
     return [Generation(pins=pin, behind=behind.get(pin.snapshot.pk)) for pin in pins]
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.db import transaction
+from django.db.models import Count, QuerySet, Window
+from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from provisioner.workspaces.models import Quality, Snapshot, Template, Workspace
@@ -17,20 +19,30 @@ class Pins:
     """What a snapshot is needed for; nothing of it: it goes.
 
     `is_recent`: one of the last so many. `is_default`: what a new workspace gets.
-    `is_last_tested`: no later one was tested. `workspaces` are those cloned from it
-    that are not gone for good, those in the trash and those being made among them.
+    `is_last_tested`: no later one was tested. `workspaces_number` is how many cloned
+    from it are not gone for good, those in the trash and those being made among them;
+    `workspaces` are these, or the first of them by name: there may be thousands.
     """
 
     snapshot: Snapshot
     is_recent: bool = False
     is_default: bool = False
     is_last_tested: bool = False
+    workspaces_number: int = 0
     workspaces: list[Workspace] = field(default_factory=list)
+
+    @property
+    def more(self) -> int:
+        """How many workspaces are not among those named."""
+        return self.workspaces_number - len(self.workspaces)
 
     @property
     def is_needed(self) -> bool:
         return bool(
-            self.is_recent or self.is_default or self.is_last_tested or self.workspaces
+            self.is_recent
+            or self.is_default
+            or self.is_last_tested
+            or self.workspaces_number
         )
 
     @property
@@ -49,8 +61,11 @@ class Pins:
         return said
 
 
-def pins_of(template: Template) -> list[Pins]:
-    """Return what pins each published snapshot, newest first; four queries."""
+def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
+    """Return what pins each published snapshot, newest first; five queries.
+
+    So many workspaces of each are `named`; None: all of them.
+    """
     snapshots = list(available_snapshots().filter(template=template))
     default, tested = default_snapshot(template), _last_tested(template)
     pins = {
@@ -64,7 +79,10 @@ def pins_of(template: Template) -> list[Pins]:
     }
     for snapshot in snapshots:
         snapshot.template = template
-    for workspace in _needing(snapshots):
+    needing = _needing(snapshots)
+    for pk, number in needing.values_list("snapshot").annotate(Count("pk")):
+        pins[pk].workspaces_number = number
+    for workspace in _by_name(needing, most=named):
         pins[workspace.snapshot_id].workspaces.append(workspace)
     return list(pins.values())
 
@@ -80,18 +98,24 @@ def _last_tested(template: Template) -> Snapshot | None:
     return tested.filter(template=template).first()
 
 
-def _needing(snapshots: Sequence[Snapshot]) -> list[Workspace]:
-    return list(
-        Workspace.objects.filter(snapshot__in=snapshots)
-        .exclude(state=Workspace.State.RETIRED)
-        .select_related("owner", "site")
-        .order_by("name")
-    )
+def _needing(snapshots: Sequence[Snapshot]) -> QuerySet[Workspace]:
+    workspaces = Workspace.objects.filter(snapshot__in=snapshots).order_by()
+    return workspaces.exclude(state=Workspace.State.RETIRED)
+
+
+def _by_name(
+    workspaces: QuerySet[Workspace], *, most: int | None
+) -> QuerySet[Workspace]:
+    """Return them, or the first of each snapshot."""
+    if most is not None:
+        place = Window(RowNumber(), partition_by="snapshot", order_by=("name", "pk"))
+        workspaces = workspaces.annotate(place=place).filter(place__lte=most)
+    return workspaces.select_related("owner", "site").order_by("name", "pk")
 
 
 def superfluous(template: Template) -> list[Snapshot]:
     """Return the published snapshots that nothing needs."""
-    return [pin.snapshot for pin in pins_of(template) if not pin.is_needed]
+    return [pin.snapshot for pin in pins_of(template, named=0) if not pin.is_needed]
 
 
 def withdraw(snapshot: Snapshot) -> bool:
@@ -99,7 +123,7 @@ def withdraw(snapshot: Snapshot) -> bool:
     with transaction.atomic():
         # Whoever asks for a workspace of it holds this lock until its row is there.
         Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
-        if _needing([snapshot]):
+        if _needing([snapshot]).exists():
             return False
         Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=timezone.now())
     return True
