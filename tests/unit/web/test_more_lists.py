@@ -15,13 +15,16 @@ from provisioner.workspaces import actions, lags
 from provisioner.workspaces.models import (
     Bisection,
     Finding,
+    LeasePolicy,
     Pool,
     Snapshot,
     Template,
     Webhook,
+    WebhookDelivery,
     Workspace,
 )
 from tests.factories import TemplateFactory
+from tests.pooled import filled
 from tests.unit.web.test_audit_page import finding_about
 from tests.unit.web.test_lists import confirm, post, table
 
@@ -123,3 +126,73 @@ def test_a_refresh_is_paused_and_resumed_with_its_policy_as_it_was(
     actions.template_refresh_pause(by=admin, template=one, is_paused=False)
     assert lags.policy_of(one).sentence.endswith("submitted before.")
     assert "chosen" not in as_alice.get("/templates/").text
+
+
+def test_what_was_sent_to_a_webhook_is_found_and_sent_again(
+    rows: list[Model], as_alice: Client, as_carol: Client, alice: User
+) -> None:
+    webhook = Webhook.objects.get()
+    address = f"/webhooks/{webhook.pk}/"
+    one = actions.webhook_test(by=alice, webhook=webhook)
+    WebhookDelivery.objects.update(error="No answer.")
+    actions.webhook_test(by=alice, webhook=webhook)
+
+    [found] = table(as_alice, f"{address}?as=csv&q=answer&sort=-event")
+    assert found["message_id"] == str(one.message_id)
+    preview = post(as_alice, address, do="again", chosen=[one.pk])
+    assert "It is sent to hooks.example once more." in preview.content.decode()
+    assert webhook.deliveries.count() == 2
+    confirm(as_alice, preview, address)
+
+    assert webhook.deliveries.count() == 3
+    assert as_carol.get(address).status_code == 404
+    sent = {"do": "again", "chosen": [one.pk], "step": "sure"}
+    assert post(as_carol, address, **sent).status_code == 404
+
+
+def test_policies_of_templates_are_removed_after_a_preview(
+    admin: User, as_admin: Client, snapshot: Snapshot
+) -> None:
+    address = "/lease-policies/"
+    for purpose, template in (("ci", snapshot.template), ("ci", None)):
+        actions.lease_policy_save(
+            by=admin,
+            template=template,
+            purpose=purpose,
+            default_seconds=3600,
+            maximum_seconds=None,
+            trash_seconds=0,
+            warn_seconds=[],
+        )
+    [row] = table(as_admin, f"{address}?as=csv&q=main")
+    assert (row["purpose"], row["default_seconds"]) == ("ci", "3600")
+    own, general = (
+        LeasePolicy.objects.get(template__isnull=is_general)
+        for is_general in (False, True)
+    )
+
+    both = [own.pk, general.pk]
+    preview = post(as_admin, address, do="remove", chosen=both)
+    assert "Remove 1 policy?" in preview.content.decode()
+    assert "No workspace is affected." in preview.content.decode()
+    confirm(as_admin, preview, address)
+
+    assert list(LeasePolicy.objects.all()) == [general]
+
+
+def test_sites_and_members_of_a_pool_are_searched_and_downloaded(
+    rows: list[Model], as_admin: Client, as_alice: Client, snapshot: Snapshot
+) -> None:
+    site, pool = snapshot.template.site, Pool.objects.get()
+    [row] = table(as_admin, f"/sites/?as=csv&q={site.name}&sort=-templates")
+    assert (row["name"], row["templates"]) == (site.name, "1")
+    assert not table(as_admin, "/sites/?as=csv&q=nowhere")
+    assert "No site matches." in as_admin.get("/sites/?q=nowhere").text
+    [member] = filled(pool)[:1]
+
+    [row] = table(as_admin, f"/pools/{pool.pk}/?as=csv&q={member.name}")
+
+    assert row["change"] == str(snapshot.change)
+    assert not table(as_admin, f"/pools/{pool.pk}/?as=csv&q=nowhere")
+    assert as_alice.get("/sites/").status_code == 403
+    assert as_alice.get(f"/pools/{pool.pk}/?as=csv").status_code == 403

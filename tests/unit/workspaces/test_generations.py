@@ -235,11 +235,14 @@ def test_pins_take_few_queries(
         owner = UserFactory(username=f"somebody{number}")
         workspace_create(by=owner, template=tested_template)
 
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         pins = retention.pins_of(tested_template)
         names = [(w.owner.username, p.reasons) for p in pins for w in p.workspaces]
 
     assert len(names) == 3
+    [pin] = [p for p in retention.pins_of(tested_template, named=2) if p.workspaces]
+    assert [w.owner.username for w in pin.workspaces] == ["somebody0", "somebody1"]
+    assert (pin.workspaces_number, pin.more) == (3, 1)
 
 
 # --- builds of parts

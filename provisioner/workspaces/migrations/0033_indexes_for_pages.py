@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('workspaces', '0001_squashed_0031_connections_of_a_sync'),
+        ('workspaces', '0032_looks'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
         migrations.swappable_dependency(settings.KNOX_TOKEN_MODEL),
     ]
