@@ -25,6 +25,7 @@ from provisioner.workspaces.models import (
     Trial,
     Workspace,
 )
+from provisioner.workspaces.steps import run
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.trial import INTERRUPTED, StopWatch
 from provisioner.workspaces.sweeps.bisections import sweep_bisections
@@ -302,8 +303,10 @@ def test_a_change_with_files_that_the_owner_may_not_read_is_not_tried(
 
 
 def test_a_command_that_nobody_waits_for_is_stopped(
-    snapshot: Snapshot, alice: User
+    snapshot: Snapshot, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # To show progress finds that out, too, where some is due.
+    monkeypatch.setattr(run, "PROGRESS_EVERY_SECONDS", 3600.0)
     bisection = actions.bisection_start(
         by=alice, template=snapshot.template, good=1, bad=9, command="sleep 600"
     )
