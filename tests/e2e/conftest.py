@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from django.db import connection, connections
 from playwright.sync_api import Browser, ConsoleMessage, Page
+from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.models import User
 from provisioner.demo.chromium import find_chromium, running_chromium
 from provisioner.demo.processes import Child, manage
+from tests.e2e.furnished import Furnished
 from tests.factories import PASSWORD
 from tests.lab import Lab
 
@@ -53,6 +55,13 @@ def chromium() -> Iterator[Browser]:
         connections.close_all()
 
 
+@pytest.fixture
+def furnished(transactional_db: None, settings: Settings, tmp_path: Path) -> Furnished:
+    """Something of everything, without a lab and a worker."""
+    settings.LOG_DIR = tmp_path
+    return Furnished()
+
+
 # What htmx says of a look for news when the page is left before the answer is there.
 BROKEN_OFF = ("htmx:sendAbort,", "htmx:afterRequest,")
 
@@ -68,8 +77,12 @@ def sign_in(chromium: Browser, live_server: LiveServer) -> Iterator[SignIn]:
         complaints.append(text)
 
     def hear(said: ConsoleMessage) -> None:
-        if said.type == "error" and not said.text.startswith(BROKEN_OFF):
-            complain(said.text)
+        # A page that is refused is an answer; what a page loads has to be there.
+        is_page = said.page is not None and said.location["url"] == said.page.url
+        if said.type != "error" or said.text.startswith(BROKEN_OFF):
+            return
+        if not (is_page and said.text.startswith("Failed to load resource")):
+            complain(f"{said.text} ({said.location['url']})")
 
     def sign_in(user: User, *, scripts: bool = True) -> Page:
         context = chromium.new_context(

@@ -1,0 +1,531 @@
+"""An installation in which something of everything lies, as rows alone.
+
+What nobody can ask for, because a far side says it, is written as the steps write it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Any
+
+from django.utils import timezone
+
+from provisioner.accounts.models import Team, User
+from provisioner.workspaces import actions, states
+from provisioner.workspaces.actions.bisecting import bisection_go_on
+from provisioner.workspaces.models import (
+    AuditRun,
+    Bisection,
+    CapacityDay,
+    Carry,
+    ConnectionTest,
+    Finding,
+    Governor,
+    LeasePolicy,
+    LockWait,
+    Operation,
+    RefreshPolicy,
+    Rescue,
+    ServerWatch,
+    Site,
+    SiteCapacity,
+    Snapshot,
+    Step,
+    Template,
+    TemplateCheck,
+    Webhook,
+    WebhookDelivery,
+    Workspace,
+)
+from provisioner.workspaces.steps.forward_conflicts import kept_aside
+from tests.abandoning import abandon
+from tests.building import build, fails, submitted, succeeds
+from tests.factories import SiteFactory, TemplateFactory, UserFactory
+from tests.pooled import fail, filled, make_pool
+
+GIB, TIB = 2**30, 2**40
+W, OP = Workspace.State, Operation.State
+GENERATIONS = {48100: "tested", 48150: "failed", 48200: "tested"}
+VIEW = "//depot/engine/main/... //engine/...\n-//depot/engine/.../*.psd //engine/..."
+UNSAVED = {
+    "opened": [
+        {
+            "depot_file": f"//depot/engine/main/src/render/culling-{n}.cpp",
+            "client_file": f"//c/src/render/culling-{n}.cpp",
+            "action": "edit",
+            "change": "default",
+            "user": "alice",
+            "client": "c",
+        }
+        for n in range(3)
+    ],
+    "shelved": [
+        {
+            "change": 48213,
+            "user": "alice",
+            "client": "c",
+            "description": "Try culling by <b>occlusion</b> first",
+            "is_shelved": True,
+        }
+    ],
+    "untracked": [
+        {
+            "action": "add",
+            "depot_file": "",
+            "path": "/mnt/cloneyard/munich/alice/culling/a-directory-with-a-long-name/"
+            "and-another-one/notes-of-monday-morning-that-nobody-else-has.txt",
+        }
+    ],
+}
+
+
+def now() -> dt.datetime:
+    return timezone.now()
+
+
+def ago(**span: float) -> dt.datetime:
+    return now() - dt.timedelta(**span)
+
+
+class Furnished:
+    """The rows; each page finds an example of what it is about in them."""
+
+    def __init__(self) -> None:
+        self.people()
+        self.places()
+        self.main_template()
+        self.pools()  # they are filled while nobody waits for a worker
+        self.other_templates()
+        self.workspaces()
+        self.forwarding()
+        self.bisections()
+        self.telling()
+        self.audit()
+
+    def people(self) -> None:
+        rendering = make_team("Rendering", max_workspaces=40)
+        make_team("Audio and everything that makes a noise", max_workspaces=None)
+        self.admin = UserFactory(username="admin", is_staff=True, is_superuser=True)
+        self.alice = UserFactory(
+            username="alice",
+            email="alice@example.com",
+            team=rendering,
+            max_workspaces=12,
+            max_unique_bytes=200 * GIB,
+        )
+        self.bob = UserFactory(username="bob", team=rendering)
+        self.carol = UserFactory(username="carol")
+        self.ci = UserFactory(username="ci-nightly", is_service=True)
+        self.newcomer = UserFactory(username="newcomer", uid=None, gid=None)
+
+    def places(self) -> None:
+        self.site: Site = SiteFactory(name="munich", title="Munich, building 7")
+        self.server = self.site.perforce_server
+        self.away: Site = SiteFactory(name="berlin", perforce_server=self.server)
+        SiteCapacity.objects.create(
+            site=self.site,
+            ontap_version="NetApp Release 9.16.1",
+            aggregate_size_bytes=90 * TIB,
+            aggregate_used_bytes=62 * TIB,
+            aggregate_available_bytes=28 * TIB,
+            logical_bytes=900 * TIB,
+            saved_bytes=850 * TIB,
+            saved_within_bytes=20 * TIB,
+            volumes=312,
+            max_volumes=1000,
+            measured_at=ago(minutes=1),
+        )
+        SiteCapacity.objects.create(
+            site=self.away,
+            measured_at=ago(hours=3),
+            status_message="ONTAP at berlin did not answer within 10 seconds.",
+        )
+        CapacityDay.objects.bulk_create(
+            CapacityDay(
+                site=self.site,
+                day=(ago(days=n)).date(),
+                size_bytes=90 * TIB,
+                used_bytes=(62 - n // 2) * TIB,
+                logical_bytes=900 * TIB,
+                saved_bytes=850 * TIB,
+                clones=280 - 7 * n,
+            )
+            for n in range(30)
+        )
+        self.connection_tests()
+        Governor.objects.create(
+            server=self.server,
+            paused_at=ago(minutes=4),
+            paused_by=self.admin,
+            paused_reason="Checkpoint of the server, until ten.",
+            backed_off_to=2,
+            backed_off_at=ago(minutes=2),
+        )
+        ServerWatch.objects.create(
+            server=self.server, newest_change=48300, polled_at=ago(seconds=12)
+        )
+
+    def connection_tests(self) -> None:
+        checks = [
+            {
+                "name": "address",
+                "outcome": "passed",
+                "sentence": "filer.example.com is 10.0.0.9.",
+                "advice": "",
+            },
+            {
+                "name": "svm",
+                "outcome": "failed",
+                "sentence": "There is no SVM svm_of_others.",
+                "advice": "The SVMs that this user sees are svm_dev and svm_build.",
+            },
+            {
+                "name": "aggregate",
+                "outcome": "skipped",
+                "sentence": "Needs the SVM.",
+                "advice": "",
+            },
+            {
+                "name": "version",
+                "outcome": "remarked",
+                "sentence": "ONTAP 9.10 is old.",
+                "advice": "Clones split slower there.",
+            },
+        ]
+        for place, found in (("web", checks[:1]), ("worker", checks)):
+            for about in ({"site": self.site}, {"server": self.server}):
+                ConnectionTest.objects.create(
+                    **about,
+                    place=place,
+                    asked_at=ago(minutes=9),
+                    asked_by=self.admin,
+                    looked_at=ago(minutes=8),
+                    host="build-host-1.example.com",
+                    checks=found,
+                )
+
+    def main_template(self) -> None:
+        self.template = self.template_of("engine-main", test_command="make test")
+        for change, quality in GENERATIONS.items():
+            operation = build(self.template, by=self.admin, change=change)
+            succeeds(operation, quality=quality)
+            took(operation, sync=40, build=350, test=61, snapshot=0.4)
+        Snapshot.objects.filter(template=self.template).update(
+            have_count=612_345,
+            client_spec=SPEC,
+            lint=["12 files are writable by everybody."],
+        )
+        self.snapshots = list(self.template.snapshots.order_by("change"))
+        Snapshot.objects.filter(pk=self.snapshots[0].pk).update(created_at=ago(days=2))
+        for number, user in ((48201, "bob"), (48233, "carol"), (48300, "bob")):
+            submitted(self.template, number, user, at=ago(minutes=48400 - number))
+        RefreshPolicy.objects.create(
+            template=self.template, mode="on_change", changed_at=ago(days=3)
+        )
+        TemplateCheck.objects.create(
+            template=self.template,
+            remarks=[{"kind": "modtime", "sentence": "The client sets no modtime."}],
+            files=612_345,
+            size_bytes=212 * GIB,
+            depot_files=900_000,
+            checked_at=ago(hours=2),
+        )
+        actions.template_subscribe(by=self.alice, template=self.template)
+
+    def other_templates(self) -> None:
+        self.building = self.template_of("tools")
+        self.build = build(self.building, by=self.admin, change=48290)
+        at_work(self.build, "sync", done=0.4)
+        self.broken = self.template_of("shaders-of-every-platform-and-more")
+        self.failed_build = fails(build(self.broken, by=self.admin, change=48280))
+        step = self.failed_build.steps.get(name="build")
+        Step.objects.filter(pk=step.pk).update(attempt=1)
+        step.log_path.write_text("cc render.c\n\x1b[31mrender.c:7: error\x1b[0m\n")
+        self.fresh = self.template_of("never-built")
+
+    def template_of(self, name: str, **fields: Any) -> Template:
+        template: Template = TemplateFactory(
+            site=self.site,
+            name=name,
+            description=f"All of {name}, with what its build makes.",
+            view=VIEW,
+            build_command="make -j32 all",
+            created_by=self.admin,
+            **fields,
+        )
+        return template
+
+    def asked(self, name: str, *, by: User | None = None, **more: Any) -> Workspace:
+        more.setdefault("template", self.template)
+        return actions.workspace_create(by=by or self.alice, name=name, **more)
+
+    def ready(self, name: str, **more: Any) -> Workspace:
+        workspace = self.asked(name, **more)
+        operation = running_of(workspace)
+        took(operation, access=0.2, clone=1.1, export=0.3, mount=0.9, owner=4, flush=3)
+        pin = workspace.snapshot
+        operation.steps.filter(name="flush").update(
+            result={"have_count": pin.have_count, "have_digest": pin.have_digest}
+        )
+        end(operation, OP.SUCCEEDED)
+        states.set_workspace_state(workspace, W.READY)
+        Workspace.objects.filter(pk=workspace.pk).update(
+            unique_bytes=3 * GIB,
+            measured_at=ago(minutes=3),
+            activity={"opened": {"count": 3}, "shelved": sign(2), "files": sign(0)},
+            activity_seen_at=ago(minutes=40),
+        )
+        workspace.refresh_from_db()
+        return workspace
+
+    def workspaces(self) -> None:
+        self.workspace = self.ready("culling")
+        actions.workspace_share(by=self.alice, workspace=self.workspace, person="carol")
+        theirs = self.ready("echo", by=self.carol)
+        actions.workspace_share(by=self.carol, workspace=theirs, person="alice")
+        self.shared = theirs
+        self.mates = self.ready("shadows", by=self.bob)
+        kept = self.ready("kept-for-a-customer")
+        actions.workspace_keep(
+            by=self.admin, workspace=kept, reason="A customer may call any day."
+        )
+        self.forgotten = abandon(self.ready("forgotten", by=self.bob))
+        self.making = self.asked("in-the-making")
+        for name in ("access", "clone", "export", "mount"):
+            done(running_of(self.making), name, seconds=1.2)
+        at_work(running_of(self.making), "owner", done=0.63)
+        self.waiting = self.asked("waits-for-its-turn", purpose="build")
+        self.failed = self.asked("no-room-for-this-one")
+        fail_at(running_of(self.failed), "clone", code="full", message=FULL)
+        states.set_workspace_state(self.failed, W.FAILED, code="full", message=FULL)
+        self.refused = self.ready("unsaved-work")
+        end(
+            actions.workspace_retire(by=self.alice, workspace=self.refused),
+            OP.REFUSED,
+            code="unsaved_work",
+            message="5 things in this workspace are not submitted.",
+            findings=UNSAVED,
+        )
+        self.refused.refresh_from_db()
+        states.set_workspace_state(self.refused, W.READY)
+        self.trashed = self.trash("gone-for-now", by=self.alice)
+        self.retired = self.trash("gone-for-good", by=self.alice)
+        states.set_workspace_state(self.retired, W.PURGING)
+        states.set_workspace_state(self.retired, W.RETIRED)
+
+    def trash(self, name: str, *, by: User) -> Workspace:
+        workspace = self.ready(name, by=by)
+        operation = actions.workspace_retire(by=by, workspace=workspace)
+        end(operation, OP.SUCCEEDED)
+        workspace.refresh_from_db()
+        states.set_workspace_state(
+            workspace, W.TRASHED, purge_at=now() + dt.timedelta(hours=71)
+        )
+        Rescue.objects.create(
+            workspace=workspace,
+            operation=operation,
+            directory=f"/rescue/{by.username}/{name}-20261122T093000-1a2b3c",
+            archived_files=2,
+            archived_bytes=3072,
+            archive_sha256="0" * 64,
+            shelves=[
+                {"change": 7, "was": "default", "files": ["//a"], "made_by_us": True}
+            ],
+            is_complete=True,
+        )
+        return workspace
+
+    def forwarding(self) -> None:
+        self.old = self.ready("old-work", snapshot=self.snapshots[0])
+        look = actions.workspace_look(by=self.alice, workspace=self.old)
+        states.end_operation(look, OP.SUCCEEDED, findings={**UNSAVED, "blockers": []})
+        self.older = self.ready("older-work", snapshot=self.snapshots[0])
+        self.forward = actions.workspace_forward(by=self.alice, workspace=self.older)
+        end(running_of(self.forward), OP.SUCCEEDED)
+        states.set_workspace_state(self.forward, W.READY)
+        Carry.objects.update(
+            shelves=[],
+            conflicts={"4 untracked": [kept_aside("a b.txt", "a b.txt.from-old")]},
+            counts={"opened": 3, "merged": 1, "untracked": 2, "left": {"missing": 4}},
+            outcome="older-work stays, because something is left to be decided.",
+            carried_at=now(),
+        )
+
+    @property
+    def extendable(self) -> list[Workspace]:
+        return [self.old, self.older]
+
+    def bisections(self) -> None:
+        self.bisection = actions.bisection_start(
+            by=self.bob, template=self.template, good=48100, bad=48150
+        )
+        changes = [
+            {"change": 48100 + 5 * n, "user": "bob", "title": f"Cull less, part {n}"}
+            for n in range(1, 11)
+        ]
+        Bisection.objects.update(changes=changes)
+        bisection_go_on(self.bisection.pk)
+        trial = self.bisection.trials.get()
+        end(running_of(trial.workspace), OP.SUCCEEDED)
+        states.set_workspace_state(trial.workspace, W.READY)
+
+    def pools(self) -> None:
+        self.pool = make_pool(self.template, self.ci, size=2)
+        members = filled(self.pool)
+        operation = actions.workspace_retire(by=self.admin, workspace=members[0])
+        operation.workspace.refresh_from_db()
+        fail(operation.workspace)
+
+    def telling(self) -> None:
+        self.webhook: Webhook = actions.webhook_create(
+            by=self.alice,
+            url="https://hooks.example.com/cloneyard?key=abcdefghijklmnopqrstuvwxyz",
+            events=["workspace.ready", "template.failed"],
+        )
+        for state, code in (("delivered", 204), ("given_up", 503)):
+            WebhookDelivery.objects.create(
+                webhook=self.webhook,
+                event="workspace.ready",
+                body="{}",
+                state=state,
+                attempts=3,
+                next_try_at=None,
+                tried_at=now(),
+                response_code=code,
+                duration_ms=81,
+                ended_at=now(),
+            )
+        for name, days in (("nightly build", 30), ("laptop", None)):
+            self.token, _ = actions.api_token_create(
+                by=self.alice, name=name, days=days, purposes=["ci"]
+            )
+        actions.lease_policy_save(
+            by=self.admin,
+            template=self.template,
+            purpose="ci",
+            default_seconds=3600,
+            maximum_seconds=86400,
+            trash_seconds=3600,
+            warn_seconds=[600],
+        )
+        self.lease_policy = LeasePolicy.objects.get()
+        LockWait.objects.create(
+            server=self.server,
+            at=ago(minutes=2),
+            operation=running_of(self.making),
+            command="flush",
+            table="db.have",
+            waited_ms=812,
+            held_ms=40,
+        )
+
+    def audit(self) -> None:
+        for system in ("ontap", "perforce"):
+            AuditRun.objects.create(
+                site=self.site,
+                system=system,
+                looked_at=ago(minutes=20),
+                seconds=1.4,
+                objects_seen=312,
+                status_message="" if system == "ontap" else "No answer.",
+            )
+        self.finding = Finding.objects.create(
+            site=self.site,
+            kind=Finding.Kind.VOLUME_WITHOUT_ROW,
+            subject="cy_engine_main_of_somebody_who_left_the_company_long_ago",
+            external_id=str(uuid.UUID(int=7)),
+            sentence="Nobody remembers it, and it carries our tag.",
+            details={"junction_path": "/old", "owner": "x", "size": 3 * GIB},
+            action=Finding.Action.REMOVE,
+            first_seen_at=ago(days=2),
+            last_seen_at=ago(minutes=20),
+        )
+        view = {"is": ["//d/a/... //c/..."], "was": ["//d/... //c/..."]}
+        self.differs = Finding.objects.create(
+            site=self.site,
+            kind=Finding.Kind.CLIENT_VIEW_DIFFERS,
+            subject="cy-alice-culling",
+            sentence="Somebody changed the View of the client.",
+            details={
+                "fields": {"View": view},
+                "lines_out": view["is"],
+                "lines_in": view["was"],
+            },
+            action=Finding.Action.FINISH,
+            workspace=self.workspace,
+            first_seen_at=ago(hours=2),
+            last_seen_at=ago(minutes=20),
+        )
+
+
+SPEC = (
+    "Client:\ttemplate\n\nOwner:\tcloneyard\n\nRoot:\t/t\n\n"
+    "Options:\tnoallwrite noclobber nocompress unlocked nomodtime normdir\n\n"
+    "SubmitOptions:\tsubmitunchanged\n\nLineEnd:\tlocal\n\n"
+    "View:\n\t//depot/engine/main/... //template/...\n"
+)
+FULL = (
+    "The aggregate aggr1 has 3 % left, and 5 % are kept free. We do not try again by "
+    "ourselves: retire what you do not need, or ask your administrator."
+)
+
+
+def make_team(name: str, *, max_workspaces: int | None) -> Team:
+    return Team.objects.create(name=name, max_workspaces=max_workspaces)
+
+
+def running_of(subject: Workspace | Template) -> Operation:
+    return subject.operations.get(state=OP.RUNNING)
+
+
+def end(operation: Operation, state: Operation.State, **more: Any) -> None:
+    """Let an operation end as its last step would have it."""
+    states.end_operation(operation, state, **more)
+    states.skip_waiting_steps(operation)
+
+
+def at_work(operation: Operation, name: str, *, done: float) -> Step:
+    """Let a step be so far on its way."""
+    step = begun(operation, name)
+    progress = {"done": int(612_345 * done), "total": 612_345, "unit": "files"}
+    states.record_progress(step, {"text": "3,100 files a second", **progress})
+    return step
+
+
+def sign(days: float) -> dict[str, str]:
+    return {"at": ago(days=days, hours=2).isoformat(), "detail": ""}
+
+
+def begun(operation: Operation, name: str) -> Step:
+    step = operation.steps.get(name=name)
+    if step.state == Step.State.WAITING:
+        states.queue_step(step, job_id=None)
+    states.start_step(step)
+    return step
+
+
+def done(operation: Operation, name: str, *, seconds: float) -> None:
+    step = begun(operation, name)
+    states.finish_step(step, result={})
+    Step.objects.filter(pk=step.pk).update(
+        started_at=step.started_at - dt.timedelta(seconds=seconds)
+    )
+
+
+def fail_at(operation: Operation, name: str, *, code: str, message: str) -> None:
+    states.fail_step(begun(operation, name), code=code, message=message)
+    end(operation, OP.FAILED, code=code, message=message)
+
+
+def took(operation: Operation, **seconds: float) -> Operation:
+    """Have steps of an operation done, each after so long."""
+    began = ago(minutes=30)
+    for name, took in seconds.items():
+        operation.steps.filter(name=name).update(
+            state=Step.State.DONE,
+            attempt=1,
+            started_at=began,
+            ended_at=began + dt.timedelta(seconds=took),
+        )
+    return operation

@@ -1,0 +1,93 @@
+"""What people do at their desks with what is there, with scripts and without."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+from rest_framework.test import APIClient
+
+from provisioner.workspaces.models import Workspace
+from tests.e2e.conftest import SETTLED_WITHIN_MS, SignIn
+from tests.e2e.furnished import Furnished
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+expect.set_options(timeout=SETTLED_WITHIN_MS)
+
+
+def states_of(*workspaces: Workspace) -> list[str]:
+    found = Workspace.objects.in_bulk([one.pk for one in workspaces])
+    return [found[one.pk].state for one in workspaces]
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+@pytest.mark.timeout(600)  # on a machine that is busy
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_people_do_their_work(
+    sign_in: SignIn, furnished: Furnished, scripts: bool
+) -> None:
+    page = sign_in(furnished.admin, scripts=scripts)
+    reclaim(page, furnished.forgotten)
+    extend(page, furnished.extendable)
+    make_a_token(sign_in(furnished.alice, scripts=scripts))
+
+
+def reclaim(page: Page, forgotten: Workspace) -> None:
+    """What nobody uses is shown with why, and goes after a preview."""
+    page.get_by_role("link", name="Overview", exact=True).click()
+    page.get_by_role("link", name="Abandoned", exact=True).click()
+    expect(page.get_by_text("No work shows for 41 days")).to_be_visible()
+    page.get_by_label("forgotten of bob").check()
+    press(page, "Retire them…")
+    expect(page.get_by_role("heading", name="Retire 1 workspace?")).to_be_visible()
+    assert states_of(forgotten) == ["ready"], "a preview changes nothing"
+    press(page, "Retire 1 workspace")
+    expect(page.locator(".tally-line")).to_contain_text("0 of 1 are in the trash")
+    assert states_of(forgotten) == ["retiring"]
+
+
+def extend(page: Page, chosen: list[Workspace]) -> None:
+    """Some are found by words, and all of them get more time, after a preview."""
+    ends = {one.pk: one.expires_at for one in chosen}
+    page.get_by_role("link", name="All workspaces", exact=True).click()
+    page.get_by_label("Name or owner").fill("old alice")
+    press(page, "Show")
+    expect(page.locator(".tally-line")).to_contain_text("2 workspaces")
+    for one in chosen:
+        page.get_by_label(f"Choose {one.name}", exact=True).check()
+    press(page, "Extend…")
+    page.get_by_label("From now on for").fill("60 d")
+    press(page, "Look again")
+    press(page, "Extend 2 workspaces")
+    expect(page.get_by_role("status")).to_contain_text("2 workspaces")
+    for one in Workspace.objects.filter(pk__in=ends):
+        assert one.expires_at is not None
+        assert one.expires_at > ends[one.pk]
+    assert "?q=old+alice&" in page.url, "the list is as it was left"
+
+
+def make_a_token(page: Page) -> None:
+    """A token for CI opens what it was made for, until it is revoked."""
+    page.goto("/tokens/")
+    page.get_by_label("What is it for?").fill("compile farm")
+    page.get_by_label("For how many days").fill("7")
+    page.get_by_label("engine-main").check()
+    page.get_by_label("CI (read-only client)").check()
+    press(page, "Make a token")
+
+    shown = page.get_by_role("status").locator("code")
+    expect(shown).to_be_visible()
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {shown.inner_text()}")
+    asked = {"template": "engine-main", "name": "compiled"}
+    refused = client.post("/api/v1/workspaces", asked, format="json")
+    assert refused.status_code == 403, "it was made for CI alone"
+    asked["purpose"] = "ci"
+    assert client.post("/api/v1/workspaces", asked, format="json").status_code == 202
+
+    page.get_by_role("row", name="compile farm").get_by_role("button").click()
+    expect(page.get_by_role("row", name="compile farm")).to_have_count(0)
+    assert client.get("/api/v1/workspaces").status_code == 401
