@@ -1,0 +1,59 @@
+"""No page asks the database more often because there is more in it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from django.db import connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from benchmarks import pages
+
+FEW, MANY = 1, 2
+
+
+def queries_of_pages(times: int, who: str) -> Counter[str]:
+    """Return how many queries each page takes with so many times as many rows."""
+    numbers: Counter[str] = Counter()
+    rows = pages.Rows()
+    rows.fill(30 * times * times)  # more for each person, too
+    owner = rows.people[0]
+    browser = Client()
+    browser.force_login(rows.admin if who == "admin" else owner)
+    browser.get("/")  # what is read once for all, such as kinds of content
+    for page in pages.addresses(owner):
+        with CaptureQueriesContext(connection) as queries:
+            answer = browser.get(page)
+        if answer.status_code == 200:
+            numbers[re.sub(r"/\d+/", "/N/", page)] = len(queries)
+    return numbers
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("who", "pages_at_least"), [("admin", 50), ("owner", 20)])
+def test_no_page_takes_more_queries_for_more_rows(
+    who: str, pages_at_least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = []
+    for times in (FEW, MANY):
+        for name, number in (
+            ("TEMPLATES", 4),
+            ("TEAMS", 2),
+            ("PEOPLE", 8),
+            ("GENERATIONS", 3),
+            ("TOKENS", 4),
+            ("DELIVERIES", 4),
+            ("FINDINGS", 4),
+        ):
+            monkeypatch.setattr(pages, name, number * times)
+        with transaction.atomic():
+            counted.append(queries_of_pages(times, who))
+            transaction.set_rollback(True)
+
+    few, many = counted
+    assert len(few) >= pages_at_least
+    more = {page: (few[page], number) for page, number in many.items()}
+    assert not {page: both for page, both in more.items() if both[1] > both[0]}
