@@ -10,7 +10,7 @@ import pytest
 
 from provisioner.gateways.errors import AuthFailed, NotFound, Refused
 from provisioner.gateways.hosts import client_files
-from provisioner.gateways.perforce.types import ClientSpec, SyncProgress
+from provisioner.gateways.perforce.types import ClientSpec, LockUse, SyncProgress
 from tests.contract.perforce_fixtures import PerforceScene
 
 IS_ROOT = os.geteuid() == 0
@@ -50,6 +50,7 @@ def test_synced_files_belong_to_the_uid(perforce: PerforceScene) -> None:
     change = perforce.submit(FILES)
     spec = owned_client(perforce)
     seen: list[SyncProgress] = []
+    told: list[LockUse] = []
 
     report = client_files.sync_as(
         perforce.account,
@@ -58,8 +59,11 @@ def test_synced_files_belong_to_the_uid(perforce: PerforceScene) -> None:
         uid=UID,
         gid=GID,
         on_progress=seen.append,
+        on_command=told.append,
     )
 
+    if perforce.target.lab_root is not None:
+        assert [use.table for use in told] == ["db.have"]
     root = Path(spec.root)
     everything = [root, *root.rglob("*")]
     assert {(path.lstat().st_uid, path.lstat().st_gid) for path in everything} == {

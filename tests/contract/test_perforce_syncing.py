@@ -10,6 +10,7 @@ from provisioner.gateways.errors import Unreachable
 from provisioner.gateways.perforce.connection import Connection, Reply
 from provisioner.gateways.perforce.types import (
     ClientSpec,
+    LockUse,
     Part,
     SyncPhase,
     SyncProgress,
@@ -169,3 +170,22 @@ def test_the_progress_of_batches_is_that_of_all_of_them(
     assert seen[-1].files == len(TREE)
     totals = {s.files_total for s in seen if s.phase == SyncPhase.RECEIVING}
     assert totals <= {len(TREE)}
+
+
+def test_a_sync_tells_what_its_commands_held(lab_perforce: PerforceScene) -> None:
+    scene = lab_perforce
+    change = scene.submit(TREE)
+    client = scene.make_client()
+    told: list[LockUse] = []
+
+    report = scene.gateway.sync(
+        client.name,
+        change=change,
+        on_progress=ignored,
+        in_batches=True,
+        on_command=told.append,
+    )
+
+    assert report.files == len(TREE)
+    assert {(use.command, use.table) for use in told} == {("sync", "db.have")}
+    assert len(told) > 2, "each command that wrote"

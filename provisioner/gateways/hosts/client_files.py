@@ -10,6 +10,7 @@ from typing import Any
 from provisioner.gateways.hosts.clearing import ClearReport
 from provisioner.gateways.hosts.run_as import run_module_as
 from provisioner.gateways.perforce.types import (
+    LockUse,
     NotDone,
     OpenedFile,
     Part,
@@ -46,11 +47,12 @@ def sync_as(
     parts: Sequence[Part] = (),
     in_batches: bool = False,
     expected: TreeSize | None = None,
+    on_command: Callable[[LockUse], None] = lambda use: None,
 ) -> SyncReport:
     """Bring the client's files to the change, written by uid and gid.
 
-    But for `parts`: those to theirs. `in_batches` and `expected` are as in
-    PerforceGateway.sync.
+    But for `parts`: those to theirs. `in_batches`, `expected` and `on_command` are as
+    in PerforceGateway.sync.
 
     Safe to repeat after an interruption, with `replace_leftovers` also after a kill; it
     is for trees in which nobody works. Without root the files are the caller's.
@@ -58,6 +60,14 @@ def sync_as(
     Raises: what PerforceGateway.sync raises; ChildFailed.
     Source: p4 sync //client/...@change.
     """
+
+    def show(seen: dict[str, Any]) -> None:
+        if "lock" in seen:
+            on_command(LockUse(**seen["lock"]))
+        else:
+            phase = SyncPhase(seen["phase"])
+            on_progress(SyncProgress(**{**seen, "phase": phase}))
+
     answer = run_module_as(
         _LOCAL,
         request=_request(
@@ -73,9 +83,7 @@ def sync_as(
         uid=uid,
         gid=gid,
         timeout_seconds=SYNC_WITHIN_SECONDS,
-        on_progress=lambda seen: on_progress(
-            SyncProgress(**{**seen, "phase": SyncPhase(seen["phase"])})
-        ),
+        on_progress=show,
     )
     return SyncReport(**answer)
 

@@ -484,13 +484,15 @@ class PerforceGateway(Protocol):
         parts: Sequence[Part] = (),
         in_batches: bool = False,
         expected: TreeSize | None = None,
+        on_command: Callable[[LockUse], None] | None = None,
     ) -> SyncReport:
         """Bring the client's files to exactly this submitted change. Local files.
 
         But for `parts`, one after the other: those to theirs. With `in_batches`
         directory by directory, with rests between, so that others get the server's
         locks; the have list is the same. `expected` is what there is to send then, for
-        the progress: otherwise nobody knows before the last command.
+        the progress: otherwise nobody knows before the last command. `on_command` is
+        told what each waited for, as in `flush`.
 
         Safe to repeat after an interruption: what the server knows to have arrived is
         not sent again. A sync that was killed can leave a half-written file, which the

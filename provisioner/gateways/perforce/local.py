@@ -46,6 +46,7 @@ def _sync(
         parts=[Part(**part) for part in request["parts"]],
         in_batches=request["in_batches"],
         expected=TreeSize(**request["expected"]) if request["expected"] else None,
+        on_command=lambda use: show({"lock": dataclasses.asdict(use)}),
     )
     return dataclasses.asdict(report)
 

@@ -365,8 +365,9 @@ class P4PerforceGateway:
         parts: Sequence[Part] = (),
         in_batches: bool = False,
         expected: TreeSize | None = None,
+        on_command: Callable[[LockUse], None] | None = None,
     ) -> SyncReport:
-        with self._connected(client) as connection:
+        with self._connected(client, tracks=on_command is not None) as connection:
             _require_submitted(connection, change)
             return sync(
                 connection,
@@ -377,6 +378,7 @@ class P4PerforceGateway:
                 replace_leftovers=replace_leftovers,
                 in_batches=in_batches,
                 progress=SyncCounter(on_progress, expected=expected),
+                on_command=on_command,
             )
 
     def tree_size(self, client: str, *, change: int) -> TreeSize:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.batching import batches_of, shared_out, with_rests
 from provisioner.gateways.perforce.connection import Connection, Reply
 from provisioner.gateways.perforce.errors import CANT_CLOBBER, LEFT_BEHIND_BY_SYNC
 from provisioner.gateways.perforce.generations import pinned_files
+from provisioner.gateways.perforce.locking import lock_use
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.progress import SyncCounter
 from provisioner.gateways.perforce.shelving import FILES_PER_COMMAND
-from provisioner.gateways.perforce.types import Part, SyncReport, TreeSize
+from provisioner.gateways.perforce.types import LockUse, Part, SyncReport, TreeSize
 
 
 def sync(
@@ -26,6 +27,7 @@ def sync(
     replace_leftovers: bool,
     in_batches: bool,
     progress: SyncCounter,
+    on_command: Callable[[LockUse], None] | None,
 ) -> SyncReport:
     """Keep the contract of PerforceGateway.sync.
 
@@ -52,6 +54,9 @@ def sync(
             is_bulk=True,
             accepted={CANT_CLOBBER} if replace_leftovers else (),
         )
+        use = lock_use("sync", connection.tracked) if on_command else None
+        if on_command and use:
+            on_command(use)
         if replace_leftovers:
             _replace_leftovers(connection, reply, at=files[0])
         if reply.texts:

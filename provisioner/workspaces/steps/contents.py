@@ -6,6 +6,7 @@ from typing import Any
 
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.types import TreeSize
+from provisioner.workspaces import governor
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Operation, Step
 from provisioner.workspaces.steps.flushing import goes_in_batches
@@ -66,6 +67,7 @@ def ensure_synced(run: StepRun) -> dict[str, Any]:
         replace_leftovers=True,
         in_batches=goes_in_batches(files),
         expected=expected,
+        on_command=lambda use: governor.observe(run.step, use),
     )
     return {
         "files": report.files,
