@@ -54,20 +54,18 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
 
     Call it in the transaction that writes the workspace's row, before it does: requests
     for the same site, or of the same team or person, pass one by one until that ends,
-    so that two cannot both take the last place, or the next free name.
+    so that two cannot both take the last place, or the next free name. The person's own
+    lock comes late: who gets what lies ready waits for that one alone.
 
     Raises: LimitReached.
     """
     _one_at_a_time(site=template.site, team_id=by.team_id)
+    of_the_site = [
+        *clone_limits(template, snapshot),
+        *site_limits(template.site, needed_bytes=template.volume_size_bytes),
+    ]
     _lock("admission_owner", by.pk)
-    refuse_what_is_reached(
-        [
-            *_limits_of_token(by),
-            *quota_limits(by),
-            *clone_limits(template, snapshot),
-            *site_limits(template.site, needed_bytes=template.volume_size_bytes),
-        ]
-    )
+    refuse_what_is_reached([*_limits_of_token(by), *quota_limits(by), *of_the_site])
 
 
 def check_claim(*, by: User) -> None:

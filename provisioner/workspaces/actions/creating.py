@@ -116,7 +116,16 @@ def workspace_create(
                 client_type=client_type,
                 now=now,
             )
+        cold_reason = ""
         if workspace is None:
+            cold_reason = why_cold(
+                pool,
+                template=template,
+                snapshot=snapshot,
+                client_type=client_type,
+                wants_reconcile=wants_reconcile,
+                now=now,
+            )
             _hold(snapshot)
             check_admission(by=by, template=template, snapshot=snapshot)
         else:
@@ -143,14 +152,7 @@ def workspace_create(
                 client_type=client_type,
                 wants_reconcile=wants_reconcile,
                 pool=pool,
-                cold_reason=why_cold(
-                    pool,
-                    template=template,
-                    snapshot=snapshot,
-                    client_type=client_type,
-                    wants_reconcile=wants_reconcile,
-                    now=now,
-                ),
+                cold_reason=cold_reason,
                 uid=by.uid,
                 gid=by.gid,
                 p4_user=by.perforce_name,
