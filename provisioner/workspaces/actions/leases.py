@@ -22,7 +22,8 @@ from provisioner.workspaces.errors import (
 from provisioner.workspaces.models import Workspace
 
 LONGEST_REASON = 500
-LONGEST_SECONDS = 100 * 365 * leases.DAY
+# Fits into an integer of the database.
+LONGEST_SECONDS = 50 * 365 * leases.DAY
 
 
 def end_of_first_lease(

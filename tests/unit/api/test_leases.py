@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces import actions, leases
+from provisioner.workspaces.actions.leases import LONGEST_SECONDS
 from provisioner.workspaces.models import (
     Event,
     LeasePolicy,
@@ -323,6 +324,7 @@ def test_a_template_has_its_own(
         {"trash_seconds": -1},
         {"warn_seconds": [0]},
         {"warn_seconds": list(range(1, 20))},
+        {"warn_seconds": [LONGEST_SECONDS + 1]},
         {"purpose": "play"},
         {"template": "nowhere"},
     ],
@@ -334,6 +336,21 @@ def test_a_policy_that_makes_no_sense_is_refused(
 
     assert (response.status_code, response.json()["code"]) == (400, "invalid")
     assert not LeasePolicy.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "longest",
+    [
+        {"default_seconds": LONGEST_SECONDS, "maximum_seconds": LONGEST_SECONDS},
+        {"trash_seconds": LONGEST_SECONDS},
+        {"warn_seconds": [LONGEST_SECONDS]},
+    ],
+)
+def test_the_longest_times_can_be_written_down(
+    as_admin: APIClient, longest: dict[str, Any]
+) -> None:
+    assert as_admin.post(POLICIES, policy(**longest)).status_code == 200
+    assert LeasePolicy.objects.count() == 1
 
 
 @pytest.mark.parametrize(("who", "status"), [("alice", 403), ("nobody", 401)])
