@@ -1,0 +1,96 @@
+"""Every page that the address configuration knows, with an example of what it shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from django.test import Client
+from django.urls import get_resolver, reverse
+
+from tests.e2e.furnished import Furnished
+
+# Not pages: they end a session, lead on, or are read by programs.
+LEFT_OUT = {
+    "logout",
+    "login",
+    "workspace-look",
+    "healthz",
+    "readyz",
+    "command-line",
+    "operation-step-log-download",
+}
+
+Arguments = list[tuple[object, ...]]
+
+
+def examples(rows: Furnished) -> dict[str, Arguments]:
+    """Return what addresses are about, by name of the address."""
+    template, workspace = rows.template.pk, rows.workspace.pk
+    in_every_state = (
+        *(rows.workspace, rows.making, rows.waiting, rows.failed, rows.refused),
+        *(rows.trashed, rows.retired, rows.forward, rows.shared, rows.mates),
+    )
+    operations = [one.operations.latest("pk") for one in (rows.making, rows.failed)]
+    return {
+        "workspace-create": [(template,)],
+        "workspace-detail": [(one.pk,) for one in in_every_state],
+        "workspace-forward": [(rows.old.pk,)],
+        "workspace-keep": [(workspace,)],
+        "workspace-purge": [(rows.trashed.pk,)],
+        "workspace-retire": [(rows.refused.pk,), (workspace,)],
+        "template-detail": [
+            (one.pk,) for one in (rows.template, rows.building, rows.broken, rows.fresh)
+        ],
+        "template-edit": [(template,)],
+        "template-build": [(template,)],
+        "template-build-stop": [(rows.building.pk,)],
+        "template-refresh": [(template,)],
+        "template-check": [(template,)],
+        "bisection-create": [(template,)],
+        "bisection-detail": [(rows.bisection.pk,)],
+        "webhook-detail": [(rows.webhook.pk,)],
+        "webhook-edit": [(rows.webhook.pk,)],
+        "webhook-delete": [(rows.webhook.pk,)],
+        "pool-detail": [(rows.pool.pk,)],
+        "pool-edit": [(rows.pool.pk,)],
+        "pool-delete": [(rows.pool.pk,)],
+        "perforce-server-detail": [(rows.server.pk,)],
+        "perforce-server-edit": [(rows.server.pk,)],
+        "site-detail": [(rows.site.pk,), (rows.away.pk,)],
+        "site-edit": [(rows.site.pk,)],
+        "operation-detail": [
+            (one.pk,) for one in (*operations, rows.failed_build, rows.build)
+        ],
+        "operation-log": [(rows.failed_build.pk,)],
+        "operation-step-log": [(rows.failed_build.pk, "build")],
+        "lease-policy-remove": [(rows.lease_policy.pk,)],
+        "person-detail": [(rows.alice.pk,)],
+        "person-edit": [(rows.alice.pk,)],
+        "team-edit": [(rows.alice.team_id,)],
+        "finding-detail": [(rows.finding.pk,), (rows.differs.pk,)],
+    }
+
+
+def addresses_of(rows: Furnished) -> Iterator[str]:
+    """Yield the address of every page; a new one needs an example of what it shows."""
+    browser, known = Client(), examples(rows)
+    browser.force_login(rows.admin)
+    for pattern in get_resolver("provisioner.web.urls").url_patterns:
+        name = pattern.name or ""
+        if name in LEFT_OUT:
+            continue
+        if pattern.pattern.converters and name not in known:
+            path = re.sub(r"<(?:int:)?\w+>", "7", str(pattern.pattern))
+            assert not is_page(browser, f"/{path}"), f"There is no example of {name}."
+        for arguments in known.get(name, [()]):
+            if not pattern.pattern.converters or arguments:
+                address = reverse(name, args=arguments)
+                if is_page(browser, address):
+                    yield address
+
+
+def is_page(browser: Client, address: str) -> bool:
+    """Say whether it can be looked at, without doing so."""
+    answer = browser.options(address)
+    return answer.status_code != 405 or "GET" in answer["Allow"]
