@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Coalesce, Greatest
+from django.utils import timezone
 
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
@@ -32,6 +33,8 @@ from provisioner.workspaces.steps.template import template_client_spec
 
 # What moved less than this before an audit began is left to settle.
 SETTLE = dt.timedelta(minutes=5)
+# Clocks of servers may differ by a little.
+SECOND_OVER_AFTER = dt.timedelta(seconds=5)
 # A step that ended longer ago than this has no job that ONTAP still works on.
 JOBS_OF_THE_LAST = dt.timedelta(days=2)
 
@@ -272,8 +275,10 @@ def client_views(
     """Return the views of clients that were changed since we made them.
 
     Reading one (`client -o`) refreshes its Access date, by which people see what is
-    abandoned: so it is read once per change of its Update date, and remembered.
+    abandoned: so it is read once per change of its Update date, and remembered. That
+    date has whole seconds: one that is not over may bring another change.
     """
+    over_by = timezone.now() - SECOND_OVER_AFTER
     trees = {
         tree.client_name: tree
         for tree in known.trees
@@ -296,9 +301,10 @@ def client_views(
             spec = perforce.find_client(client.name)
             if spec is not None:
                 views[client.name] = spec.view
-                Workspace.objects.filter(pk=tree.id).update(
-                    client_seen={"updated_at": updated_at, "view": list(spec.view)}
-                )
+                if client.updated_at < over_by:
+                    Workspace.objects.filter(pk=tree.id).update(
+                        client_seen={"updated_at": updated_at, "view": list(spec.view)}
+                    )
     return views
 
 

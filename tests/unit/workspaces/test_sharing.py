@@ -17,14 +17,15 @@ from provisioner.workspaces.errors import (
     NotAllowed,
     WorkspaceNotReady,
 )
-from provisioner.workspaces.models import Snapshot, Workspace
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import Role, can_see_workspace, roles_of
 from provisioner.workspaces.queries import workspaces_shared_with, workspaces_visible_to
 from provisioner.workspaces.sharing import company_of
 from tests.factories import SnapshotFactory, UserFactory
-from tests.unit.test_rights import address_of, people, workspace
+from tests.lasting import written_once
+from tests.unit.test_rights import address_of, people, workspace, world, written
 
-__all__ = ["people", "workspace"]
+__all__ = ["people", "workspace", "world", "written", "written_once"]
 
 People = dict[str, User]
 
@@ -113,9 +114,9 @@ def test_a_scoped_token_gains_nothing_by_a_share(
 
 
 def test_siblings_of_others_are_counted_not_named(
-    people: People, workspace: Workspace, snapshot: Snapshot
+    people: People, workspace: Workspace
 ) -> None:
-    template = snapshot.template
+    template = workspace.template
     for who in ("alice", "carol", "ci"):
         actions.workspace_create(by=people[who], template=template, name=f"of-{who}")
     other = SnapshotFactory(template=template)

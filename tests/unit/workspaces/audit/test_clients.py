@@ -17,6 +17,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.steps.provision import client_spec_of
+from provisioner.workspaces.sweeps import known
 from tests.lab import DEPOT
 from tests.unit.workspaces.audit.scene import (
     A_DAY,
@@ -300,9 +301,10 @@ def made_long_ago(workspace: Workspace) -> None:
 
 
 def test_a_view_is_read_once_per_change(
-    workspace: Workspace, lab_site: Site, p4: Any, perforce: Any
+    workspace: Workspace, lab_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading it refreshes the client's Access date, by which people judge."""
+    monkeypatch.setattr(known, "SECOND_OVER_AFTER", -A_DAY)
     made_long_ago(workspace)
     audit(lab_site)
     workspace.refresh_from_db()
@@ -315,6 +317,16 @@ def test_a_view_is_read_once_per_change(
 
     # What was remembered is believed: nothing was read again.
     only(audit(lab_site), K.CLIENT_VIEW_DIFFERS)
+
+
+def test_what_was_read_in_the_second_of_a_change_is_not_believed(
+    workspace: Workspace, lab_site: Site
+) -> None:
+    """Another change may have come in the same second, with the same Update date."""
+    made_long_ago(workspace)
+    audit(lab_site)
+    workspace.refresh_from_db()
+    assert workspace.client_seen == {}
 
 
 def test_another_sites_clients_and_volumes_are_its_own(
