@@ -14,11 +14,8 @@ from django.conf import settings
 
 TRIALS = 50
 FIRST_SEED = 1
-# Trials that a busy machine has no time for are left out; `make chaos` runs them all.
-BEGIN_WITHIN_SECONDS = 150
 TIMEOUT_SECONDS = 600
 TELLS_WITHIN_SECONDS = 5
-FEWEST_TRIALS = 5
 
 
 @pytest.mark.timeout(TIMEOUT_SECONDS + 60)
@@ -26,7 +23,6 @@ def test_whatever_is_killed_nothing_is_stuck_orphaned_or_lost() -> None:
     command = [
         *(sys.executable, "-m", "provisioner.demo.chaos"),
         *("--trials", str(TRIALS), "--seed", str(FIRST_SEED)),
-        *("--within-seconds", str(BEGIN_WITHIN_SECONDS)),
     ]
     with subprocess.Popen(
         command,
@@ -50,6 +46,6 @@ def test_whatever_is_killed_nothing_is_stuck_orphaned_or_lost() -> None:
     summary = json.loads(said.splitlines()[-1])
     assert summary["failures"] == [], told[-3000:]
     assert trials.returncode == 0
-    assert summary["trials"] >= FEWEST_TRIALS
+    assert summary["trials"] == TRIALS
     assert sum(summary["kills"].values()) > 0
     assert sum(summary["faults"].values()) > 0

@@ -59,7 +59,6 @@ def main() -> int:
             trials=options.trials,
             seed=options.seed,
             side_by_side=options.side_by_side,
-            within_seconds=options.within_seconds,
         ),
         scratch=scratch,
         say=_say,
@@ -83,12 +82,6 @@ def _parse() -> argparse.Namespace:
         help="Of the first trial; the next ones count up from it.",
     )
     parser.add_argument("--side-by-side", type=int, default=16, metavar="N")
-    parser.add_argument(
-        "--within-seconds",
-        type=float,
-        help="Begin no further trial so long after the first; those left out are not "
-        "counted.",
-    )
     parser.add_argument(
         "--keep", action="store_true", help="Keep the logs of a clean run, too."
     )

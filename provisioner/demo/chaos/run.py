@@ -41,12 +41,9 @@ SETTLED_WITHIN_SECONDS = 180.0
 
 @dataclass(frozen=True, kw_only=True)
 class ChaosOptions:
-    """`within_seconds`: no trial begins so long after the first; None: no end."""
-
     trials: int
     seed: int
     side_by_side: int
-    within_seconds: float | None = None
 
 
 def run_trials(
@@ -112,7 +109,6 @@ class _Run:
         )
         before = (fingerprint(template), self._contents_of(desk))
         self.say(f"Ready after {time.monotonic() - self.began:.0f} s.")
-        self.ready_at = time.monotonic()
         self._run_lanes(people)
         self.world.board.end_all()
         self._blame(self.options.seed, self.builder.settle())
@@ -256,7 +252,7 @@ class _Run:
         while True:
             with self.lock:
                 number = next(numbers)
-            if number >= self.options.trials or self._is_over():
+            if number >= self.options.trials:
                 break
             seed = self.options.seed + number
             try:
@@ -278,10 +274,6 @@ class _Run:
                     )
         p4.close()
         connection.close()
-
-    def _is_over(self) -> bool:
-        within = self.options.within_seconds
-        return within is not None and time.monotonic() - self.ready_at > within
 
     def _blame(self, seed: int, faults: list[Fault]) -> None:
         with self.lock:
