@@ -105,3 +105,24 @@ def test_a_view_of_single_files_is_flushed_by_its_lines(
     perforce.gateway.flush(client, change=change, in_batches=True)
 
     assert have(perforce, client).count == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("{folder}/it's/... //{name}/its/...", 2),
+        ("{folder}/%%1/x%%2.c //{name}/%%2/%%1.c", 1),
+    ],
+)
+def test_a_line_with_an_apostrophe_or_numbered_wildcards_is_flushed(
+    perforce: PerforceScene, line: str, count: int
+) -> None:
+    change = perforce.submit({"it's/xa.c": b"a\n", "it's/b/c": b"b\n", "d": b"d\n"})
+    name = perforce.client_name()
+    client = perforce.make_client(
+        view=(line.format(folder=perforce.folder, name=name),)
+    ).name
+
+    perforce.gateway.flush(client, change=change, in_batches=True)
+
+    assert have(perforce, client).count == count

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 import random
-import shlex
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from provisioner.gateways.perforce.connection import Connection
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.pending import form_of
+from provisioner.gateways.perforce.specs import split_view_line
 
 # Directories are split at most so often, each time only if there are few of them.
 _DEEPEST = 3
@@ -20,6 +21,8 @@ _ENOUGH = 4
 _MOST = 100
 # A rest between batches lasts up to as long as the batch did, and not longer than this.
 LONGEST_REST_SECONDS = 1.0
+
+_POSITIONAL = re.compile(r"%%[0-9]")
 
 
 def with_rests(batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
@@ -50,10 +53,12 @@ def batches_of(
     Source: p4 dirs, p4 dirs -H.
     """
     view = form_of(connection, client).get("View", [])
-    lines = [shlex.split(line)[0] for line in view]
     found: list[str] = []
-    for depot in (line.lstrip("+&") for line in lines if not line.startswith("-")):
-        found += _batches_below(connection, depot, change=change)
+    for line in map(split_view_line, view):
+        if line.flag != "-":
+            # What a view numbers, a file argument cannot.
+            depot = _POSITIONAL.sub("*", line.depot)
+            found += _batches_below(connection, depot, change=change)
     return found
 
 
