@@ -342,8 +342,12 @@ class WorkspaceOverview:
 
     @property
     def _seen(self) -> Operation | None:
-        """What has found out last what is not submitted, None before anything has."""
-        if self.look is not None:
+        """What has found out last what is not submitted, None before anything has.
+
+        While a look goes on it is None too: what there is to choose does not change
+        under who chooses.
+        """
+        if self.look is not None and not self.look_failed:
             operation = self.look.operation
             return operation if operation.state == Operation.State.SUCCEEDED else None
         return self.refused if self.refused and self.refused.findings else None
@@ -370,6 +374,8 @@ class WorkspaceOverview:
             return (
                 "What is opened, changed, untracked or shelved is looked for on demand."
             )
+        if not self.can_be_rescued:
+            return "It could not be compared with Perforce, so nobody knows."
         count = sum(findings.count for findings in self.unsaved)
         if count == 0:
             return "Nothing: all that is in it can be had from Perforce again."

@@ -134,6 +134,40 @@ def test_a_look_that_failed_says_why_and_does_not_begin_again(
         assert "It was not retired" not in shown
 
 
+def test_a_look_that_failed_leaves_what_the_retirement_found(
+    as_alice: Client, refused: Workspace
+) -> None:
+    as_alice.post(look_of(refused))
+    look = refused.operations.get(kind=Operation.Kind.LOOK)
+    states.end_operation(
+        look, Operation.State.FAILED, code="unreachable", message="No answer."
+    )
+
+    page = as_alice.get(retire_of(refused)).text
+    assert "The last look did not work" in page
+    assert "are not submitted" in page
+    assert 'value="rescue"' in page
+    assert 'value="discard"' in page
+
+
+def test_what_could_not_be_compared_is_not_counted_as_work(
+    as_alice: Client, ready: Workspace
+) -> None:
+    looked(as_alice, ready, {"unchecked": [{"message": "No tree."}]})
+    page = as_alice.get(page_of(ready)).text
+    assert "It could not be compared with Perforce" in page
+    assert "thing is not submitted" not in page
+
+
+def test_without_scripts_the_page_comes_again_while_it_is_looked_at(
+    as_alice: Client, ready: Workspace
+) -> None:
+    again = '<noscript><meta http-equiv="refresh"'
+    assert again not in as_alice.get(page_of(ready)).text
+    as_alice.post(look_of(ready))
+    assert again in as_alice.get(page_of(ready)).text
+
+
 def test_a_look_does_not_hide_that_it_was_not_retired(
     as_alice: Client, refused: Workspace
 ) -> None:
