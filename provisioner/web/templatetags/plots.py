@@ -26,9 +26,6 @@ _FILLED = 0.72
 _LEAST_PERCENT = 2.0
 _WIDEST_PERCENT = 6.0
 
-# As many days have a row in the table of a plot; those before them, one a week.
-EVERY_DAY = 14
-
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
@@ -252,8 +249,7 @@ def _bars(
         "summary": f"{caption}: {number}; on the last, {last.words}",
         "bars": _drawn(days, highest),
         "columns": columns,
-        "rows": _rows(_thinned(days), columns),
-        "is_thinned": len(days) > EVERY_DAY,
+        "rows": _rows(days, columns),
         "first": days[0].day,
         "last": last.day,
     }
@@ -300,13 +296,8 @@ def _path(x: float, slot: float, height: float) -> str:
     return f"M{x:.4g} {100 - height:.4g}h{width}v{height:.4g}h-{width}z"
 
 
-def _thinned(days: Sequence[OnADay]) -> list[OnADay]:
-    """Return the days whose numbers are told: the last each, before them one a week."""
-    newest_first = list(reversed(days))
-    return newest_first[:EVERY_DAY] + newest_first[EVERY_DAY + 6 :: 7]
-
-
 def _rows(days: Sequence[OnADay], columns: tuple[str, ...]) -> SafeString:
+    """Return the days as rows of a table, the newest first."""
     return format_html_join(
         "",
         _ROW,
@@ -315,7 +306,7 @@ def _rows(days: Sequence[OnADay], columns: tuple[str, ...]) -> SafeString:
                 f"{day.day:%-d %b %Y}",
                 format_html_join("", _CELL, zip(columns, day.cells, strict=True)),
             )
-            for day in days
+            for day in reversed(days)
         ),
     )
 
