@@ -39,7 +39,8 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
-from provisioner.workspaces.tallies import PUT_AWAY, Tallies, Tally
+from provisioner.workspaces.queries import GONE
+from provisioner.workspaces.tallies import Tallies, Tally
 
 STALE_AFTER = dt.timedelta(minutes=15)
 
@@ -144,7 +145,7 @@ def _limits_of_token(user: User) -> list[Limit]:
     scope = user.scope
     if scope is None or scope.max_workspaces is None:
         return []
-    there = scope.workspaces.exclude(state__in=PUT_AWAY).count()
+    there = scope.workspaces.exclude(state__in=GONE).count()
     return [
         Limit(
             code="token_workspaces",
@@ -185,7 +186,7 @@ class Held:
     taken: int
 
 
-_NUMBER = Count("pk", filter=~Q(state__in=PUT_AWAY))
+_NUMBER = Count("pk", filter=~Q(state__in=GONE))
 _TAKEN = Sum("unique_bytes")
 
 

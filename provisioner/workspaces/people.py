@@ -27,8 +27,8 @@ from provisioner.workspaces import permissions
 from provisioner.workspaces.admission import quota_limits
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.models import Event, Workspace
-from provisioner.workspaces.queries import with_words
-from provisioner.workspaces.tallies import PUT_AWAY, Tallies, Tally
+from provisioner.workspaces.queries import GONE, with_words
+from provisioner.workspaces.tallies import Tallies, Tally
 
 EVENTS_SHOWN = 20
 WORKSPACES_SHOWN = 50
@@ -126,7 +126,7 @@ def _held_by() -> dict[str, Combinable]:
         .order_by()
         .values("owner")
     )
-    number = held.annotate(n=Count("pk", filter=~Q(state__in=PUT_AWAY))).values("n")
+    number = held.annotate(n=Count("pk", filter=~Q(state__in=GONE))).values("n")
     taken = held.annotate(n=Sum("unique_bytes")).values("n")
     return {
         "workspaces_number": Coalesce(Subquery(number, output_field=IntegerField()), 0),

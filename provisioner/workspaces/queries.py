@@ -33,7 +33,7 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.models.templates import SnapshotQuerySet
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
-"""What its owner has put away, for now or for good."""
+"""What its owner has put away, for now or for good: it counts for no quota."""
 
 
 Row = TypeVar("Row", bound=Model)

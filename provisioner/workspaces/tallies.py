@@ -11,13 +11,7 @@ from django.db.models.functions import Coalesce
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Workspace
-
-PUT_AWAY = (
-    Workspace.State.TRASHED,
-    Workspace.State.PURGING,
-    Workspace.State.RETIRED,
-)
-"""In these states a workspace counts for no quota of workspaces."""
+from provisioner.workspaces.queries import GONE
 
 _HELD = Q(is_pooled=False)
 _FIGURES = {
@@ -25,7 +19,7 @@ _FIGURES = {
     "ready": Count("pk", filter=Q(state=Workspace.State.READY)),
     "failed": Count("pk", filter=Q(state=Workspace.State.FAILED)),
     "taken_bytes": Coalesce(Sum("unique_bytes"), 0),
-    "held": Count("pk", filter=_HELD & ~Q(state__in=PUT_AWAY)),
+    "held": Count("pk", filter=_HELD & ~Q(state__in=GONE)),
     "held_bytes": Coalesce(Sum("unique_bytes", filter=_HELD), 0),
 }
 

@@ -25,7 +25,9 @@ class Remove(Act[LeasePolicy]):
     def says(self, row: LeasePolicy, result: PolicyPreview) -> str:
         if not result.affected:
             return "No workspace is affected."
-        return f"{len(result.affected)} affected; {result.moving} leases end otherwise."
+        number = len(result.affected)
+        affected = "workspace is" if number == 1 else "workspaces are"
+        return f"{number} {affected} affected; deadlines that move: {result.moving}."
 
 
 def _of_templates(user: User) -> QuerySet[LeasePolicy]:

@@ -23,9 +23,7 @@ from provisioner.web.connecting import (
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.site_forms import PerforceServerForm
 from provisioner.workspaces import actions
-from provisioner.workspaces.connections_overview import (
-    find_server_overview,
-)
+from provisioner.workspaces.connections_overview import find_server_overview
 from provisioner.workspaces.models import PerforceServer
 
 
