@@ -160,11 +160,10 @@ def roughly(seconds: float) -> str:
 @register.filter
 def size(size_bytes: int) -> SafeString:
     """Show a size with its largest unit, with the exact one a hover away."""
-    return format_html(
-        '<data value="{}" title="{} bytes">{}</data>',
-        size_bytes,
-        intcomma(size_bytes),
-        sizes.size_text(size_bytes),
+    number = int(size_bytes)
+    return SafeString(
+        f'<data value="{number}" title="{number:,} bytes">'
+        f"{sizes.size_text(number)}</data>"
     )
 
 
