@@ -782,10 +782,12 @@ def run_wait(args: argparse.Namespace) -> None:
     server = server_of(args)
     workspace = server.settle(server.find(args.workspace), timeout=args.timeout)
     operation = workspace["operation"]
-    if operation is not None and operation["state"] == "refused":
-        raise_refusal(server, workspace)
-    is_well = operation is None or operation["state"] == "succeeded"
-    require(workspace, is_well and workspace["state"] != "failed")
+    # A look changes nothing, whatever becomes of it.
+    if operation is not None and operation["kind"] != "look":
+        if operation["state"] == "refused":
+            raise_refusal(server, workspace)
+        require(workspace, operation["state"] == "succeeded")
+    require(workspace, workspace["state"] != "failed")
     show(args, workspace)
 
 

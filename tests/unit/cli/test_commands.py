@@ -197,6 +197,19 @@ def test_what_failed_says_why(command_line: CommandLine, failed: Workspace) -> N
     assert told["detail"] in ran.stderr
 
 
+def test_a_look_that_failed_is_nothing_to_who_waits(
+    command_line: CommandLine, ready: Workspace, alice: User
+) -> None:
+    look = actions.workspace_look(by=alice, workspace=ready)
+    states.end_operation(
+        look, Operation.State.FAILED, code="unreachable", message="No answer."
+    )
+
+    waited = command_line.run("wait", "hers", "--json")
+
+    assert printed(waited)["state"] == "ready"
+
+
 def test_steps_are_shown_on_a_terminal_and_nowhere_else(
     command_line: CommandLine, workspace: Workspace
 ) -> None:
