@@ -287,8 +287,8 @@ RESTORE = (
     StepSpec(
         "clone", "Find the clone", restore.ensure_clone_there, STORAGE, ("quiet",)
     ),
-    StepSpec("export", "Export it", restore.ensure_exported, STORAGE, ("clone",)),
-    StepSpec("mount", "Mount it", restore.ensure_mounted, STORAGE, ("export",)),
+    StepSpec("export", "Export it", provision.ensure_exported, STORAGE, ("clone",)),
+    StepSpec("mount", "Mount it", provision.ensure_mounted, STORAGE, ("export",)),
     StepSpec("visible", "See it", restore.ensure_visible, HOST, ("mount",)),
     StepSpec(
         "client",

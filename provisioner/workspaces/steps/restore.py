@@ -22,11 +22,7 @@ from provisioner.workspaces.steps.flushing import flush_towards_pin
 from provisioner.workspaces.steps.looking import our_volume
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.volumes import (
-    ensure_junction,
-    ensure_policies,
-    require_online,
-)
+from provisioner.workspaces.steps.volumes import require_online
 
 
 def ensure_clone_there(run: StepRun) -> dict[str, Any]:
@@ -40,22 +36,6 @@ def ensure_clone_there(run: StepRun) -> dict[str, Any]:
         )
     require_online(volume)
     return {"volume_uuid": volume.uuid}
-
-
-def ensure_exported(run: StepRun) -> dict[str, Any]:
-    """Have the clone within reach of its owner's hosts again."""
-    ensure_policies(run, volume_uuid=run.result_of("clone")["volume_uuid"])
-    return {}
-
-
-def ensure_mounted(run: StepRun) -> dict[str, Any]:
-    """Have the clone at its junction path again."""
-    ensure_junction(
-        run,
-        volume_uuid=run.result_of("clone")["volume_uuid"],
-        junction_path=run.workspace.junction_path,
-    )
-    return {}
 
 
 def ensure_visible(run: StepRun) -> dict[str, Any]:
