@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.serializers import BaseSerializer, Serializer
 
 from provisioner.api.authentication import PasswordAuthentication, TokenAuthentication
@@ -112,3 +115,22 @@ class PasswordScheme(OpenApiAuthenticationExtension):
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
         return {"type": "http", "scheme": "basic"}
+
+
+@cache
+def whole_schema() -> Any:
+    """Return the schema; all get the same, and to make it takes a second."""
+    return SchemaGenerator().get_schema(request=None, public=True)
+
+
+class KeptSchema(SchemaGenerator):
+    """Makes the schema with the first request alone."""
+
+    def get_schema(self, request: Any = None, public: bool = False) -> Any:
+        return whole_schema()
+
+
+class SchemaView(SpectacularJSONAPIView):
+    """The schema as JSON."""
+
+    generator_class = KeptSchema

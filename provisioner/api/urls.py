@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 from django.views.generic import TemplateView
-from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
 from provisioner.api import (
@@ -24,6 +23,7 @@ from provisioner.api import (
     viewsets,
     webhooks,
 )
+from provisioner.api.schema import SchemaView
 
 app_name = "api"
 
@@ -66,7 +66,7 @@ router.register(
 
 urlpatterns = [
     *router.urls,
-    path("schema/", SpectacularJSONAPIView.as_view(), name="schema"),
+    path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", TemplateView.as_view(template_name="api/docs.html"), name="docs"),
     re_path("", viewsets.NothingHere.as_view()),
 ]

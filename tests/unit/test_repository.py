@@ -120,8 +120,11 @@ def environment_uses() -> Iterator[str]:
     sources = [ROOT / "manage.py", *(ROOT / "provisioner").rglob("*.py")]
     for source in sources:
         for node in ast.walk(ast.parse(source.read_text())):
-            is_use = isinstance(node, ast.Attribute) and ast.unparse(node) in (
-                *("os.environ", "os.environb", "os.getenv", "os.putenv"),
+            is_use = (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "os"
+                and node.attr in {"environ", "environb", "getenv", "putenv"}
             )
             is_import = isinstance(node, ast.ImportFrom) and node.module == "os"
             if is_use or is_import:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
@@ -253,6 +254,8 @@ class World:
     people: People
     workspace: Workspace
     numbers: dict[str, dict[str, Any]]
+    cookies: dict[str, SimpleCookie]
+    tokens: dict[str, str]
 
 
 @pytest.fixture(scope="module")
@@ -263,7 +266,18 @@ def written(written_once: Write[World]) -> World:
 def make_world() -> World:
     people = make_people()
     workspace = make_workspace(people)
-    return World(people, workspace, make_numbers(people, workspace))
+    cookies = {name: make_cookies(user) for name, user in people.items()}
+    tokens = {name: token_create(by=user)[1] for name, user in people.items() if user}
+    numbers = make_numbers(people, workspace)
+    return World(people, workspace, numbers, cookies, tokens)
+
+
+def make_cookies(user: User | None) -> SimpleCookie:
+    """Return what the browser keeps of whoever has signed in."""
+    browser = Client()
+    if user is not None:
+        browser.force_login(user)
+    return browser.cookies
 
 
 @pytest.fixture
@@ -280,11 +294,6 @@ def people(world: World) -> People:
 def workspace(world: World) -> Workspace:
     """One of alice's, ready to work in; she shares it with dave."""
     return world.workspace
-
-
-@pytest.fixture
-def numbers(world: World) -> dict[str, dict[str, Any]]:
-    return world.numbers
 
 
 def make_people() -> People:
@@ -441,14 +450,12 @@ def test_pages_keep_to_the_table(
     name: str,
     method: str,
     verb: Verb,
-    people: People,
-    numbers: dict[str, dict[str, Any]],
+    world: World,
 ) -> None:
-    address = address_of(name, prefix="", numbers=numbers)
-    for who, user in in_turn(people):
+    address = address_of(name, prefix="", numbers=world.numbers)
+    for who, user in in_turn(world.people):
         browser = Client()
-        if user is not None:
-            browser.force_login(user)
+        browser.cookies = world.cookies[who]
 
         answer = getattr(browser, method)(address)
 
@@ -472,18 +479,16 @@ def test_the_api_keeps_to_the_table(
     name: str,
     method: str,
     verb: Verb,
-    people: People,
-    numbers: dict[str, dict[str, Any]],
+    world: World,
 ) -> None:
-    address = address_of(name, prefix="api/", numbers=numbers)
-    for who, user in in_turn(people):
+    address = address_of(name, prefix="api/", numbers=world.numbers)
+    for who, user in in_turn(world.people):
         client = Client()
         headers = {}
-        if user is not None and (name == "docs" or (name, method) in WITH_SESSION):
-            client.force_login(user)
+        if name == "docs" or (name, method) in WITH_SESSION:
+            client.cookies = world.cookies[who]
         elif user is not None:
-            _, secret = token_create(by=user)
-            headers = {"Authorization": f"Bearer {secret}"}
+            headers = {"Authorization": f"Bearer {world.tokens[who]}"}
 
         answer = getattr(client, method)(
             address,
@@ -505,15 +510,14 @@ def test_the_api_keeps_to_the_table(
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-def test_rows_kept_by_hand_are_for_administrators(people: People) -> None:
+def test_rows_kept_by_hand_are_for_administrators(world: World) -> None:
     names = [p.name for p in patterns(resolver_at("admin/")) if p.name]
     lists = [name for name in names if name.endswith("_changelist")]
     assert len(lists) > 5
     for name in ("index", *lists):
-        for who, user in people.items():
+        for who in world.people:
             browser = Client()
-            if user is not None:
-                browser.force_login(user)
+            browser.cookies = world.cookies[who]
             answer = browser.get(reverse(f"admin:{name}"))
             is_in = answer.status_code == 200
             assert is_in == is_allowed(who, ADMINISTER), (name, who, answer)
