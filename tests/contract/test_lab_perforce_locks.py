@@ -143,11 +143,16 @@ def test_a_request_beyond_the_users_limits_is_refused_whole(
         bruno.run("flush", "#0")
     assert bruno.messages[0].msgid == 4128
     assert len(bruno.run("flush", "-m", "3", "#0")) == 3
+    for command in ("files //...", "fstat //...", "print //...", "dirs //*"):
+        with pytest.raises(P4Exception):
+            bruno.run(*command.split())
+        assert bruno.messages[0].msgid == 4128
 
     limit(admin, MaxResults="unset", MaxScanRows=1)
-    with pytest.raises(P4Exception):
-        bruno.run("flush", "#0")
-    assert bruno.messages[0].msgid == 4157
+    for command in ("flush #0", "files //...", "have"):
+        with pytest.raises(P4Exception):
+            bruno.run(*command.split())
+        assert bruno.messages[0].msgid == 4157
 
 
 def test_the_lab_says_that_it_sends_files_one_after_another(server: LabServer) -> None:

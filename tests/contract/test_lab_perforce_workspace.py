@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.contract.lab_perforce import (
     LabServer,
     Workspace,
     lab_server,
+    refused,
     warned,
     workspace,
 )
@@ -430,3 +432,153 @@ def test_integrations_are_told_from_both_sides(ws: Workspace) -> None:
         assert line == f"{ws.depot}/copy#1 - branch from {ws.depot}/a#1"
     finally:
         ws.p4.tagged = True
+
+
+# --- sync, submit and describe
+
+
+def test_an_update_is_a_sync_that_looks_first(ws: Workspace) -> None:
+    ws.edit("a", "newer\n")
+    ws.p4.run("sync", "a#1")
+    (ws.root / "a").chmod(0o644)
+    ws.write("a", "mine\n")
+    (ws.root / "a").chmod(0o444)
+
+    said = ws.p4.run("update", "a")
+
+    assert "can't update modified file" in said[0]
+    assert (ws.root / "a").read_text() == "mine\n"
+
+
+def test_populating_leaves_alone_what_is_had(ws: Workspace) -> None:
+    ws.edit("a", "newer\n")
+    ws.p4.run("sync", "a#1")
+    ws.p4.run("flush", "b#0")
+    (ws.root / "b").unlink()
+
+    assert warned(ws.p4, "sync", "-p", "a", "b") == [6532]
+
+    assert (ws.root / "a").read_text() == "1\n2\n3\n"
+    assert (ws.root / "b").read_text() == "b\n"
+    assert [x["depotFile"] for x in ws.p4.run("have", "b")] == []
+
+
+@pytest.mark.parametrize("words", ["-s -f", "-p -k", "-p -f", "-s -p", "-s -k"])
+def test_ways_to_sync_that_exclude_each_other(ws: Workspace, words: str) -> None:
+    assert refused(ws.p4, "sync", *words.split()) == 7198
+
+
+@pytest.mark.parametrize(
+    ("option", "way"),
+    [("submitunchanged+reopen", []), ("submitunchanged", ["-r"])],
+    ids=["by the client", "by -r"],
+)
+def test_what_was_submitted_is_opened_again(
+    ws: Workspace, option: str, way: list[str]
+) -> None:
+    spec = ws.p4.fetch_client()
+    spec["SubmitOptions"] = option
+    ws.p4.save_client(spec)
+    ws.p4.run("edit", "a")
+    ws.p4.run("delete", "b")
+    ws.write("a", "newer\n")
+
+    ws.p4.run("submit", *way, "-d", "and on")
+
+    (opened,) = ws.p4.run("opened")
+    assert opened["depotFile"] == f"{ws.depot}/a"
+    assert (opened["rev"], opened["action"], opened["change"]) == (
+        "2",
+        "edit",
+        "default",
+    )
+    assert (ws.root / "a").stat().st_mode & 0o222
+    ws.write("a", "newest\n")
+    ws.p4.run("submit", "-f", "submitunchanged", "-d", "and done")
+    assert ws.p4.run("opened") == []
+    assert ws.p4.run("print", "-q", "a")[-1] == "newest\n"
+
+
+def test_describe_shows_what_a_change_changed(ws: Workspace) -> None:
+    ws.p4.run("edit", "a", "bin")
+    ws.p4.run("delete", "b")
+    ws.write("a", "1\ntwo\n3\n")
+    ws.write("bin", b"\0\2")
+    number = ws.submit()
+
+    with ws.p4.at_exception_level(1):
+        told = ws.p4.run("describe", number, tagged=False)
+
+    text = "\n".join(told)
+    assert f"... {ws.depot}/a#2 edit" in text or f"{ws.depot}/a#2 edit" in text
+    assert f"==== {ws.depot}/a#2 (text) ====" in text
+    assert "2c2\n< 2\n---\n> two\n" in text
+    assert f"==== {ws.depot}/bin#2 (binary) ====" in text
+    assert "(... files differ ...)" in text
+    assert f"==== {ws.depot}/b#2" not in text
+    unified = "\n".join(ws.p4.run("describe", "-du1", number, tagged=False))
+    assert "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n" in unified
+    assert "====" not in "\n".join(ws.p4.run("describe", "-s", number, tagged=False))
+    assert len(ws.p4.run("describe", "-s", number)) == 1
+
+
+def test_describe_shows_what_a_shelf_would_change(ws: Workspace) -> None:
+    ws.p4.run("edit", "a")
+    ws.write("a", "1\ntwo\n3\n")
+    ws.p4.run("shelve", "-i", input=ws.p4.run("change", "-o", tagged=False)[0])
+    number = ws.p4.run("changes", "-s", "shelved", "-c", ws.name)[0]["change"]
+
+    shelved = "\n".join(ws.p4.run("describe", "-S", number, tagged=False))
+    pending = "\n".join(ws.p4.run("describe", number, tagged=False))
+
+    assert "Shelved files ..." in shelved
+    assert "2c2\n< 2\n---\n> two\n" in shelved
+    assert "====" not in pending
+    ws.p4.run("shelve", "-d", "-c", number)
+    ws.p4.run("revert", "-k", "//...")
+    ws.p4.run("change", "-d", number)
+
+
+def test_the_history_of_a_file_says_where_it_came_from(ws: Workspace) -> None:
+    ws.p4.run("edit", "b")
+    ws.p4.run("move", "b", "b2")
+    number = ws.submit("moved\nfor a reason that is longer than what is shown")
+    ws.edit("b2", "newer\n")
+    ws.p4.run("integrate", f"{ws.depot}/b2", f"{ws.depot}/b3")
+    ws.submit("branched")
+
+    _, *lines = ws.p4.run("filelog", f"{ws.depot}/b2", tagged=False)
+    long = ws.p4.run("filelog", "-l", "-t", f"{ws.depot}/b2", tagged=False)
+
+    assert lines[1] == f"branch into {ws.depot}/b3#1"
+    assert lines[2].startswith(f"#1 change {number} move/add on ")
+    assert lines[2].endswith("(text) 'moved for a reason that is long'")
+    assert lines[3] == f"moved from {ws.depot}/b#1"
+    assert long[3].endswith(
+        "\n\n\tmoved\n\tfor a reason that is longer than what is shown\n"
+    )
+    assert re.search(r" on \d{4}/\d\d/\d\d \d\d:\d\d:\d\d by ", long[3])
+
+
+def test_reopening_says_what_became_of_a_file(ws: Workspace) -> None:
+    ws.p4.run("edit", "a")
+    said = [
+        ws.p4.run("reopen", *words.split(), "a", tagged=False)[0].partition(" - ")[2]
+        for words in ("-t text+x", "-t text+x", "-c default", "-t text -c default")
+    ]
+    assert said == [
+        "reopened; type text+x",
+        "nothing changed; type text+x",
+        "nothing changed; default change",
+        "reopened; type text; default change",
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["clients x", "labels //depot/...", "depots x", "counters x", "reload -c x y"],
+)
+def test_arguments_that_would_do_nothing_are_refused(
+    ws: Workspace, command: str
+) -> None:
+    assert refused(ws.p4, *command.split()) == 7198

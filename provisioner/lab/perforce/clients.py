@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -48,16 +47,21 @@ class Client:
         return f"//{self.name}/..."
 
     @cached_property
-    def local_path(self) -> Callable[[str], str]:
-        """Return what tells where a file lies on the client's machine."""
-        prefix = "" if self.root == "null" else self.root.rstrip("/") + "/"
-        size = len(self.name) + 3
+    def local_root(self) -> str:
+        """Return what stands for `//client/` on the client's machine."""
+        return "" if self.root == "null" else self.root.rstrip("/") + "/"
 
-        def local_path(client_path: str) -> str:
-            relative = client_path[size:]
-            return prefix + (paths.unescape(relative) if "%" in relative else relative)
+    @cached_property
+    def cut(self) -> int:
+        """Return the length of `//client/`."""
+        return len(self.name) + 3
 
-        return local_path
+    def local_path(self, client_path: str) -> str:
+        """Return where a file lies on the client's machine."""
+        relative = client_path[self.cut :]
+        return self.local_root + (
+            paths.unescape(relative) if "%" in relative else relative
+        )
 
     def local_pattern(self, client_pattern: str) -> str:
         """Return a client pattern over local names, escapes removed."""

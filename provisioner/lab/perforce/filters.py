@@ -1,9 +1,17 @@
-"""Filters of records, as `p4 fstat -F` takes them: `headType=text & ^haveRev<3`.
+"""Filters of records, as `p4 fstat -F` takes them: `fileSize > 1000 & headType=text`.
 
-Tests (= < > <= >=; `*` in a value stands for anything) are joined by & or a space, by
-|, negated by ^, and grouped by parentheses. Source: p4 help jobview. Inferred: that a
-field which a record does not have passes no test. Regular expressions (~=) are not part
-of the lab.
+Tests (= < > <= >=; `*` in a value of `=` stands for anything; a backslash takes the
+meaning from the next character) are joined by & and, binding less, by |; a space is the
+"and" that binds least. ^ negates what stands beside an "and", and parentheses group. A
+test passes if the whole field or any word of it does; case counts, and numbers are
+compared as numbers.
+
+Source: p4 help fstat ("similar to the one used for 'jobs -e jobview'"; "Filtering is
+case-sensitive"; an example like the one above) and p4 help jobview; "Using comparison
+operators" in the P4 Command-Line (User) Guide; `p4 fstat` in the command reference.
+Inferred: that numbers are compared as such (the example asks for it), that a field
+that is not there passes no test, and that ^ may stand alone, as known scripts have it.
+Words without a field, which look for jobs, and regular expressions (~=) are refused.
 """
 
 from __future__ import annotations
@@ -49,28 +57,39 @@ class _Parser:
 
     def _takes(self, sign: str) -> bool:
         """Take the next token if it is that sign."""
-        if self._tokens and self._tokens[0]["sign"] == sign:
+        if self._is_next(sign):
             del self._tokens[0]
             return True
         return False
 
+    def _is_next(self, sign: str) -> bool:
+        return bool(self._tokens) and self._tokens[0]["sign"] == sign
+
     def parse(self) -> Filter:
-        found = self._either()
+        found = self._side_by_side()
         if self._tokens:
             raise self._refused()
         return found
 
+    def _side_by_side(self) -> Filter:
+        tests = [self._either()]
+        while self._tokens and self._tokens[0]["sign"] in (None, "(", "^"):
+            tests.append(self._either())
+        return lambda record: all(passes(record) for passes in tests)
+
     def _either(self) -> Filter:
+        begins_negated = [self._is_next("^")]
         choices = [self._both()]
         while self._takes("|"):
+            begins_negated.append(self._is_next("^"))
             choices.append(self._both())
+        if len(choices) > 1 and any(begins_negated):
+            raise CommandError(6258)
         return lambda record: any(passes(record) for passes in choices)
 
     def _both(self) -> Filter:
         tests = [self._one()]
-        while self._takes("&") or (
-            self._tokens and self._tokens[0]["sign"] in (None, "(", "^")
-        ):
+        while self._takes("&"):
             tests.append(self._one())
         return lambda record: all(passes(record) for passes in tests)
 
@@ -79,7 +98,7 @@ class _Parser:
             negated = self._one()
             return lambda record: not negated(record)
         if self._takes("("):
-            inner = self._either()
+            inner = self._side_by_side()
             if not self._takes(")"):
                 raise self._refused()
             return inner
@@ -92,14 +111,24 @@ class _Parser:
 
 
 def _test(field: str, relation: str, value: str) -> Filter:
-    if relation == "=":
-        parts = [re.sub(r"\\(.)", r"\1", part) for part in _STAR.split(value)]
-        return lambda record: field in record and _is_like(str(record[field]), parts)
-    return lambda record: (
-        field in record and _is_ordered(str(record[field]), relation, value)
-    )
+    parts = [_ESCAPED.sub(r"\1", part) for part in _STAR.split(value)]
+    plain = _ESCAPED.sub(r"\1", value)
+
+    def passes(text: str) -> bool:
+        if relation == "=":
+            return _is_like(text, parts)
+        return _is_ordered(text, relation, plain)
+
+    def is_passed(record: Mapping[str, Value]) -> bool:
+        if field not in record:
+            return False
+        text = str(record[field])
+        return passes(text) or any(passes(word) for word in text.split())
+
+    return is_passed
 
 
+_ESCAPED = re.compile(r"\\(.)")
 _STAR = re.compile(r"(?<!\\)\*")
 
 

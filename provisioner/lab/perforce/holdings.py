@@ -58,6 +58,12 @@ def have_list(database: Database, *, client: str) -> Iterator[Have]:
     return map(_MAKE_HAVE, rows)
 
 
+def count_have(database: Database, *, client: str) -> int:
+    """Return how many files a client has."""
+    row = database.execute("SELECT count(*) FROM have WHERE client=?", client)
+    return int(row.fetchone()[0])
+
+
 def have_in(database: Database, files: FileSet, *, client: str) -> Iterator[Have]:
     """Yield what a client has of a set, by depot path."""
     if files.is_whole_client:

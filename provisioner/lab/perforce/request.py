@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from provisioner.lab.perforce import clients, replies
 from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.hotmessages import Numbers
 from provisioner.lab.perforce.locks import TableLocks
 from provisioner.lab.perforce.messages import (
     MESSAGES,
@@ -18,7 +19,7 @@ from provisioner.lab.perforce.protections import Access
 from provisioner.lab.perforce.specs import Fields, SpecDefinition, format_form, tagged
 from provisioner.lab.perforce.specstore import find_spec
 from provisioner.lab.perforce.state import ServerState
-from provisioner.lab.perforce.wire import Connection, Message, Value
+from provisioner.lab.perforce.wire import Connection, Message, Value, decode
 
 
 @dataclass(kw_only=True)
@@ -86,6 +87,24 @@ class Request:
     def access(self) -> Access:
         """Return what the asking user may do from where they ask."""
         return self.state.access(self.user, host=self.peer_address)
+
+    @property
+    def is_limited(self) -> bool:
+        """Tell if the user's groups limit what a command may look at or find."""
+        limits = ("MaxScanRows", "MaxResults")
+        return any(self.state.limit(self.user, tag) is not None for tag in limits)
+
+    def check_limits(self, *, scanned: int, results: int) -> None:
+        """Refuse what goes beyond the limits of the user's groups.
+
+        Raises: CommandError.
+        """
+        most = self.state.limit(self.user, "MaxScanRows")
+        if most is not None and scanned > most:
+            raise CommandError(4157, maxScanRows=most)
+        most = self.state.limit(self.user, "MaxResults")
+        if most is not None and results > most:
+            raise CommandError(4128, maxResults=most)
 
     # --- the client of the request
 
@@ -185,14 +204,41 @@ class Request:
         The client works strictly in order: when it has echoed the mark, every
         earlier answer is here, also if it had none to give.
         """
+        self._mark()
+        while not self._is_mark(message := self.connection.receive()):
+            yield message
+
+    def _mark(self) -> None:
         self.send("flush1", {"himark": 0, "fseq": 1})
         self.barrier_pending = True
+
+    def _is_mark(self, message: Message) -> bool:
+        """Tell if a message is the echo of the mark: nothing is owed then."""
+        if message.func != "flush2":
+            return False
+        self.barrier_pending = self.is_unsettled = False
+        return True
+
+    def confirmed(self, name: str) -> list[int]:
+        """Return the numbers called `name` in what the client reports as done."""
+        if self.connection.is_logged:
+            done = (a for a in self.answers() if a.func == replies.DONE)
+            return [answer.integer(name) for answer in done]
+        numbers: list[int] = []
+        pattern = Numbers(name)
+        self._mark()
         while True:
-            message = self.connection.receive()
-            if message.func == "flush2":
-                self.barrier_pending = self.is_unsettled = False
-                return
-            yield message
+            body = self.connection.receive_body()
+            number = pattern.read(body)
+            if number is None:
+                answer = decode(body)
+                if self._is_mark(answer):
+                    return numbers
+                if answer.func != replies.DONE:
+                    continue
+                pattern.learn(body)
+                number = answer.integer(name)
+            numbers.append(number)
 
     def settle(self) -> None:
         """Wait until the client has done everything sent so far."""

@@ -19,6 +19,7 @@ log = logging.getLogger("provisioner.lab.perforce.wire")
 Value = str | bytes | int
 
 _LENGTH = struct.Struct("<I")
+_HEADER = struct.Struct("<BI")
 _SMALLEST_BODY = 11
 _LARGEST_BODY = 64 * 1024 * 1024
 _LARGEST_BACKLOG = 256 * 1024 * 1024
@@ -229,47 +230,51 @@ class Connection:
 
         Raises: ConnectionClosed, WireError.
         """
+        message = decode(self.receive_body(forever=forever))
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug(
+                "client to server: %s %s %s",
+                message.func,
+                message.args,
+                _shown(message.variables),
+            )
+        return message
+
+    def receive_body(self, *, forever: bool = False) -> bytes:
+        """Return the next message as `decode` takes it; see `receive`."""
         self.flush()
-        while True:
-            message = self._next_message()
-            if message is not None:
-                if log.isEnabledFor(logging.DEBUG):
-                    log.debug(
-                        "client to server: %s %s %s",
-                        message.func,
-                        message.args,
-                        _shown(message.variables),
-                    )
-                return message
+        while (body := self._next_body()) is None:
             # Who began a message has to end it.
             has_begun = len(self._incoming) > self._parsed
             self._wait(select.POLLIN, forever=forever and not has_begun)
             self._read_some()
+        return body
 
     def close(self) -> None:
         """Close the socket, dropping what was not flushed. Safe to repeat."""
         self._outgoing.clear()
         self._socket.close()
 
-    def _next_message(self) -> Message | None:
-        available = len(self._incoming) - self._parsed
-        if available < 5:
+    def _next_body(self) -> bytes | None:
+        incoming, parsed = self._incoming, self._parsed
+        start = parsed + 5
+        if len(incoming) < start:
             return None
-        header = self._incoming[self._parsed : self._parsed + 5]
-        if header[0] != header[1] ^ header[2] ^ header[3] ^ header[4]:
+        check, size = _HEADER.unpack_from(incoming, parsed)
+        one, two, three, four = incoming[parsed + 1 : start]
+        if check != one ^ two ^ three ^ four:
             raise WireError("bad header: not a Perforce client")
-        size = _LENGTH.unpack_from(header, 1)[0]
         if not _SMALLEST_BODY <= size <= _LARGEST_BODY:
             raise WireError(f"unacceptable message length {size}")
-        if available < 5 + size:
+        stop = start + size
+        if len(incoming) < stop:
             return None
-        start = self._parsed + 5
-        body = bytes(memoryview(self._incoming)[start : start + size])
-        self._parsed = start + size
-        if self._parsed == len(self._incoming) or self._parsed > _COMPACT_AT:
-            del self._incoming[: self._parsed]
+        body = bytes(incoming[start:stop])
+        self._parsed = stop
+        if stop == len(incoming) or stop > _COMPACT_AT:
+            del incoming[:stop]
             self._parsed = 0
-        return decode(body)
+        return body
 
     def _read_some(self) -> None:
         while True:

@@ -75,6 +75,7 @@ COMMANDS: dict[str, Command] = {
 }
 
 _ELSEWHERE = """
+aliases dbpack diskspace graph logger server sysinfo
 admin annotate archive attribute bgtask cachepurge check-permission
 checkpoint clone cluster copy cstat dbschema dbstat dbverify export
 extension failback failover fetch fix grep heartbeat help ignores init

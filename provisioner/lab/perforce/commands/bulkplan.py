@@ -1,29 +1,31 @@
 # ruff: noqa: S608 - statements are composed of our own constants; values are bound
-"""What a sync that moves no files has to do, as tables: a flush of a million files.
+"""What a sync has to do, as tables: a flush of a million files.
 
 The database compares revisions and have list in one pass, and writes the have list from
-what it found; only what is told to the client passes through here.
+what it found; only what is told and sent to the client passes through here.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from provisioner.lab.perforce import paths
 from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.syncplan import Step
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.filespec import FileSet
 from provisioner.lab.perforce.holdings import opened_by
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import DELETED, rows_at
+from provisioner.lab.perforce.revisions import DELETED, Revision, rows_at
 
 # `planned` is every revision at the point, `gone` what the client loses; a file that
 # moves within it is in both.
 _TABLES = """
 CREATE TEMP TABLE IF NOT EXISTS planned (
   path TEXT, place TEXT, revision INTEGER, size INTEGER, change INTEGER,
-  had INTEGER, had_place TEXT, is_deleted INTEGER
+  had INTEGER, had_place TEXT, is_deleted INTEGER,
+  type TEXT, modified INTEGER, digest TEXT
 );
 CREATE TEMP TABLE IF NOT EXISTS gone (path TEXT, place TEXT, revision INTEGER);
 DELETE FROM planned;
@@ -33,6 +35,12 @@ DELETE FROM gone;
 _WANTED = "place IS NOT NULL AND NOT is_deleted"
 _MOVED = "had_place IS NOT NULL AND had_place<>place"
 _COLUMNS = "path, revision, size, change, action"
+# Those that only a sync needs which sends the files.
+_CONTENT = "type, modified, digest"
+_ACTION = (
+    f"CASE WHEN had IS NULL OR {_MOVED} THEN 'added'"
+    " WHEN had<>revision THEN 'updated' ELSE 'refreshed' END"
+)
 _KINDS = ("head", "change", "date", "none", "client", "label")
 
 
@@ -41,7 +49,9 @@ _KINDS = ("head", "change", "date", "none", "client", "label")
 Noted = tuple[str, str, str, int, int | None]
 
 
-def bulk_plan(request: Request, client: Client, wanted: FileSet) -> BulkPlan | None:
+def bulk_plan(
+    request: Request, client: Client, wanted: FileSet, *, sends_files: bool = False
+) -> BulkPlan | None:
     """Return the plan of a file argument; None where each file has to be looked at.
 
     That is where files are opened, hidden or overlaid, or a pattern has wildcards
@@ -63,16 +73,18 @@ def bulk_plan(request: Request, client: Client, wanted: FileSet) -> BulkPlan | N
         wanted,
         is_forced=request.has("f"),
         limit=request.number("m", default=0),
+        sends_files=sends_files,
     )
 
 
 class BulkPlan:
-    """What a flush of one file argument has to do; nothing is done yet.
+    """What a sync of one file argument has to do; nothing is done yet.
 
     Has to be made within one transaction. The next one on the connection ends it.
     """
 
     opened: tuple[()] = ()
+    bypassed: tuple[()] = ()
     merges: tuple[()] = ()
 
     def __init__(
@@ -83,7 +95,11 @@ class BulkPlan:
         *,
         is_forced: bool,
         limit: int,
+        sends_files: bool,
     ) -> None:
+        self._sends_files = sends_files
+        # Of the files given out by `files`, in that order, their rows.
+        self._rows: list[int] = []
         self._database = database
         self._client = client
         self._wanted = wanted
@@ -133,7 +149,10 @@ class BulkPlan:
         return [int(n or 0) for n in self._database.execute(query, *values).fetchone()]
 
     def _add_revisions(self, prefix: str, *, has_list: bool) -> None:
-        revisions, found_by = rows_at(self._wanted, prefix, columns=_COLUMNS)
+        columns, content = _COLUMNS, "NULL, NULL, NULL"
+        if self._sends_files:
+            columns, content = f"{_COLUMNS}, {_CONTENT}", "r.type, r.modified, r.digest"
+        revisions, found_by = rows_at(self._wanted, prefix, columns=columns)
         place, placed_by = self._place(prefix)
         deleted = ", ".join(f"'{action}'" for action in sorted(DELETED))
         # A new client has nothing: then no file is looked for in its list.
@@ -144,7 +163,7 @@ class BulkPlan:
             had_by = (self._client.name,)
         self._database.execute(
             f"INSERT INTO planned SELECT r.path, {place}, r.revision, r.size, r.change,"
-            f" {had}, r.action IN ({deleted}) FROM {source}",
+            f" {had}, r.action IN ({deleted}), {content} FROM {source}",
             *(*placed_by, *found_by, *had_by),
         )
         if self._wanted.in_client_syntax and not self._wanted.is_whole_client:
@@ -202,13 +221,41 @@ class BulkPlan:
         )
         yield from deletions
         others = self._database.execute(
-            f"SELECT CASE WHEN had IS NULL OR {_MOVED} THEN 'added'"
-            " WHEN had<>revision THEN 'updated' ELSE 'refreshed' END,"
-            " path, place, revision, size FROM planned"
+            f"SELECT {_ACTION}, path, place, revision, size FROM planned"
             f" WHERE {self._changed} ORDER BY rowid LIMIT ?",
             self.count - self._deletions,
         )
         yield from others
+
+    def files(self) -> Iterator[Step]:
+        """Yield what happens to each file, with what is to be sent of it."""
+        deletions = self._database.execute(
+            "SELECT rowid, path, place, revision FROM gone ORDER BY rowid LIMIT ?",
+            self._deletions,
+        )
+        for row, path, place, number in deletions:
+            self._rows.append(row)
+            yield Step("deleted", path, place, number, None)
+        others = self._database.execute(
+            f"SELECT rowid, {_ACTION}, place, path, revision, change, '', type, 0,"
+            f" modified, digest, size FROM planned WHERE {self._changed}"
+            " ORDER BY rowid LIMIT ?",
+            self.count - self._deletions,
+        )
+        for row, action, place, *revision in others:
+            self._rows.append(row)
+            new = Revision(*revision)
+            yield Step(action, new.path, place, new.revision, new)
+
+    def forget(self, undone: Collection[int]) -> None:
+        """Leave out what did not happen, by its place among the `files`."""
+        for index in undone:
+            table = "gone" if index < self._deletions else "planned"
+            self._database.execute(
+                f"DELETE FROM {table} WHERE rowid=?", self._rows[index]
+            )
+        self.count -= len(undone)
+        self._deletions -= sum(index < self._deletions for index in undone)
 
     def write(self) -> None:
         """Record all of it in the have list; only inside `writing`."""

@@ -13,11 +13,17 @@ from provisioner.lab.perforce.commands.forms import (
     refused,
 )
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.commands.textdiffs import diff_style, show_difference
 from provisioner.lab.perforce.filespec import file_sets
 from provisioner.lab.perforce.holdings import OPENED_COLUMNS, Opened
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import REVISION_COLUMNS, Revision, changes_in
+from provisioner.lab.perforce.revisions import (
+    REVISION_COLUMNS,
+    Revision,
+    changes_in,
+    find_revision,
+)
 from provisioner.lab.perforce.specs import CHANGE, Fields
 from provisioner.lab.perforce.wire import Value
 
@@ -88,10 +94,11 @@ def _list_change(request: Request, row: tuple[object, ...]) -> None:
         record["shelved"] = ""
     record["desc"] = text if is_long else text[:_SHORT]
     pending = status == "pending"
+    short = text[:_SHORT].replace("\n", " ").strip()
     shown = (
         "\n\n\t" + text.rstrip("\n").replace("\n", "\n\t") + "\n"
         if is_long
-        else f" '{text[:_SHORT].strip()}'"
+        else f" '{short}'"
     )
     moment = int(str(when))
     request.report(
@@ -111,17 +118,23 @@ def _has_shelf(request: Request, change: int) -> bool:
 
 
 def describe(request: Request) -> None:
-    """Answer `p4 describe -s` (diffs are not part of the lab)."""
+    """Answer `p4 describe`: of pending changes without differences."""
     if not request.args:
-        raise CommandError(7198, usage="describe [-s] change...")
+        raise CommandError(7198, usage="describe [-d<flags> -s -S] change...")
+    style = diff_style(request)
     for text in request.args:
         row = _find_change(request, text)
+        made: list[Revision] = []
         if request.has("S"):
-            _describe(request, row, _shelved_files(request, row[0]))
+            made = _shelved_revisions(request, row[0])
+            _describe(request, row, [_file_record(each) for each in made])
         elif row[1] == "submitted":
-            _describe(request, row, _submitted_files(request, row[0]))
+            made = _submitted_revisions(request, row[0])
+            _describe(request, row, [_file_record(each) for each in made])
         else:
             _describe(request, row, _pending_files(request, row[0]))
+        if made and not request.has("s"):
+            _show_differences(request, made, style)
 
 
 def _find_change(request: Request, text: str) -> tuple[object, ...]:
@@ -135,11 +148,11 @@ def _find_change(request: Request, text: str) -> tuple[object, ...]:
     return tuple(row)
 
 
-def _submitted_files(request: Request, change: object) -> list[dict[str, Value]]:
+def _submitted_revisions(request: Request, change: object) -> list[Revision]:
     rows = request.state.database.rows(
         f"SELECT {REVISION_COLUMNS} FROM revisions WHERE change=? ORDER BY path", change
     )
-    return [_file_record(Revision._make(row)) for row in rows]
+    return [Revision._make(row) for row in rows]
 
 
 def _file_record(revision: Revision) -> dict[str, Value]:
@@ -154,16 +167,40 @@ def _file_record(revision: Revision) -> dict[str, Value]:
     return record
 
 
-def _shelved_files(request: Request, change: object) -> list[dict[str, Value]]:
+def _shelved_revisions(request: Request, change: object) -> list[Revision]:
+    """Return the files of a shelf as revisions; their numbers are those they had."""
     rows = request.state.database.rows(
-        "SELECT path, action, type, revision, size, digest FROM shelved"
-        " WHERE change=? ORDER BY path",
+        "SELECT path, revision, change, action, type, modified, modified, digest, size"
+        " FROM shelved WHERE change=? ORDER BY path",
         change,
     )
-    keys = ("depotFile", "action", "type", "rev", "fileSize", "digest")
-    return [
-        {key: str(value) for key, value in zip(keys, row, strict=True)} for row in rows
-    ]
+    return [Revision._make(row) for row in rows]
+
+
+def _show_differences(request: Request, made: list[Revision], style: str) -> None:
+    """Show what each revision changed; what is new or gone has no difference.
+
+    That a tagged client gets the same lines and texts is inferred.
+    """
+    request.say(7273)
+    for new in made:
+        is_shelved = request.has("S")
+        old = find_revision(
+            request.state.database,
+            path=new.path,
+            number=new.revision if is_shelved else new.revision - 1,
+        )
+        if old is None or old.is_deleted or new.is_deleted:
+            continue
+        request.say(
+            6362,
+            depotFile=new.path,
+            depotRev=f"#{new.revision}",
+            type=old.type,
+            type2="" if new.type == old.type else new.type,
+        )
+        if new.digest != old.digest:
+            show_difference(request, old, new, style=style)
 
 
 def _pending_files(request: Request, change: object) -> list[dict[str, Value]]:
@@ -203,7 +240,7 @@ def _describe(
             + description.rstrip("\n").replace("\n", "\n\t")
             + "\n",
         )
-        request.say(7272)
+        request.say(7577 if request.has("S") else 7272)
         request.info("")
         for file in files:
             request.say(
@@ -387,7 +424,7 @@ def _delete(request: Request) -> None:
     if files:
         raise CommandError(6346, change=label, count=len(files))
     if status == "submitted":
-        count = len(_submitted_files(request, number))
+        count = len(_submitted_revisions(request, number))
         if count or not is_forced:
             raise CommandError(6348, change=label, count=count)
     if _has_shelf(request, number):
@@ -443,12 +480,14 @@ COMMANDS = (
     Command(
         names=("describe",),
         run=describe,
-        usage="describe [-s] [-S] change...",
+        usage="describe [-d<flags> -s -S -f] change...",
         flags="sSf",
-        absent="dOm",
+        valued="d",
+        absent="aOIm",
     ),
     Command(
         names=("change", "changelist"),
+        most_arguments=1,
         run=change,
         usage=_CHANGE_USAGE,
         flags="oidf",

@@ -353,6 +353,7 @@ _USAGE = (
 COMMANDS = (
     Command(
         names=("client", "workspace"),
+        most_arguments=1,
         run=client,
         usage=_USAGE,
         flags="oidfs",
@@ -362,6 +363,7 @@ COMMANDS = (
     ),
     Command(
         names=("clients", "workspaces"),
+        most_arguments=0,
         run=clients,
         usage=(
             "clients [-t -U] [-u user [--user-case-insensitive]] [-e|-E filter]"

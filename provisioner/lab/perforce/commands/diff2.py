@@ -1,22 +1,19 @@
 """p4 diff2: two sets of depot files held against each other, by the server.
 
-Source: p4 help diff2; what a summary counts is that of `Diff::DiffSummary` in the
-published client source. The keys of a tagged record are those that P4Java reads; that a
+Source: p4 help diff2. The keys of a tagged record are those that P4Java reads; that a
 text follows it is inferred.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from provisioner.lab.perforce import filetypes
 from provisioner.lab.perforce.commands.integrate import one_line_view
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.commands.textdiffs import diff_style, show_difference
 from provisioner.lab.perforce.filespec import FileSet, parse_file_argument
-from provisioner.lab.perforce.merge3 import lines_of
-from provisioner.lab.perforce.messages import CommandError, NotInLab
+from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision, revisions_at
 from provisioner.lab.perforce.wire import Value
@@ -28,11 +25,6 @@ _MESSAGES = {
     "types": 6367,
     "identical": 6368,
 }
-_LINES_AROUND = 3
-_MOST_LINES = 20_000
-"""What compares lines may take the square of their number."""
-
-_NO_NEWLINE = "\\ No newline at end of file"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +53,7 @@ def diff2(request: Request) -> None:
     """
     if len(request.args) != 2:
         raise CommandError(7198, usage=_USAGE)
-    style = request.options.get("d", "")
-    if style not in ("", "s") and not (style[0] == "u" and style[1:].isdecimal()):
-        if style != "u":
-            raise NotInLab(f"diff2 -d{style}")
-        style = f"u{_LINES_AROUND}"
+    style = diff_style(request)
     source, target = (parse_file_argument(request, text) for text in request.args)
     pairs = list(_pairs(request, source, target))
     if not pairs:
@@ -78,7 +66,9 @@ def diff2(request: Request) -> None:
     for pair in pairs:
         _tell(request, pair)
         if pair.status == "content" and not request.has("q"):
-            _show(request, pair, style)
+            assert pair.left is not None
+            assert pair.right is not None
+            show_difference(request, pair.left, pair.right, style=style)
 
 
 def _pairs(request: Request, source: FileSet, target: FileSet) -> Iterator[Pair]:
@@ -131,97 +121,6 @@ def _shown(pair: Pair) -> list[tuple[str, Revision]]:
     """Return the revisions that a line names; a single one is always the first."""
     there = [revision for revision in (pair.left, pair.right) if revision is not None]
     return list(zip(("", "2"), there, strict=False))
-
-
-def _show(request: Request, pair: Pair, style: str) -> None:
-    """Send where two contents differ; of what is no text only that they do."""
-    assert pair.left is not None
-    assert pair.right is not None
-    both = (pair.left, pair.right)
-    if not (request.has("t") or all(filetypes.is_text(each.type) for each in both)):
-        request.info("(... files differ ...)")
-        return
-    old, new = (lines_of(request.state.content.read(each.digest)) for each in both)
-    if max(len(old), len(new)) > _MOST_LINES:
-        raise NotInLab(f"the text of a diff2 of more than {_MOST_LINES:,} lines")
-    text = "".join(f"{line}\n" for line in _difference(old, new, style))
-    request.send("client-OutputText", {"data": text})
-
-
-def _difference(old: Sequence[bytes], new: Sequence[bytes], style: str) -> list[str]:
-    # Lines that are everywhere are left out of the search: they would make it slow.
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=True)
-    if style == "s":
-        return _summary(matcher)
-    if style:
-        return list(_unified(matcher, old, new, int(style[1:])))
-    return list(_normal(matcher, old, new))
-
-
-def _summary(matcher: difflib.SequenceMatcher[bytes]) -> list[str]:
-    """Return how many chunks and lines were added, deleted and changed."""
-    chunks = dict.fromkeys(("insert", "delete", "replace"), 0)
-    old_lines, new_lines = dict(chunks), dict(chunks)
-    for kind, i, i_end, j, j_end in matcher.get_opcodes():
-        if kind != "equal":
-            chunks[kind] += 1
-            old_lines[kind] += i_end - i
-            new_lines[kind] += j_end - j
-    return [
-        f"add {chunks['insert']} chunks {new_lines['insert']} lines",
-        f"deleted {chunks['delete']} chunks {old_lines['delete']} lines",
-        f"changed {chunks['replace']} chunks"
-        f" {old_lines['replace']} / {new_lines['replace']} lines",
-    ]
-
-
-def _normal(
-    matcher: difflib.SequenceMatcher[bytes], old: Sequence[bytes], new: Sequence[bytes]
-) -> Iterator[str]:
-    for kind, i, i_end, j, j_end in matcher.get_opcodes():
-        if kind == "equal":
-            continue
-        if kind == "insert":
-            yield f"{i}a{_span(j, j_end)}"
-        elif kind == "delete":
-            yield f"{_span(i, i_end)}d{j}"
-        else:
-            yield f"{_span(i, i_end)}c{_span(j, j_end)}"
-        yield from _marked("< ", old[i:i_end])
-        if kind == "replace":
-            yield "---"
-        yield from _marked("> ", new[j:j_end])
-
-
-def _span(start: int, stop: int) -> str:
-    return f"{stop}" if stop - start == 1 else f"{start + 1},{stop}"
-
-
-def _unified(
-    matcher: difflib.SequenceMatcher[bytes],
-    old: Sequence[bytes],
-    new: Sequence[bytes],
-    around: int,
-) -> Iterator[str]:
-    for group in matcher.get_grouped_opcodes(around):
-        (_, i, _, j, _), (_, _, i_end, _, j_end) = group[0], group[-1]
-        first, second = i + (i_end > i), j + (j_end > j)
-        yield f"@@ -{first},{i_end - i} +{second},{j_end - j} @@"
-        for kind, i, i_end, j, j_end in group:
-            if kind == "equal":
-                yield from _marked(" ", old[i:i_end], end=_NO_NEWLINE)
-            else:
-                yield from _marked("-", old[i:i_end], end=_NO_NEWLINE)
-                yield from _marked("+", new[j:j_end], end=_NO_NEWLINE)
-
-
-def _marked(mark: str, lines: Sequence[bytes], *, end: str = "") -> Iterator[str]:
-    """Yield lines behind a mark, and `end` behind one that was not ended."""
-    for line in lines:
-        text = line.decode("utf-8", "surrogateescape")
-        yield mark + text.removesuffix("\n")
-        if end and not text.endswith("\n"):
-            yield end
 
 
 _USAGE = "diff2 [-d<flags> -Od -q -t] fromFile[rev] toFile[rev]"

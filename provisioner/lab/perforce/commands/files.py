@@ -7,12 +7,18 @@ from dataclasses import replace
 
 from provisioner.lab.perforce import filetypes, hotmessages, paths
 from provisioner.lab.perforce.clients import Client
-from provisioner.lab.perforce.commands.forms import day
+from provisioner.lab.perforce.commands.forms import day, form_date
 from provisioner.lab.perforce.commands.locking import lock_holders
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.filters import parse_filter
-from provisioner.lab.perforce.holdings import Have, Opened, have_in, opened_by
+from provisioner.lab.perforce.holdings import (
+    Have,
+    Opened,
+    count_have,
+    have_in,
+    opened_by,
+)
 from provisioner.lab.perforce.integrations import integrations_of
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
@@ -29,7 +35,7 @@ def files(request: Request) -> None:
     limit = request.number("m", default=0)
     for wanted in file_sets(request):
         found = 0
-        for revision in revisions_at(request.state.database, wanted):
+        for revision in _revisions(request, wanted):
             if request.has("e") and revision.is_deleted:
                 continue
             request.report(
@@ -55,23 +61,34 @@ def files(request: Request) -> None:
             request.say(wanted.nothing_found, argc=wanted.typed)
 
 
+def _revisions(request: Request, wanted: FileSet) -> list[Revision]:
+    """Return the revisions of a set.
+
+    Raises: CommandError where they are more than the user may ask for.
+    """
+    found = revisions_at(request.state.database, wanted)
+    request.check_limits(scanned=len(found), results=len(found))
+    return found
+
+
 def have(request: Request) -> None:
     """Answer `p4 have`."""
     client = request.get_client()
     is_fast = request.is_tagged and not request.connection.is_logged
     for wanted in file_sets(request, default=""):
+        if request.is_limited:
+            count = count_have(request.state.database, client=client.name)
+            results = count if wanted.is_whole_client else 0
+            request.check_limits(scanned=count, results=results)
         haves = have_in(request.state.database, wanted, client=client.name)
         found = False
         for batch in hotmessages.batches(haves):
             found = True
-            rows = [
-                (path, place, client.local_path(place), number, synced)
-                for path, place, number, synced in batch
-            ]
             if is_fast:
-                request.connection.send_raw(hotmessages.had(rows))
+                request.connection.send_raw(hotmessages.had(batch, client=client))
                 continue
-            for path, place, local, number, synced in rows:
+            for path, place, number, synced in batch:
+                local = client.local_path(place)
                 request.report(
                     {
                         "depotFile": path,
@@ -207,9 +224,7 @@ def _check_letters(request: Request, option: str, *, known: str) -> None:
 def _fstat_files(
     request: Request, wanted: FileSet, opened: dict[str, Opened]
 ) -> Iterable[tuple[str, Revision | None]]:
-    found: dict[str, Revision | None] = {
-        r.path: r for r in revisions_at(request.state.database, wanted)
-    }
+    found: dict[str, Revision | None] = {r.path: r for r in _revisions(request, wanted)}
     for path, item in opened.items():
         if wanted.has_file(path=path, client_path=item.client_path):
             found.setdefault(path, None)
@@ -305,7 +320,7 @@ def print_files(request: Request) -> None:
     """Answer `p4 print`."""
     for wanted in file_sets(request):
         found = False
-        for revision in revisions_at(request.state.database, wanted):
+        for revision in _revisions(request, wanted):
             if revision.is_deleted:
                 continue
             if request.has("o"):
@@ -418,7 +433,7 @@ def _files_below(request: Request, directories: FileSet) -> Iterator[str]:
         for have in have_in(request.state.database, below, client=client.name):
             yield have.path
         return
-    for revision in revisions_at(request.state.database, below):
+    for revision in _revisions(request, below):
         if request.has("D") or not revision.is_deleted:
             yield revision.path
 
@@ -438,7 +453,7 @@ def filelog(request: Request) -> None:
 
 def _filelog_one(request: Request, path: str, revisions: list[Revision]) -> None:
     record: dict[str, Value] = {"depotFile": path}
-    lines = []
+    lines: list[tuple[int, str]] = []
     for index, revision in enumerate(revisions):
         user, client, description = request.state.database.execute(
             "SELECT user, client, description FROM changes WHERE change=?",
@@ -467,17 +482,32 @@ def _filelog_one(request: Request, path: str, revisions: list[Revision]) -> None
                 f"srev{index},{number}": f"#{start or 'none'}",
                 f"erev{index},{number}": f"#{end}",
             }
-        lines.append(
-            f"#{revision.revision} change {revision.change} {revision.action} on"
-            f" {day(revision.time)} by {user}@{client} ({revision.type})"
-            f" '{description[:31].strip()}'"
-        )
+        by = f"by {user}@{client} ({revision.type})"
+        lines.append((1, _history_line(request, revision, by, description)))
+        for how, other, start, end in taken:
+            span = f"#{end}" if end == start + 1 else f"#{start + 1},#{end}"
+            lines.append((2, f"{how} {other}{span}"))
     if request.is_tagged:
         request.record(record)
         return
     request.info(path)
-    for line in lines:
-        request.send("client-OutputInfo", {"data": line, "level": 1})
+    for level, line in lines:
+        request.send("client-OutputInfo", {"data": line, "level": level})
+
+
+def _history_line(
+    request: Request, revision: Revision, by: str, description: str
+) -> str:
+    when = form_date(revision.time) if request.has("t") else day(revision.time)
+    line = (
+        f"#{revision.revision} change {revision.change} {revision.action}"
+        f" on {when} {by}"
+    )
+    if not request.has("l"):
+        short = description[:31].replace("\n", " ").strip()
+        return f"{line} '{short}'"
+    text = description.rstrip("\n").replace("\n", "\n\t")
+    return f"{line}\n\n\t{text}\n"
 
 
 COMMANDS = (
@@ -526,9 +556,9 @@ COMMANDS = (
     Command(
         names=("filelog",),
         run=filelog,
-        usage="filelog [-l] [-m max] file...",
-        flags="lti",
+        usage="filelog [-l -t] [-m max] file...",
+        flags="lt",
         valued="m",
-        absent="chLpsn1",
+        absent="chiLpsn1",
     ),
 )

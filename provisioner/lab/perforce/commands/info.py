@@ -79,5 +79,12 @@ def info(request: Request) -> None:
 
 
 COMMANDS = (
-    Command(names=("info",), run=info, usage="info [-s]", flags="s", is_open=True),
+    Command(
+        names=("info",),
+        most_arguments=0,
+        run=info,
+        usage="info [-s]",
+        flags="s",
+        is_open=True,
+    ),
 )

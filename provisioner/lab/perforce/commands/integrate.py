@@ -243,10 +243,17 @@ COMMANDS = (
     ),
     Command(
         names=("branch",),
+        most_arguments=1,
         run=branch,
         usage="branch -o | -i | -d name",
         flags="oidf",
         absent="SP",
     ),
-    Command(names=("branches",), run=branches, usage="branches", absent="ueEmt"),
+    Command(
+        names=("branches",),
+        most_arguments=0,
+        run=branches,
+        usage="branches",
+        absent="ueEmt",
+    ),
 )

@@ -228,6 +228,7 @@ _LIMITS = ("MaxResults", "MaxScanRows", "MaxLockTime", "MaxOpenFiles")
 COMMANDS = (
     Command(
         names=("label",),
+        most_arguments=1,
         run=label,
         usage="label -o | -i | -d name",
         flags="oidf",
@@ -235,6 +236,7 @@ COMMANDS = (
     ),
     Command(
         names=("labels",),
+        most_arguments=0,
         run=labels,
         usage="labels [-e filter]",
         valued="e",
@@ -259,10 +261,17 @@ COMMANDS = (
     ),
     Command(
         names=("group",),
+        most_arguments=1,
         run=group,
         usage="group -o | -i | -d name",
         flags="oid",
         absent="aAF",
     ),
-    Command(names=("groups",), run=groups, usage="groups [user]", absent="iugvom"),
+    Command(
+        names=("groups",),
+        most_arguments=1,
+        run=groups,
+        usage="groups [user]",
+        absent="iugvom",
+    ),
 )

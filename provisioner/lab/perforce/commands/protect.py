@@ -145,6 +145,7 @@ _PROTECTS_USAGE = (
 COMMANDS = (
     Command(
         names=("protect",),
+        most_arguments=0,
         run=protect,
         usage="protect -o | -i",
         flags="oi",

@@ -14,8 +14,9 @@ class Command:
     """A command of the server.
 
     `flags` are option letters without a value, `valued` those with one, `absent` those
-    that exist in Perforce and not here. `is_open` commands need no login;
-    `uses_client` ones move the client's access date.
+    that exist in Perforce and not here. `most_arguments` is None where any number may
+    follow the options. `is_open` commands need no login; `uses_client` ones move the
+    client's access date.
     """
 
     names: tuple[str, ...]
@@ -25,6 +26,7 @@ class Command:
     valued: str = ""
     absent: str = ""
     long: tuple[str, ...] = ()
+    most_arguments: int | None = None
     is_open: bool = False
     uses_client: bool = False
 
@@ -34,7 +36,8 @@ def parse_options(
 ) -> tuple[dict[str, str], list[str]]:
     """Split arguments into options and the rest.
 
-    Raises: CommandError for an unknown option, NotInLab for a known one we lack.
+    Raises: CommandError for an unknown option or too many arguments, NotInLab for a
+    known option we lack.
     """
     options: dict[str, str] = {}
     rest = list(arguments)
@@ -64,4 +67,6 @@ def parse_options(
                 raise CommandError(
                     7198, usage=f"{command.usage}\nInvalid option: -{letter}."
                 )
+    if command.most_arguments is not None and len(rest) > command.most_arguments:
+        raise CommandError(7198, usage=command.usage)
     return options, rest

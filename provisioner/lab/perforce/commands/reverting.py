@@ -190,22 +190,28 @@ def reopen(request: Request) -> None:
                 "UPDATE opened SET change=?, type=? WHERE client=? AND path=?",
                 ((i.change, i.type, i.client, i.path) for i in moved),
             )
-        for item in moved:
-            number = item.revision or 1
-            shown = f"change {item.change}" if item.change else "default change"
-            request.report(
-                {
-                    "depotFile": item.path,
-                    "workRev": number,
-                    "action": item.action,
-                    "type": item.type,
-                    "change": item.change or "default",
-                },
-                6436,
-                depotFile=item.path,
-                workRev=f"#{number}",
-                action=shown,
-            )
+        for item, old in zip(moved, chosen, strict=True):
+            _report_reopened(request, item, is_changed=item != old)
+
+
+def _report_reopened(request: Request, item: Opened, *, is_changed: bool) -> None:
+    number = item.revision or 1
+    change = f"change {item.change}" if item.change else "default change"
+    request.report(
+        {
+            "depotFile": item.path,
+            "workRev": number,
+            "action": item.action,
+            "type": item.type,
+            "change": item.change or "default",
+        },
+        6466 if is_changed else 6467,
+        depotFile=item.path,
+        workRev=f"#{number}",
+        user="",
+        type=item.type if request.has("t") else "",
+        change=change if request.has("c") else "",
+    )
 
 
 COMMANDS = (

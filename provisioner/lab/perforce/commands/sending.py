@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from provisioner.lab.perforce import filetypes, hotmessages, replies
 from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.content import CHUNK
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision
 from provisioner.lab.perforce.wire import Value
@@ -38,17 +39,16 @@ def send_file(
         return
     request.is_unsettled = True
     [(name, number)] = confirm.items()
-    data = next(chunks, b"")
+    send = request.connection.send_raw
     head = hotmessages.opening(local, revision.digest, revision.size, more=settings)
-    if data:
-        head += hotmessages.writing(data)
-    # A small file is one piece, so this is mostly empty.
+    # A small file is one piece, which goes with what opens and closes it.
     for data in chunks:
-        request.connection.send_raw(head)
-        head = hotmessages.writing(data)
-    request.connection.send_raw(
-        head + hotmessages.CLOSING + hotmessages.acknowledging(name, number, more=_ACK)
-    )
+        if len(data) == CHUNK:
+            send(head + hotmessages.writing(data))
+            head = b""
+        else:
+            head += hotmessages.writing(data)
+    send(head + hotmessages.closing(name, number, more=_ACK))
 
 
 _ACK = ("handle", "sync", "confirm", replies.DONE, "decline", replies.DECLINED)

@@ -137,10 +137,30 @@ _DEPOT_USAGE = "depot -o | -d name, depot -i"
 _COUNTER_USAGE = "counter [-d] [-i] name [value]"
 
 COMMANDS = (
-    Command(names=("depots",), run=depots, usage="depots", absent="te"),
-    Command(names=("depot",), run=depot, usage=_DEPOT_USAGE, flags="oidf", valued="t"),
     Command(
-        names=("counter",), run=counter, usage=_COUNTER_USAGE, flags="dif", absent="um"
+        names=("depots",), most_arguments=0, run=depots, usage="depots", absent="te"
     ),
-    Command(names=("counters",), run=counters, usage="counters", absent="uem"),
+    Command(
+        names=("depot",),
+        most_arguments=1,
+        run=depot,
+        usage=_DEPOT_USAGE,
+        flags="oidf",
+        valued="t",
+    ),
+    Command(
+        names=("counter",),
+        most_arguments=2,
+        run=counter,
+        usage=_COUNTER_USAGE,
+        flags="dif",
+        absent="um",
+    ),
+    Command(
+        names=("counters",),
+        most_arguments=0,
+        run=counters,
+        usage="counters",
+        absent="uem",
+    ),
 )

@@ -138,6 +138,7 @@ _USAGE = "stream -o [-t type] [-P parent] name | -i | -d name"
 COMMANDS = (
     Command(
         names=("stream",),
+        most_arguments=1,
         run=stream,
         usage=_USAGE,
         flags="oidf",

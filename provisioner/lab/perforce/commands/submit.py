@@ -243,11 +243,22 @@ def _split_unchanged(
 
 
 def _policy(request: Request, client: Client) -> str:
+    """Return what is done with unchanged files.
+
+    Raises: CommandError.
+    """
     option = request.options.get("f", client.submit_options)
-    policy = option.partition("+")[0]
-    if policy not in _OPTIONS:
+    policy, _, reopens = option.partition("+")
+    if policy not in _OPTIONS or reopens not in ("", "reopen"):
         raise CommandError(7198, usage=_USAGE)
     return policy
+
+
+def _reopens(request: Request, client: Client) -> bool:
+    """Tell if what was submitted is opened again. Source: p4 help submit: -f wins."""
+    if request.has("f"):
+        return request.options["f"].endswith("+reopen")
+    return request.has("r") or client.submit_options.endswith("+reopen")
 
 
 def _settle_unchanged(
@@ -375,6 +386,15 @@ def _update_client(
             if not item.is_delete
         ),
     )
+    if _reopens(request, client):
+        database.execute_many(
+            "INSERT INTO opened VALUES (?,?,?,?,?,?,?,?)",
+            (
+                item._replace(revision=revision.revision, action="edit", change=0)
+                for item, revision in pairs
+                if not item.is_delete
+            ),
+        )
 
 
 def _report(
@@ -397,8 +417,13 @@ def _report(
             depotFile=item.path,
             depotRev=f"#{revision.revision}",
         )
-        if not item.is_delete:
+        if item.is_delete:
+            continue
+        if not _reopens(request, client):
             _make_read_only(request, client, item)
+        elif not request.is_tagged:
+            number_now = f"#{revision.revision}"
+            request.say(6436, depotFile=item.path, workRev=number_now, action="edit")
     if request.is_tagged:
         request.record({"submittedChange": final})
     elif final == number:
@@ -419,16 +444,16 @@ def _make_read_only(request: Request, client: Client, item: Opened) -> None:
         )
 
 
-_USAGE = "submit -d description [file...] | -c change | -i [-f option]"
+_USAGE = "submit [-r -f option] -d description [file...] | -c change | -i"
 
 COMMANDS = (
     Command(
         names=("submit",),
         run=submit,
         usage=_USAGE,
-        flags="i",
+        flags="ir",
         valued="dcf",
-        absent="resb",
+        absent="eKsSb",
         long=("parallel",),
         uses_client=True,
     ),

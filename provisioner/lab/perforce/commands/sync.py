@@ -44,6 +44,11 @@ def flush(request: Request) -> None:
 
 
 def _sync(request: Request, *, keeps_files: bool) -> None:
+    # Of these only -f and -k go together. Source: p4 help sync.
+    if len({"s", "p"} & request.options.keys()) == 2 or (
+        {"s", "p"} & request.options.keys() and {"f", "k"} & request.options.keys()
+    ):
+        raise CommandError(7198, usage=_USAGE)
     client = request.get_client()
     configurables = request.state.configurables
     with contextlib.ExitStack() as locks:
@@ -73,42 +78,68 @@ def _sync_set(
     read = {} if peeks else {"db.rev": 0, client.have_table: 0}
     moves_nothing = keeps_files or request.has("n")
     with request.locks.reading(read), request.state.database.reading():
-        if moves_nothing and (bulk := bulk_plan(request, client, wanted)):
-            plan: Plan | BulkPlan = bulk
-        else:
-            plan = Plan(request, client, wanted)
-    _check_limits(request, plan)
+        plan = _planned(request, client, wanted, moves_nothing=moves_nothing)
+    request.check_limits(scanned=plan.scanned, results=plan.count)
     for opened in plan.opened:
         request.say(6491, depotFile=opened.path, workRev=f"#{opened.revision}")
+    for had in plan.bypassed:
+        # That there is a warning is documented, its text is not.
+        text = f"{had.path}#{had.revision} - is synced and not being changed"
+        request.say_freely(6532, text)
     for item in plan.merges:
         request.say(6495, depotFile=item.path, revRange=item.revisions)
     if plan.merges and not request.has("n"):
         _schedule(request, client, plan.merges)
     if not plan.count:
-        if not plan.opened:
+        if not (plan.opened or plan.bypassed):
             _say_why_nothing(request, plan, wanted)
         return
     if isinstance(plan, BulkPlan):
-        _note(request, client, plan, keeps_files=keeps_files)
+        _follow(request, client, plan, moves_nothing=moves_nothing)
         return
     steps = plan.steps
-    if request.has("n"):
-        _announce(request, client, steps)
-    elif keeps_files:
-        _announce(request, client, steps)
-        _write_have(request, client, steps)
+    if moves_nothing:
+        reports_of(request, client, steps).tell_all(map(noted, steps))
     else:
-        _transfer(request, client, steps)
+        if _looks_first(request, client):
+            steps = _unmodified(request, client, steps)
+        reports = reports_of(request, client, steps)
+        done = _transfer(request, client, steps, reports, count=len(steps))
+        steps = [steps[index] for index in done]
+    if not (request.has("n") or request.has("p")):
+        _write_have(request, client, steps)
 
 
-def _note(
-    request: Request, client: Client, plan: BulkPlan, *, keeps_files: bool
+def _planned(
+    request: Request, client: Client, wanted: FileSet, *, moves_nothing: bool
+) -> Plan | BulkPlan:
+    bulk = None
+    if moves_nothing or not _looks_first(request, client):
+        bulk = bulk_plan(request, client, wanted, sends_files=not moves_nothing)
+    return bulk or Plan(request, client, wanted)
+
+
+def _looks_first(request: Request, client: Client) -> bool:
+    """Tell if files are compared before they are overwritten.
+
+    `update` is `sync -s`. Source: p4 help sync.
+    """
+    is_safe = request.has("s") or request.command == "update"
+    return is_safe or (client.syncs_safely and not request.has("f"))
+
+
+def _follow(
+    request: Request, client: Client, plan: BulkPlan, *, moves_nothing: bool
 ) -> None:
-    """Report a plan and, unless it is a preview, record it as done."""
+    """Report a plan, do it on the client and, unless it is a preview, record it."""
     size, change = plan.totals()
     reports = Reports(request, client, size=size, count=plan.count, change=change)
-    reports.tell_all(plan.steps())
-    if not keeps_files or request.has("n"):
+    if moves_nothing:
+        reports.tell_all(plan.steps())
+    else:
+        done = _transfer(request, client, plan.files(), reports, count=plan.count)
+        plan.forget(set(range(plan.count)).difference(done))
+    if request.has("n"):
         return
     written = {client.have_table: plan.count}
     with request.locks.writing(written), request.state.database.writing():
@@ -128,19 +159,6 @@ def _check_submitted(request: Request, sets: list[FileSet]) -> None:
         ).fetchone()
         if row is None:
             raise CommandError(6170, change=f"Change {point.number}")
-
-
-def _check_limits(request: Request, plan: Plan | BulkPlan) -> None:
-    """Refuse what goes beyond the limits of the user's groups.
-
-    Raises: CommandError.
-    """
-    scanned = request.state.limit(request.user, "MaxScanRows")
-    if scanned is not None and plan.scanned > scanned:
-        raise CommandError(4157, maxScanRows=scanned)
-    results = request.state.limit(request.user, "MaxResults")
-    if results is not None and plan.count > results:
-        raise CommandError(4128, maxResults=results)
 
 
 def _schedule(request: Request, client: Client, merges: list[Resolve]) -> None:
@@ -171,11 +189,6 @@ def _say_why_nothing(request: Request, plan: Plan | BulkPlan, wanted: FileSet) -
         request.say(wanted.nothing_found, argc=wanted.typed)
 
 
-def _announce(request: Request, client: Client, steps: list[Step]) -> None:
-    """Report steps without doing anything on the client."""
-    reports_of(request, client, steps).tell_all(map(noted, steps))
-
-
 def _write_have(request: Request, client: Client, steps: Iterable[Step]) -> None:
     """Record steps as done, all or none."""
     now = int(time.time())
@@ -199,12 +212,16 @@ def _write_have(request: Request, client: Client, steps: Iterable[Step]) -> None
         )
 
 
-def _transfer(request: Request, client: Client, steps: list[Step]) -> None:
-    """Do steps on the client and record the ones it confirms."""
-    if request.has("s") or (client.syncs_safely and not request.has("f")):
-        steps = _unmodified(request, client, steps)
-    progress = Progress(request, total=len(steps))
-    reports = reports_of(request, client, steps)
+def _transfer(
+    request: Request,
+    client: Client,
+    steps: Iterable[Step],
+    reports: Reports,
+    *,
+    count: int,
+) -> list[int]:
+    """Do steps on the client; return the numbers of the ones it confirms."""
+    progress = Progress(request, total=count)
     for index, step in enumerate(steps):
         reports.tell(noted(step))
         if step.revision is None:
@@ -219,14 +236,10 @@ def _transfer(request: Request, client: Client, steps: list[Step]) -> None:
                 clobber=request.has("f"),
             )
         progress.count(index + 1)
-    done = [
-        steps[answer.integer("step")]
-        for answer in request.answers()
-        if answer.func == replies.DONE
-    ]
+    done = request.confirmed("step")
     progress.finish()
-    if not request.has("p"):
-        _write_have(request, client, done)
+    # A client that lies confirms a step twice, or one that it was not given.
+    return sorted({index for index in done if index < count})
 
 
 def _delete_file(request: Request, client: Client, step: Step, index: int) -> None:
@@ -282,14 +295,16 @@ def _unmodified(request: Request, client: Client, steps: list[Step]) -> list[Ste
     return kept
 
 
+_USAGE = "sync [-E -L -n -q] [-f -k | -p | -s] [-m max] [file[revision]...]"
+
 COMMANDS = (
     Command(
         names=("sync", "update"),
         run=sync,
-        usage="sync [-E -f -k -L -n -p -q -s] [-m max] [file[revision]...]",
+        usage=_USAGE,
         flags="EfkLnpqs",
         valued="m",
-        absent="rN",
+        absent="rNK",
         long=("parallel",),
         uses_client=True,
     ),

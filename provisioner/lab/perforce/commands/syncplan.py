@@ -49,6 +49,8 @@ class Plan:
         self.opened: list[Opened] = []
         # Opened files that somebody else changed: a person has to resolve them.
         self.merges: list[Resolve] = []
+        # What the client has already, where it is only to be populated (-p).
+        self.bypassed: list[Have] = []
         self.outside_view = False
         revisions = revisions_at(database, wanted, maps_itself=True)
         # There is something to be up to date with, were it only a deletion.
@@ -91,7 +93,7 @@ class Plan:
 
         This and what it calls runs once for each file of the client.
         """
-        force = request.has("f")
+        force, populates = request.has("f"), request.has("p")
         is_whole = self._wanted.is_whole_client
         busy = self._busy
         append = self._changed.append
@@ -104,6 +106,9 @@ class Plan:
                     request.state.database, client=self._client.name, path=path
                 )
                 self.has_any = self.has_any or have is not None
+            if have is not None and populates:
+                self.bypassed.append(have)
+                continue
             if have is None or have[1] != place:
                 action = "added"
             elif have[2] != number:

@@ -46,13 +46,15 @@ class Reports:
         """Tell of one step, unless nothing is to be said."""
         if self.is_quiet:
             return
+        if self._is_fast and not self._is_first:
+            record = hotmessages.synced((step,), client=self._client)
+            self._request.connection.send_raw(record)
+            return
+        self._tell_slowly(step)
+
+    def _tell_slowly(self, step: Noted) -> None:
         action, path, place, number, size = step
         local = self._client.local_path(place)
-        if self._is_fast and not self._is_first:
-            self._request.connection.send_raw(
-                hotmessages.synced([(path, local, number, action, size)])
-            )
-            return
         record: dict[str, Value] = {
             "depotFile": path,
             "clientFile": local,
@@ -81,13 +83,9 @@ class Reports:
             for step in steps:
                 self.tell(step)
             return
-        local_path = self._client.local_path
         for batch in hotmessages.batches(steps):
             self._request.connection.send_raw(
-                hotmessages.synced(
-                    (path, local_path(place), number, action, size)
-                    for action, path, place, number, size in batch
-                )
+                hotmessages.synced(batch, client=self._client)
             )
 
 

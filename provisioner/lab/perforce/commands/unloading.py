@@ -71,6 +71,7 @@ def _move(request: Request, spec: StoredSpec, *, kind: str) -> None:
 COMMANDS = (
     Command(
         names=("unload",),
+        most_arguments=0,
         run=unload,
         usage="unload [-f -L -z] -c client",
         flags="fLz",
@@ -79,6 +80,7 @@ COMMANDS = (
     ),
     Command(
         names=("reload",),
+        most_arguments=0,
         run=reload,
         usage="reload [-f] -c client",
         flags="f",

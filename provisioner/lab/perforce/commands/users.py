@@ -298,6 +298,7 @@ COMMANDS = (
     ),
     Command(
         names=("user",),
+        most_arguments=1,
         run=user,
         usage="user -o | -i | -d [-f] [name]",
         flags="oidf",
@@ -305,14 +306,21 @@ COMMANDS = (
     ),
     Command(
         names=("login",),
+        most_arguments=1,
         run=login,
         usage="login [-a -p -s] [user]",
         flags="aps",
         absent="hr",
         is_open=True,
     ),
-    Command(names=("logout",), run=logout, usage="logout [-a]", flags="a"),
     Command(
-        names=("passwd", "password"), run=passwd, usage="passwd [user]", absent="OP"
+        names=("logout",), most_arguments=0, run=logout, usage="logout [-a]", flags="a"
+    ),
+    Command(
+        names=("passwd", "password"),
+        most_arguments=1,
+        run=passwd,
+        usage="passwd [user]",
+        absent="OP",
     ),
 )

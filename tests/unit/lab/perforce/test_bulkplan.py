@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from provisioner.lab.perforce import paths
 from provisioner.lab.perforce.clients import Client, client_of
 from provisioner.lab.perforce.commands.bulkplan import Noted, bulk_plan
-from provisioner.lab.perforce.commands.syncplan import Plan
+from provisioner.lab.perforce.commands.syncplan import Plan, Step
 from provisioner.lab.perforce.filespec import FileSet, Point
 from provisioner.lab.perforce.locks import TableLocks
 from provisioner.lab.perforce.request import Request
@@ -112,6 +112,16 @@ def by_file(steps: list[Noted]) -> list[Noted]:
     return sorted(steps, key=lambda step: (step[0] != "deleted", step[1:3]))
 
 
+def sent(step: Step) -> tuple[object, ...]:
+    """Return what of a step matters to who sends the files."""
+    revision = step.revision
+    content = revision and (
+        *(revision.path, revision.revision, revision.change, revision.type),
+        *(revision.modified, revision.digest, revision.size),
+    )
+    return (step.action, step.path, step.client_path, step.number, content or ())
+
+
 @settings(patient, max_examples=60)
 @given(
     st.dictionaries(st.sampled_from(NAMES), histories),
@@ -142,6 +152,10 @@ def test_the_database_plans_what_the_careful_way_plans(
     asked = request(state, {"f": ""} if is_forced else {})
 
     slow = Plan(asked, ws, wanted)
+    with state.database.reading():
+        sending = bulk_plan(asked, ws, wanted, sends_files=True)
+    assert sending is not None
+    assert sorted(map(sent, sending.files())) == sorted(map(sent, slow.steps))
     with state.database.reading():
         fast = bulk_plan(asked, ws, wanted)
 
@@ -198,6 +212,37 @@ def test_a_limit_cuts_the_last_steps_off(state: ServerState, limit: int) -> None
     with state.database.writing():
         plan.write()
     assert len(Plan(request(state, {}), ws, wanted).steps) == 5 - limit
+
+
+@pytest.mark.parametrize("undone", [[], [0], [2], [0, 1, 2, 3, 4], [1, 4]])
+def test_what_did_not_happen_is_not_recorded(
+    state: ServerState, undone: list[int]
+) -> None:
+    # Two to lose, three to bring.
+    files = {name: (["edit"], 0, "//ws/", 0) for name in ("a/f", "b/f", "c")}
+    lost = {name: (["edit", "delete"], 1, "//ws/", 0) for name in ("a/g", "a/h")}
+    fill(state, files | lost)
+    ws = client(["//depot/... //ws/..."])
+    wanted = FileSet(
+        typed="",
+        pattern=ws.everything,
+        in_client_syntax=True,
+        client=ws,
+        lower=None,
+        upper=Point(kind="head"),
+        access=None,
+    )
+    with state.database.reading():
+        plan = bulk_plan(request(state, {}), ws, wanted, sends_files=True)
+    assert plan is not None
+    steps = list(plan.files())
+
+    plan.forget(undone)
+    with state.database.writing():
+        plan.write()
+
+    left = Plan(request(state, {}), ws, wanted).steps
+    assert {step.path for step in left} == {steps[index].path for index in undone}
 
 
 @pytest.mark.parametrize(

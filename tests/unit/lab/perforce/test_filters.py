@@ -5,7 +5,13 @@ import pytest
 from provisioner.lab.perforce.filters import parse_filter
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 
-RECORD = {"headType": "text+x", "headRev": 12, "depotFile": "//depot/a b/x*y"}
+RECORD = {
+    "headType": "text+x",
+    "headRev": 12,
+    "depotFile": "//depot/a b/x*y",
+    "desc": "Mend the gui bug",
+    "fileSize": 1048576,
+}
 
 
 @pytest.mark.parametrize(
@@ -33,6 +39,24 @@ RECORD = {"headType": "text+x", "headRev": 12, "depotFile": "//depot/a b/x*y"}
         ("headRev=12 headType=binary", False),
         ("headRev=12 | headType=binary", True),
         ("headRev=1 | headRev=12 & ^(headType=binary | headType=apple)", True),
+        # What `p4 help fstat` has as an example, and numbers that are no words.
+        ("fileSize > 1000000 & headType=text+x", True),
+        ("fileSize > 999999 headType=text+x", True),
+        ("fileSize>9000000", False),
+        # A space binds least: (12 or 1) and binary.
+        ("headRev=12 | headRev=1 headType=binary", False),
+        ("headType=binary headRev=1 | headRev=12", False),
+        ("headRev=12 | headRev=1 & headType=binary", True),
+        ("(headRev=1 | headRev=12) headType=text*", True),
+        ("^headAction=delete ^headAction=move/delete", True),
+        ("^headAction=delete & ^headRev=12", False),
+        # Any word of a field, and the whole of it; case counts.
+        ("desc=gui", True),
+        ("desc=g*i", True),
+        ("desc=Gui", False),
+        ("desc<an", True),
+        (r"desc=Mend\ the\ gui\ bug", True),
+        (r"depotFile>//depot/a\ b/x\*", True),
         ("haveRev=1", False),
         ("^haveRev=1", True),
     ],
@@ -48,6 +72,13 @@ def test_a_filter_lets_pass_what_it_describes(text: str, passes: bool) -> None:
 def test_what_is_no_filter_is_refused(text: str) -> None:
     with pytest.raises(CommandError):
         parse_filter(text)
+
+
+@pytest.mark.parametrize("text", ["a=1 | ^b=1", "^b=1 | a=1", "c=1 (^a=1 | b=1)"])
+def test_what_is_not_so_is_no_choice(text: str) -> None:
+    with pytest.raises(CommandError) as refusal:
+        parse_filter(text)
+    assert refusal.value.message_id == 6258
 
 
 def test_a_filter_is_not_nested_without_end() -> None:

@@ -5,34 +5,49 @@ from __future__ import annotations
 import pytest
 
 from provisioner.lab.perforce import hotmessages
-from provisioner.lab.perforce.wire import encode
+from provisioner.lab.perforce.clients import Client, client_of
+from provisioner.lab.perforce.specs import Fields
+from provisioner.lab.perforce.specstore import StoredSpec
+from provisioner.lab.perforce.wire import Value, decode, encode
 
-NAMES = ["//depot/a b/c.txt", "//depot/Grüße/名", "//depot/" + "n" * 5000, "/a%25b"]
+NAMES = ["a b/c.txt", "Grüße/名", "n" * 5000, "a%25b", "%E9", "é"]
+
+
+@pytest.fixture
+def client() -> Client:
+    fields: Fields = {"Root": "/home/ws", "Owner": "cloneyard"}
+    spec = StoredSpec(kind="client", name="ws", fields=fields, updated=0, accessed=0)
+    return client_of(spec, view=["//depot/... //ws/..."])
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("number", [0, 7, 2**40])
-def test_records_are_the_same(name: str, number: int) -> None:
-    assert hotmessages.synced([(name, name, number, "added", number)]) == encode(
+def test_records_are_the_same(client: Client, name: str, number: int) -> None:
+    path, place = f"//depot/{name}", f"//ws/{name}"
+    local = client.local_path(place)
+
+    step = ("added", path, place, number, number)
+    assert hotmessages.synced([step], client=client) == encode(
         "client-FstatInfo",
         {
-            "depotFile": name,
-            "clientFile": name,
+            "depotFile": path,
+            "clientFile": local,
             "rev": number,
             "action": "added",
             "fileSize": number,
         },
     )
-    assert hotmessages.synced([(name, name, 1, "deleted", None)] * 2) == 2 * encode(
+    gone = ("deleted", path, place, 1, None)
+    assert hotmessages.synced([gone, gone], client=client) == 2 * encode(
         "client-FstatInfo",
-        {"depotFile": name, "clientFile": name, "rev": 1, "action": "deleted"},
+        {"depotFile": path, "clientFile": local, "rev": 1, "action": "deleted"},
     )
-    assert hotmessages.had([(name, name, name, number, number)]) == encode(
+    assert hotmessages.had([(path, place, number, number)], client=client) == encode(
         "client-FstatInfo",
         {
-            "depotFile": name,
-            "clientFile": name,
-            "path": name,
+            "depotFile": path,
+            "clientFile": place,
+            "path": local,
             "haveRev": number,
             "syncTime": number,
         },
@@ -57,9 +72,10 @@ def test_what_opens_a_file_is_the_same(name: str) -> None:
     )
 
 
-def test_what_asks_if_a_file_is_done_is_the_same() -> None:
-    assert hotmessages.acknowledging("step", 12, more=("handle", "sync")) == encode(
-        "client-Ack", {"step": 12, "handle": "sync"}
+def test_what_ends_a_file_is_the_same() -> None:
+    assert hotmessages.closing("step", 12, more=("handle", "sync")) == (
+        encode("client-CloseFile", {"handle": "sync", "commit": ""})
+        + encode("client-Ack", {"step": 12, "handle": "sync"})
     )
 
 
@@ -70,3 +86,47 @@ def test_what_writes_a_file_is_the_same(size: int) -> None:
     assert hotmessages.writing(data) == encode(
         "client-WriteFile", {"handle": "sync", "data": data}
     )
+
+
+def answer(func: str = "done", **variables: Value) -> bytes:
+    return encode(func, variables)[5:]
+
+
+def test_a_number_is_read_where_only_it_differs() -> None:
+    numbers = hotmessages.Numbers("step")
+    assert numbers.read(answer(handle="sync", step=1, more="x")) is None
+    numbers.learn(answer(handle="sync", step=1, more="x"))
+
+    for number in (0, 7, 12345, 10**12):
+        body = answer(handle="sync", step=number, more="x")
+        assert numbers.read(body) == number == decode(body).integer("step")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        answer("no", handle="sync", step=5, more="x"),
+        answer(handle="sync", step=5, more="y"),
+        answer(handle="sync", step="", more="x"),
+        answer(handle="sync", step="-5", more="x"),
+        answer(handle="sync", step="5x", more="x"),
+        answer(handle="sync", more="x"),
+        answer(step=5, handle="sync", more="x"),
+        answer(handle="sync", step=5, more="x") + b"\0",
+        b"",
+    ],
+)
+def test_what_is_not_like_the_first_answer_is_left_to_others(other: bytes) -> None:
+    numbers = hotmessages.Numbers("step")
+    numbers.learn(answer(handle="sync", step=1, more="x"))
+
+    assert numbers.read(other) is None
+
+
+def test_a_name_within_a_value_is_no_variable() -> None:
+    numbers = hotmessages.Numbers("step")
+    tricky = "step\0\1\0\0\x008"
+    numbers.learn(answer(first=tricky, step=1))
+
+    assert numbers.read(answer(first=tricky, step=9)) == 9
+    assert numbers.read(answer(first=tricky.replace("8", "7"), step=9)) is None
