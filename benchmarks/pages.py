@@ -43,8 +43,9 @@ SPEC = "Client:\tt\n\nRoot:\t/t\n\nView:\n\t//depot/main/... //t/...\n"
 LEFT_OUT = {"healthz", "readyz", "logout", "command-line", "login"}
 OTHER_LOOKS = {
     "admin-workspace-list": ["?page=99999", "?sort=owner", "?q=w-12&state=failed"],
-    "operation-list": ["?page=99999", "?state=failed", "?q=w-12"],
-    "trail": ["?page=99999", "?actor=p7", "?q=lease"],
+    "abandoned-list": ["?page=99999", "?sort=-unique_bytes", "?q=w-12"],
+    "operation-list": ["?page=99999", "?page=330", "?state=failed", "?q=w-12"],
+    "trail": ["?page=99999", "?page=490", "?actor=p7", "?q=lease"],
     "person-list": ["?page=99999", "?sort=-unique_bytes"],
     "template-list": ["?page=99999"],
     "jump": ["?q=12"],
@@ -462,6 +463,9 @@ class Rows:
         owner = self.people[0 if n % 400 == 0 else n % PEOPLE]
         state = {4: "failed", 5: "trashed", 6: "retired"}.get(n % 19, "ready")
         now = self.now
+        is_forgotten = n % 3 == 0
+        worked_at = now - dt.timedelta(days=45 if is_forgotten else 1)
+        seen = {"at": worked_at.isoformat(), "detail": ""}
         return Workspace(
             owner=owner,
             site=self.site,
@@ -475,7 +479,11 @@ class Rows:
             status_code="full" if state == "failed" else "",
             status_message="The aggregate is full." if state == "failed" else "",
             volume_uuid=str(uuid.uuid4()),
-            ready_at=now,
+            ready_at=now - dt.timedelta(days=60 if is_forgotten else 0),
+            activity=dict.fromkeys(("accessed", "submitted", "files"), seen),
+            activity_seen_at=now,
+            worked_at=worked_at,
+            used_at=worked_at,
             expires_at=now + dt.timedelta(days=n % 30, hours=1),
             trashed_at=now if state == "trashed" else None,
             purge_at=now + dt.timedelta(days=2) if state == "trashed" else None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from provisioner.workspaces.abandonment import WORDS, WORK, newest_of
 from provisioner.workspaces.models import Workspace
 
 
@@ -21,6 +22,8 @@ def abandon(workspace: Workspace, *, days: int = 41, **signs: float) -> Workspac
         for kind, ago in {"accessed": days, **signs}.items()
     }
     Workspace.objects.filter(pk=workspace.pk).update(
+        worked_at=newest_of(activity, WORK),
+        used_at=newest_of(activity, WORDS),
         ready_at=days_ago(days),
         created_at=days_ago(days),
         activity=activity,

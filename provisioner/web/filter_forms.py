@@ -93,27 +93,6 @@ class TemplateFilterForm(FilterForm):
         }
 
 
-class AbandonedFilterForm(FilterForm):
-    """What is looked for among what looks abandoned, and its order."""
-
-    q = forms.CharField(required=False, max_length=100, label="Name, owner or template")
-    sort = forms.ChoiceField(
-        required=False,
-        label="Order",
-        choices=[
-            ("", "Longest idle first"),
-            ("-unique_bytes", "What frees most first"),
-            ("name", "Name"),
-            ("owner", "Owner"),
-        ],
-    )
-
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for: `text`."""
-        self.is_valid()
-        return {"text": self.cleaned_data.get("q", "")}
-
-
 class BisectionFilterForm(FilterForm):
     """Filters of bisections."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -121,24 +120,3 @@ class LeasePolicyForm(AskingForm):
 
 def _text(seconds: int | None) -> str:
     return "" if seconds is None else span_text(seconds)
-
-
-class ChosenForm(AskingForm):
-    """Which workspaces, and what is to happen to them."""
-
-    do = forms.ChoiceField(choices=[(word, word) for word in ("notify", "preview")])
-    workspace = forms.TypedMultipleChoiceField(coerce=int, choices=())
-
-    def __init__(
-        self, data: Any = None, *, pks: Iterable[int], verbs: Iterable[str]
-    ) -> None:
-        super().__init__(data)
-        do, workspace = self.fields["do"], self.fields["workspace"]
-        assert isinstance(do, forms.ChoiceField)
-        assert isinstance(workspace, forms.TypedMultipleChoiceField)
-        do.choices = [(verb, verb) for verb in verbs]
-        workspace.choices = [(str(pk), str(pk)) for pk in pks]
-        workspace.error_messages["required"] = "Choose at least one workspace."
-        workspace.error_messages["invalid_choice"] = (
-            "One of these does not look abandoned any more. Look again, then choose."
-        )

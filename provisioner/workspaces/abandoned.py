@@ -5,16 +5,21 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import leases, permissions
-from provisioner.workspaces.abandonment import Abandonment, abandonment_of
-from provisioner.workspaces.models import Notice, Operation, Snapshot, Workspace
+from provisioner.workspaces.abandonment import (
+    Abandonment,
+    abandonment_of,
+    idle_since,
+    looks_abandoned,
+)
+from provisioner.workspaces.models import Notice, Operation, Workspace
 from provisioner.workspaces.queries import with_words, workspaces_visible_to
 
 
@@ -44,86 +49,125 @@ class AbandonedWorkspace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AbandonedList:
-    """All that look abandoned, the longest idle first. `unseen` were not looked at.
+class Reclaimable:
+    """What all that looks abandoned comes to. `unseen` were not looked at."""
 
-    `under_way` are those that were retired as abandoned, until each is really gone.
+    number: int
+    frees_bytes: int
+    unmeasured: int
+    unseen: int
+    after_days: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbandonedList(Reclaimable):
+    """All that look abandoned, the longest idle first.
+
+    `progress` is how far those are that were retired as abandoned, until each is
+    really gone.
     """
 
     workspaces: tuple[AbandonedWorkspace, ...]
-    after_days: int
-    unseen: int
     progress: RetirementProgress
 
     @property
     def under_way(self) -> tuple[RetirementLine, ...]:
         return self.progress.lines
 
-    @property
-    def frees_bytes(self) -> int:
-        return sum(found.frees_bytes or 0 for found in self.workspaces)
 
-    @property
-    def unmeasured(self) -> int:
-        return sum(found.frees_bytes is None for found in self.workspaces)
+def abandoned_workspaces(user: User) -> AbandonedList:
+    """Return what looks abandoned now, for administrators.
+
+    Raises: NotAllowed.
+    """
+    found = list(abandoned_matching(user).order_by("idle_since", "pk"))
+    return AbandonedList(
+        workspaces=tuple(shown_abandoned(found)),
+        progress=retirements_of_abandoned(user),
+        **vars(reclaimable(user)),
+    )
 
 
-def abandoned_workspaces(
-    user: User, *, only: Sequence[int] | None = None, text: str = ""
-) -> AbandonedList:
-    """Return what looks abandoned now, for administrators; or of those named alone, or
-    with all words of a text in their names, their owners' or their templates'.
+def abandoned_matching(user: User, *, text: str = "") -> QuerySet[Workspace]:
+    """Return what looks abandoned now and has all words of a text, each with its
+    `idle_since`.
 
     Raises: NotAllowed.
     """
     permissions.require(user.is_administrator)
-    now = timezone.now()
-    after_days = settings.ABANDONED_AFTER_DAYS
-    policies = leases.saved_policies()
-    ready = workspaces_visible_to(user).filter(state=Workspace.State.READY)
-    if only is not None:
-        ready = ready.filter(pk__in=only)
-    named = with_words(ready, text, "name", "owner__username", "template__name")
-    old = named.filter(ready_at__lte=now - dt.timedelta(days=after_days))
-    found = []
-    for workspace in old.annotate(
-        snapshot_clones=Subquery(_clones_of_snapshot()),
-        notified_at=Max(
-            "notices__sent_at", filter=Q(notices__kind=Notice.Kind.ABANDONED)
-        ),
-    ):
-        abandonment = abandonment_of(workspace, after_days=after_days, now=now)
-        if not abandonment.is_abandoned:
-            continue
-        found.append(
-            AbandonedWorkspace(
-                workspace=workspace,
-                abandonment=abandonment,
-                deadline=leases.deadline_of(
-                    workspace, policies.of_workspace(workspace), now
-                ),
-                snapshot_clones=workspace.snapshot_clones,
-                notified_at=workspace.notified_at,
-            )
-        )
-    found.sort(key=lambda one: (one.abandonment.idle_since, one.workspace.pk))
-    return AbandonedList(
-        workspaces=tuple(found),
-        after_days=after_days,
-        unseen=ready.filter(activity_seen_at__isnull=True).count(),
-        progress=retirements_of_abandoned(user),
+    named = with_words(
+        _ready(user), text, *("name", "owner__username", "template__name")
     )
+    return named.filter(_looks_abandoned())
 
 
-def _clones_of_snapshot() -> QuerySet[Snapshot, dict[str, Any]]:
-    """Return a query for how many clones hold a workspace's snapshot."""
-    is_there = ~Q(workspaces__state=Workspace.State.RETIRED)
-    return (
-        Snapshot.objects.filter(pk=OuterRef("snapshot_id"))
-        .annotate(clones=Count("workspaces", filter=is_there))
+def reclaimable(user: User) -> Reclaimable:
+    """Return what retiring all that looks abandoned would give back.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(user.is_administrator)
+    is_found = _looks_abandoned()
+    sums = (
+        _ready(user)
         .order_by()
-        .values("clones")
+        .aggregate(
+            number=Count("pk", filter=is_found),
+            frees_bytes=Coalesce(Sum("unique_bytes", filter=is_found), 0),
+            unmeasured=Count("pk", filter=is_found & Q(unique_bytes__isnull=True)),
+            unseen=Count("pk", filter=Q(activity_seen_at__isnull=True)),
+        )
     )
+    return Reclaimable(after_days=settings.ABANDONED_AFTER_DAYS, **sums)
+
+
+def workspaces_by_idleness(user: User) -> QuerySet[Workspace]:
+    """Return the workspaces that a person may see, each with its `idle_since`."""
+    return workspaces_visible_to(user).annotate(idle_since=idle_since())
+
+
+def _ready(user: User) -> QuerySet[Workspace]:
+    return workspaces_by_idleness(user).filter(state=Workspace.State.READY)
+
+
+def _looks_abandoned() -> Q:
+    return looks_abandoned(after_days=settings.ABANDONED_AFTER_DAYS, now=timezone.now())
+
+
+def shown_abandoned(workspaces: Sequence[Workspace]) -> list[AbandonedWorkspace]:
+    """Return workspaces with the signs that say so, and what holds on to them."""
+    now, policies = timezone.now(), leases.saved_policies()
+    clones, notified_at = _clones_of_snapshots(workspaces), _notified_at(workspaces)
+    return [
+        AbandonedWorkspace(
+            workspace=workspace,
+            abandonment=abandonment_of(
+                workspace, after_days=settings.ABANDONED_AFTER_DAYS, now=now
+            ),
+            deadline=leases.deadline_of(
+                workspace, policies.of_workspace(workspace), now
+            ),
+            snapshot_clones=clones[workspace.snapshot_id],
+            notified_at=notified_at.get(workspace.pk),
+        )
+        for workspace in workspaces
+    ]
+
+
+def _clones_of_snapshots(workspaces: Sequence[Workspace]) -> dict[int, int]:
+    """Return how many clones hold each of their snapshots."""
+    snapshots = {workspace.snapshot_id for workspace in workspaces}
+    holding = Workspace.objects.filter(snapshot__in=snapshots).order_by()
+    there = holding.exclude(state=Workspace.State.RETIRED)
+    return dict(there.values_list("snapshot").annotate(Count("pk")))
+
+
+def _notified_at(workspaces: Sequence[Workspace]) -> dict[int, dt.datetime]:
+    """Return when their owners were last asked, of those that were."""
+    asked = Notice.objects.filter(
+        kind=Notice.Kind.ABANDONED, workspace__in=workspaces, sent_at__isnull=False
+    )
+    return dict(asked.order_by().values_list("workspace").annotate(Max("sent_at")))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,15 +1,19 @@
 """Does a workspace look abandoned? Signs of life with their times, and what they say.
 
-Pure: sweeps/activity.py collects the signs, this reads them. No single sign decides:
-a P4V that was left open keeps a client's Access date fresh, and a tree that nobody
-changed may still be read.
+No row is read: sweeps/activity.py collects the signs, this reads them. No single sign
+decides: a P4V that was left open keeps a client's Access date fresh, and a tree that
+nobody changed may still be read.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from django.db.models import Q
+from django.db.models.functions import Greatest
 
 from provisioner.lib import times
 from provisioner.workspaces import leases
@@ -69,7 +73,7 @@ def abandonment_of(
     """
     began_at = workspace.ready_at or workspace.created_at
     seen = {kind: _moment(workspace.activity.get(kind)) for kind in WORDS}
-    worked_at = max([began_at, *(at for kind in WORK if (at := seen[kind]))])
+    worked_at = max(filter(None, [began_at, newest_of(workspace.activity, WORK)]))
     accessed_at = seen["accessed"] or began_at
     span = dt.timedelta(days=after_days)
     is_idle = now - worked_at >= span
@@ -91,6 +95,29 @@ def abandonment_of(
             days, is_named=is_idle and now - accessed_at < span, workspace=workspace
         ),
     )
+
+
+def looks_abandoned(*, after_days: int, now: dt.datetime) -> Q:
+    """Return the same rule for rows that are ready, by what is kept beside the signs.
+
+    Each row has to have `idle_since`, as `idle_since()` works it out.
+    """
+    span = dt.timedelta(days=after_days)
+    is_unused = Q(used_at__lte=now - span) | Q(used_at__isnull=True)
+    is_idle = Q(idle_since__lte=now - span) & is_unused
+    return Q(activity_seen_at__isnull=False) & (
+        is_idle | Q(idle_since__lte=now - 2 * span)
+    )
+
+
+def idle_since() -> Greatest:
+    """Return since when no work shows; PostgreSQL passes over what is null."""
+    return Greatest("ready_at", "worked_at")
+
+
+def newest_of(signs: Mapping[str, Any], kinds: Iterable[str]) -> dt.datetime | None:
+    """Return when the newest sign of these kinds was seen, None where none was."""
+    return max(filter(None, (_moment(signs.get(kind)) for kind in kinds)), default=None)
 
 
 def work_seen(workspace: Workspace) -> list[tuple[str, dt.datetime]]:

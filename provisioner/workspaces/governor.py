@@ -147,10 +147,10 @@ def waiting() -> QuerySet[Step]:
     )
 
 
-def at_work(server_id: int) -> QuerySet[Step]:
-    """Return the steps that have their turn."""
+def at_work() -> QuerySet[Step]:
+    """Return the steps that have their turn, at any server."""
     return Step.objects.filter(
-        perforce_server=server_id,
+        perforce_server__isnull=False,
         perforce_use__in=NEEDS_A_TURN,
         state__in=(Step.State.QUEUED, Step.State.RUNNING),
         job_id__isnull=False,

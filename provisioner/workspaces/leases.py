@@ -151,25 +151,34 @@ class WarningMoment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deadline:
-    """Everything about the end of one workspace, as of a moment.
+class LeaseEnd:
+    """What a row of a list says about the end of a workspace, as of a moment.
 
-    `ends_at` is None where its lease does not end, or none runs. `latest_possible` is
-    None where an extension has no limit. `usual_extension` is where a click leads, None
-    where that is no later. `then` is "trash" or "remove"; `restorable_until` is None
-    where there is nothing to restore. `warns_at` are the mails still to come.
-    `heartbeat_due_at` is when it ends if its job goes on saying nothing, None where
-    nobody waits for a heartbeat.
+    `ends_at` is None where its lease does not end, or none runs.
     """
 
     ends_at: dt.datetime | None
     kept_because: str
+    is_soon: bool
+    is_over: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadline(LeaseEnd):
+    """Everything about the end of one workspace, as of a moment.
+
+    `latest_possible` is None where an extension has no limit. `usual_extension` is
+    where a click leads, None where that is no later. `then` is "trash" or "remove";
+    `restorable_until` is None where there is nothing to restore. `warns_at` are the
+    mails still to come.
+    `heartbeat_due_at` is when it ends if its job goes on saying nothing, None where
+    nobody waits for a heartbeat.
+    """
+
     latest_possible: dt.datetime | None
     maximum_seconds: int | None
     usual_extension: dt.datetime | None
     is_extendable: bool
-    is_soon: bool
-    is_over: bool
     warns_at: tuple[WarningMoment, ...]
     then: str
     trash_seconds: int
@@ -191,23 +200,32 @@ def recorded(moment: dt.datetime) -> str:
     return times.exact_text(moment.astimezone(dt.UTC))
 
 
-def deadline_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> Deadline:
-    """Return when and how a workspace ends, as things are at `now`."""
+def lease_end_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> LeaseEnd:
+    """Return when a workspace ends, as things are at `now`."""
     runs = workspace.state in LEASED
     ends_at = workspace.expires_at if runs else None
-    latest = policy.latest(now)
-    can_reach_further = ends_at is not None and (latest is None or ends_at < latest)
     soon_seconds = policy.first_warning_seconds or HOUR
-    return Deadline(
+    return LeaseEnd(
         ends_at=ends_at,
         kept_because=workspace.keep_reason if runs else "",
+        is_soon=ends_at is not None
+        and ends_at - now <= dt.timedelta(seconds=soon_seconds),
+        is_over=ends_at is not None and ends_at <= now,
+    )
+
+
+def deadline_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> Deadline:
+    """Return when and how a workspace ends, as things are at `now`."""
+    end = lease_end_of(workspace, policy, now)
+    ends_at, latest = end.ends_at, policy.latest(now)
+    can_reach_further = ends_at is not None and (latest is None or ends_at < latest)
+    runs = workspace.state in LEASED
+    return Deadline(
+        **vars(end),
         latest_possible=latest,
         maximum_seconds=policy.maximum_seconds,
         usual_extension=_usual_extension(policy, ends_at=ends_at, now=now),
         is_extendable=can_reach_further,
-        is_soon=ends_at is not None
-        and ends_at - now <= dt.timedelta(seconds=soon_seconds),
-        is_over=ends_at is not None and ends_at <= now,
         warns_at=warning_moments(workspace, policy, ends_at=ends_at, now=now),
         then="trash" if policy.trash_seconds else "remove",
         trash_seconds=policy.trash_seconds,

@@ -31,7 +31,6 @@ from provisioner.workspaces.queries import GONE, with_words
 from provisioner.workspaces.tallies import Tallies, Tally
 
 EVENTS_SHOWN = 20
-WORKSPACES_SHOWN = 50
 
 
 class Standing(TextChoices):
@@ -136,21 +135,14 @@ def _held_by() -> dict[str, Combinable]:
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """An account with what it has and did lately."""
+    """An account with what it may have and did lately."""
 
     account: User
     standing: Standing
     quotas: list[Limit]
-    workspaces: list[Workspace]
-    workspaces_number: int
     tokens: list[ApiToken]
     events: list[Event]
     last_event: Event | None
-
-    @property
-    def more(self) -> int:
-        """How many workspaces are not among those shown."""
-        return self.workspaces_number - len(self.workspaces)
 
 
 def find_person(user: User, *, pk: int) -> Person | None:
@@ -162,11 +154,6 @@ def find_person(user: User, *, pk: int) -> Person | None:
     account = User.objects.select_related("team").filter(pk=pk).first()
     if account is None:
         return None
-    workspaces = (
-        Workspace.objects.filter(owner=account, is_pooled=False)
-        .exclude(state=Workspace.State.RETIRED)
-        .select_related("owner", "template", "snapshot", "site__perforce_server")
-    )
     events: Any = Event.objects.filter(actor=account).select_related(
         "workspace", "template"
     )
@@ -175,8 +162,6 @@ def find_person(user: User, *, pk: int) -> Person | None:
         account=account,
         standing=standing_of(account),
         quotas=quota_limits(account),
-        workspaces=list(workspaces[:WORKSPACES_SHOWN]),
-        workspaces_number=workspaces.count(),
         tokens=list(live_tokens().filter(user=account)),
         events=lately,
         last_event=lately[0] if lately else None,

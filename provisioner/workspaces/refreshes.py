@@ -4,34 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from provisioner.workspaces import lags
-from provisioner.workspaces.models import PerforceServer, ServerWatch
-
-
-@dataclass(frozen=True, kw_only=True)
-class WatchedServer:
-    """`watch` is None for a server that was never polled."""
-
-    server: PerforceServer
-    watch: ServerWatch | None
+from provisioner.workspaces.models import ServerWatch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refreshes:
-    """What follows submitted changes: the servers, and the switch of all."""
+    """The switch of all, and the servers that are not asked, or do not answer."""
 
     is_paused: bool
-    servers: list[WatchedServer]
+    stopped: list[ServerWatch]
 
 
 def refreshes_now() -> Refreshes:
     """Return what administrators look at, to switch it off and on."""
+    is_stopped = Q(is_paused=True) | ~Q(last_error="")
+    watches = ServerWatch.objects.filter(is_stopped).select_related("server")
     return Refreshes(
         is_paused=lags.is_everything_paused(),
-        servers=[
-            WatchedServer(server=server, watch=getattr(server, "watch", None))
-            for server in PerforceServer.objects.select_related("watch").order_by(
-                "name"
-            )
-        ],
+        stopped=list(watches.order_by("server__name")),
     )

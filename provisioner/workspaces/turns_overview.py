@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
@@ -9,14 +10,18 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import governor, permissions, workflow
+from provisioner.workspaces.connections_overview import Connection, connection_of
 from provisioner.workspaces.models import (
     Governor,
     LockWait,
     PerforceServer,
+    ServerWatch,
     Step,
     Template,
     Workspace,
 )
+from provisioner.workspaces.queries import with_words
+from provisioner.workspaces.workers import alive_workers
 
 WAITING_SHOWN = 20
 WAITS_SHOWN = 10
@@ -118,7 +123,11 @@ def turns_of(server: PerforceServer) -> ServerTurns:
         lock_waits=list(
             LockWait.objects.filter(server=server).order_by("-at", "-pk")[:WAITS_SHOWN]
         ),
-        running=_lines(governor.at_work(server.pk).order_by("queued_at", "pk")),
+        running=_lines(
+            governor.at_work()
+            .filter(perforce_server=server)
+            .order_by("queued_at", "pk")
+        ),
         waiting=_lines(governor.in_turn(waiting)[:WAITING_SHOWN]),
         people_waiting=counts["people"],
         machines_waiting=counts["machines"],
@@ -130,3 +139,53 @@ def _lines(steps: QuerySet[Step]) -> list[TurnLine]:
         "operation__workspace", "operation__template", "operation__requested_by"
     )
     return [TurnLine(step=step) for step in loaded]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerLine:
+    """A Perforce server in a list: how it is, how busy, and what was seen submitted.
+
+    `pause` is None where nothing stops it, `watch` where it was never polled.
+    """
+
+    server: PerforceServer
+    connection: Connection
+    pause: Governor | None
+    watch: ServerWatch | None
+    present_limit: int
+    running: int
+    waiting: int
+
+
+def servers_matching(user: User, *, text: str = "") -> QuerySet[PerforceServer]:
+    """Return the servers that have every word of a text.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    servers = PerforceServer.objects.select_related("governor__paused_by", "watch")
+    known = servers.prefetch_related("connection_tests")
+    return with_words(known, text, "name", "p4port", "p4user")
+
+
+def server_lines(servers: Iterable[PerforceServer]) -> list[ServerLine]:
+    """Return how servers are, as `servers_matching` has read them. Three queries."""
+    now, workers = timezone.now(), alive_workers()
+    running, waiting = _by_server(governor.at_work()), _by_server(governor.waiting())
+    return [
+        ServerLine(
+            server=server,
+            connection=connection_of(server, workers=workers),
+            pause=known if known is not None and known.is_paused else None,
+            watch=getattr(server, "watch", None),
+            present_limit=governor.present_limit(server, known, now=now),
+            running=running.get(server.pk, 0),
+            waiting=waiting.get(server.pk, 0),
+        )
+        for server in servers
+        for known in [getattr(server, "governor", None)]
+    ]
+
+
+def _by_server(steps: QuerySet[Step]) -> dict[int, int]:
+    return dict(steps.order_by().values_list("perforce_server").annotate(Count("pk")))

@@ -40,8 +40,8 @@ def reclaim(page: Page, forgotten: Workspace) -> None:
     page.get_by_role("link", name="Overview", exact=True).click()
     page.get_by_role("link", name="Abandoned", exact=True).click()
     expect(page.get_by_text("No work shows for 41 days")).to_be_visible()
-    page.get_by_label("forgotten of bob").check()
-    press(page, "Retire them…")
+    page.get_by_label(f"Choose {forgotten.name}", exact=True).check()
+    press(page, "Retire…")
     expect(page.get_by_role("heading", name="Retire 1 workspace?")).to_be_visible()
     assert states_of(forgotten) == ["ready"], "a preview changes nothing"
     press(page, "Retire 1 workspace")

@@ -126,6 +126,9 @@ def test_the_same_without_scripts(
     retire(page)
     expect_state(page, "In the trash")
     assert not workspace.path.exists()
+    page.get_by_role("button", name="Bring it back").click()
+    expect_state(page, "Ready")
+    assert (workspace.path / "out" / "all").is_file()
 
 
 def test_a_failure_is_explained_and_tried_again(

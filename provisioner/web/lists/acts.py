@@ -19,9 +19,9 @@ class Act(Generic[Row]):
 
     `label` is what a button says ("Retire"), `asks` how a question about the rows
     begins where that says more ("Pause the refresh of"), `done` how those are called
-    that it was done to ("Being retired"). `form` asks for what is the same for all
-    rows; its fields are the arguments of `do`. `rehearsed` stands for what it has not
-    been told when the preview is first shown.
+    that it was done to ("Being retired"), `undo` how it can be undone. `form` asks for
+    what is the same for all rows; its fields are the arguments of `do`. `rehearsed`
+    stands for what it has not been told when the preview is first shown.
     """
 
     do_not_call_in_templates: ClassVar = True  # Django's name: the class is shown
@@ -30,6 +30,7 @@ class Act(Generic[Row]):
     label: ClassVar[str]
     asks: ClassVar[str] = ""
     done: ClassVar[str]
+    undo: ClassVar[str] = ""
     lead: ClassVar[str] = ""
     is_dangerous: ClassVar[bool] = False
     form: ClassVar[type[forms.Form]] = forms.Form
@@ -49,6 +50,10 @@ class Act(Generic[Row]):
     def says(self, row: Row, result: Any) -> str:
         """Say what `do` does to a row, by what it returned."""
         raise NotImplementedError
+
+    def leads_to(self, outcomes: Sequence[RowOutcome[Row]]) -> str:
+        """Return the address where it is followed; "": the list as it was."""
+        return ""
 
     def on(
         self, rows: Sequence[Row], told: Mapping[str, Any], *, is_rehearsal: bool

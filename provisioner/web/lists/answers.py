@@ -87,7 +87,8 @@ def _previewed_or_done(
     outcomes = act.on(rows, told, is_rehearsal=not is_sure)
     if is_sure:
         _say(request, look.listing, act, outcomes)
-        return redirect(address_without(request, "choose", "as"))
+        there = act.leads_to(outcomes)
+        return redirect(there or address_without(request, "choose", "as"))
     context = {
         "listing": look,
         "act": act,
@@ -146,7 +147,8 @@ def _say(
     """Say to how many it was done, and which were left out and why."""
     refused = [outcome for outcome in outcomes if outcome.is_refused]
     if done := len(outcomes) - len(refused):
-        messages.success(request, f"{act.done}: {listing.tally(done)}.")
+        said = f"{act.done}: {listing.tally(done)}. {act.undo}"
+        messages.success(request, said.rstrip())
     if refused:
         lines = [(str(one.row), one.sentence) for one in refused[:REFUSALS_SHOWN]]
         said = format_html(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 from django import forms
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from provisioner.accounts.models import User
@@ -43,6 +43,7 @@ class UnsavedForm(forms.Form):
 
 class Retire(Act[Workspace]):
     name, label, done = "retire", "Retire", "Being retired"
+    undo = "Until the trash lets go of them they can be brought back."
     lead = "Each is looked through first. Its client goes, and the form of it is kept."
     is_dangerous = True
     form = UnsavedForm
@@ -132,32 +133,10 @@ class Purge(Act[Workspace]):
 
 @dataclass(frozen=True, kw_only=True)
 class LeasedWorkspace:
-    """A workspace with when it ends, as of a moment.
-
-    Its deadline is worked out where a page shows it, not for tables to download: they
-    may be long.
-    """
+    """A workspace with when it ends."""
 
     workspace: Workspace
-    policies: leases.Policies
-    now: dt.datetime
-
-    @cached_property
-    def deadline(self) -> leases.Deadline:
-        policy = self.policies.of_workspace(self.workspace)
-        return leases.deadline_of(self.workspace, policy, self.now)
-
-    @property
-    def has_lease(self) -> bool:
-        return self.workspace.state in leases.LEASED
-
-    @property
-    def ends_at(self) -> dt.datetime | None:
-        return self.workspace.expires_at if self.has_lease else None
-
-    @property
-    def kept_because(self) -> str:
-        return self.workspace.keep_reason if self.has_lease else ""
+    lease: leases.LeaseEnd
 
     @property
     def is_moving(self) -> bool:
@@ -167,7 +146,10 @@ class LeasedWorkspace:
 def _leased(user: User, workspaces: list[Workspace]) -> Sequence[LeasedWorkspace]:
     policies, now = leases.saved_policies(), timezone.now()
     return [
-        LeasedWorkspace(workspace=workspace, policies=policies, now=now)
+        LeasedWorkspace(
+            workspace=workspace,
+            lease=leases.lease_end_of(workspace, policies.of_workspace(workspace), now),
+        )
         for workspace in workspaces
     ]
 
@@ -186,8 +168,8 @@ COLUMNS = (
         *("created_at", "Made", "workspace.created_at", "created_at"),
         begins_descending=True,
     ),
-    Column("expires_at", "Lease ends", "ends_at", "expires_at", has_gaps=True),
-    Column("kept_because", "", "kept_because"),
+    Column("expires_at", "Lease ends", "lease.ends_at", "expires_at", has_gaps=True),
+    Column("kept_because", "", "lease.kept_because"),
     Column("unique_bytes", "", "workspace.unique_bytes"),
     Column("status_message", "", "workspace.status_message"),
 )
@@ -203,7 +185,7 @@ ALL_WORKSPACES = Listing[Workspace](
     usual="-created_at",
     form=WorkspaceFilterForm,
     dress=_leased,
-    acts=(Extend, Keep, Retire),
+    acts=(Extend, Keep, Retire, Restore),
     nothing="There is no workspace yet.",
 )
 
@@ -233,6 +215,36 @@ TEAM_WORKSPACES = Listing[Workspace](
     dress=_leased,
     quiet_below=10,
 )
+
+
+def workspaces_of_person(account: User) -> Listing[Workspace]:
+    """Return the list of what an account has, for administrators."""
+
+    def theirs(user: User) -> QuerySet[Workspace]:
+        there = workspaces_visible_to(user).filter(owner=account)
+        return there.exclude(state=Workspace.State.RETIRED)
+
+    return Listing(
+        name=f"workspaces-{account.username}",
+        one="workspace",
+        many="workspaces",
+        columns=(
+            *(column for column in COLUMNS if column.name not in ("owner", "site")),
+            Column(
+                *("of_its_own", "Of its own", None, "unique_bytes"),
+                has_gaps=True,
+                begins_descending=True,
+            ),
+        ),
+        cells="people/_workspace_cells.html",
+        matching=searched(theirs, "name", "template__name"),
+        usual="-created_at",
+        dress=_leased,
+        acts=(Extend, Keep, Retire),
+        quiet_below=10,
+        nothing="None.",
+    )
+
 
 _AWAY = (
     Column("id", "", "pk", "pk"),

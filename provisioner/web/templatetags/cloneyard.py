@@ -135,6 +135,17 @@ def exact(moment: dt.datetime | None) -> SafeString | str:
     )
 
 
+@register.simple_tag
+def lease_end(lease: leases.LeaseEnd) -> SafeString:
+    """Say in a row when a lease ends: "in 3 days", "kept", or that it does not."""
+    if lease.kept_because:
+        return format_html('<span title="{}">kept</span>', lease.kept_because)
+    if lease.ends_at is None:
+        return SafeString('<span class="aside">&ndash;</span>')
+    is_soon = SafeString(' class="lease-soon"' if lease.is_soon else "")
+    return format_html("<span{}>{}</span>", is_soon, ago(lease.ends_at))
+
+
 @register.filter
 def span(seconds: int | None) -> str:
     """Show a length of time exactly: "30 d", "1 d 12 h"."""

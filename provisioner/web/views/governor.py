@@ -1,26 +1,27 @@
-"""What runs at Perforce servers and what waits; the switch that pauses one."""
+"""Perforce servers and how busy they are; the switch that pauses one."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST
 
 from provisioner.web.http import WebRequest, administrators_only
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.perforce_servers import PERFORCE_SERVERS
 from provisioner.web.refresh_forms import ReasonForm
 from provisioner.workspaces import actions
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import PerforceServer
-from provisioner.workspaces.turns_overview import turns_for
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
-def perforce_server_list(request: WebRequest) -> HttpResponse:
-    """Show what runs at each server, who waits, and how many may run."""
-    context = {"servers": turns_for(request.user), "form": ReasonForm()}
-    return render(request, "administration/perforce_servers.html", context)
+def perforce_server_list(request: WebRequest) -> HttpResponseBase:
+    """Show how each server is, how busy, and what was seen submitted; pause many."""
+    return list_answer(request, PERFORCE_SERVERS, "perforce_servers/list.html")
 
 
 @require_POST
@@ -36,7 +37,7 @@ def perforce_server_pause(request: WebRequest, pk: int) -> HttpResponse:
         messages.error(request, refusal.sentence)
     else:
         messages.success(request, f"{server.name} is paused.")
-    return redirect("perforce-server-list")
+    return redirect("perforce-server-detail", pk)
 
 
 @require_POST
@@ -46,4 +47,4 @@ def perforce_server_resume(request: WebRequest, pk: int) -> HttpResponse:
     server = get_object_or_404(PerforceServer, pk=pk)
     if actions.perforce_server_resume(by=request.user, server=server):
         messages.success(request, f"{server.name} goes on.")
-    return redirect("perforce-server-list")
+    return redirect("perforce-server-detail", pk)

@@ -14,6 +14,7 @@ from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.lists.people import PEOPLE, TEAMS
 from provisioner.web.lists.tokens import shown_tokens
+from provisioner.web.lists.workspaces import workspaces_of_person
 from provisioner.workspaces import actions
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.people import find_person, standing_of
@@ -26,15 +27,16 @@ def person_list(request: WebRequest) -> HttpResponseBase:
     return list_answer(request, PEOPLE, "people/list.html")
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
-def person_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show an account: what it has, its tokens, what it did lately."""
+def person_detail(request: WebRequest, pk: int) -> HttpResponseBase:
+    """Show an account: what it has, to be acted on, its tokens, what it did lately."""
     person = find_person(request.user, pk=pk)
     if person is None:
         raise Http404
-    return render(
+    return list_answer(
         request,
+        workspaces_of_person(person.account),
         "people/detail.html",
         {"person": person, "tokens": shown_tokens(person.tokens)},
     )

@@ -25,6 +25,7 @@ from provisioner.web.site_forms import PerforceServerForm
 from provisioner.workspaces import actions
 from provisioner.workspaces.connections_overview import find_server_overview
 from provisioner.workspaces.models import PerforceServer
+from provisioner.workspaces.turns_overview import turns_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -42,10 +43,13 @@ def perforce_server_create(request: WebRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 @administrators_only
 def perforce_server_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a server and what was found about the way to it; to htmx that alone."""
+    """Show a server, what goes on there, and what was found about the way to it; to
+    htmx that alone."""
     context = _context(request, pk)
     if request.htmx:
         return connection_part(request, context)
+    server = context["server"]
+    context |= {"turns": turns_of(server), "watch": getattr(server, "watch", None)}
     return render(request, "perforce_servers/detail.html", context)
 
 

@@ -49,7 +49,7 @@ def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def refresh_list(request: WebRequest) -> HttpResponseBase:
-    """Show Perforce servers as they are watched, and what refreshes which template."""
+    """Show what refreshes which template, and what stops that; pause many."""
     context = {"refreshes": refreshes.refreshes_now()}
     return list_answer(request, REFRESHES, "administration/refreshes.html", context)
 
@@ -66,4 +66,6 @@ def refresh_pause(request: WebRequest) -> HttpResponse:
     server = form.cleaned_data["server"]
     actions.refresh_pause(by=request.user, server=server, is_paused=is_paused)
     messages.success(request, "Paused." if is_paused else "It goes on.")
+    if server is not None:
+        return redirect("perforce-server-detail", server.pk)
     return redirect("refresh-list")

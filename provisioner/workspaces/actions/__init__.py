@@ -6,7 +6,12 @@ behind, or returns the row whose work has been queued.
 
 from __future__ import annotations
 
-from provisioner.workspaces.actions.abandoned import abandoned_notify, abandoned_retire
+from provisioner.workspaces.actions.abandoned import (
+    abandoned_notify,
+    abandoned_retire,
+    workspace_ask_owner,
+    workspace_retire_abandoned,
+)
 from provisioner.workspaces.actions.accounts import (
     account_choose_zone,
     account_update,
@@ -137,6 +142,7 @@ __all__ = [
     "webhook_renew_secret",
     "webhook_test",
     "webhook_update",
+    "workspace_ask_owner",
     "workspace_create",
     "workspace_extend",
     "workspace_forward",
@@ -148,6 +154,7 @@ __all__ = [
     "workspace_release",
     "workspace_restore",
     "workspace_retire",
+    "workspace_retire_abandoned",
     "workspace_retry",
     "workspace_share",
     "workspace_unshare",

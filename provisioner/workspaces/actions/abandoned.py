@@ -35,15 +35,16 @@ class Outcome:
     operation: Operation | None = None
 
 
-def abandoned_notify(*, by: User, pks: Sequence[int]) -> list[Outcome]:
-    """Ask the owners of workspaces that look abandoned whether they need them.
+def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
+    """Ask the owner of what looks abandoned whether they need it.
 
     At most one mail a day and workspace, whoever asks.
 
-    Raises: NotAllowed, InvalidRequest.
+    Raises: NotAllowed, WorkspaceNotReady, NotAbandoned.
     """
-
-    def notify(workspace: Workspace, abandonment: Abandonment) -> Outcome:
+    permissions.require(by.is_administrator)
+    with transaction.atomic():
+        workspace, abandonment = _looked_at_again(workspace)
         now = timezone.now()
         notices.say(
             workspace,
@@ -59,29 +60,27 @@ def abandoned_notify(*, by: User, pks: Sequence[int]) -> list[Outcome]:
             f"{abandonment.sentence}",
             actor=by,
         )
-        return Outcome(
-            workspace=workspace,
-            word="notify",
-            sentence=f"A mail goes to {workspace.owner.email}."
-            if workspace.owner.email
-            else f"{workspace.owner} has no mail address: nobody is told.",
-        )
-
-    return _each(by, pks, notify)
+    return Outcome(
+        workspace=workspace,
+        word="notify",
+        sentence=f"A mail goes to {workspace.owner.email}."
+        if workspace.owner.email
+        else f"{workspace.owner} has no mail address: nobody is told.",
+    )
 
 
-def abandoned_retire(
-    *, by: User, pks: Sequence[int], preview: bool = False
-) -> list[Outcome]:
-    """Retire workspaces that look abandoned, with what is not submitted rescued.
+def workspace_retire_abandoned(
+    *, by: User, workspace: Workspace, preview: bool = False
+) -> Outcome:
+    """Retire what looks abandoned, with what is not submitted rescued.
 
-    With `preview`, only say what would happen. One that was used since it was listed
-    is refused; so are those that are on their way already.
+    With `preview`, only say what would happen.
 
-    Raises: NotAllowed, InvalidRequest.
+    Raises: NotAllowed, WorkspaceNotReady, NotAbandoned.
     """
-
-    def retire(workspace: Workspace, abandonment: Abandonment) -> Outcome:
+    permissions.require(by.is_administrator)
+    with transaction.atomic():
+        workspace, abandonment = _looked_at_again(workspace)
         sentence = "It is retired; what is not submitted is rescued first."
         if workspace.keep_reason:
             sentence += f" It was kept: {workspace.keep_reason}"
@@ -94,53 +93,80 @@ def abandoned_retire(
                 reason=f"Asked to retire it as abandoned: {abandonment.sentence}",
                 as_abandoned=True,
             )
-        return Outcome(
-            workspace=workspace, word="retire", sentence=sentence, operation=operation
-        )
+    return Outcome(
+        workspace=workspace, word="retire", sentence=sentence, operation=operation
+    )
 
-    return _each(by, pks, retire)
+
+def _looked_at_again(workspace: Workspace) -> tuple[Workspace, Abandonment]:
+    """Lock a workspace that still looks abandoned, until the transaction ends.
+
+    Raises: WorkspaceNotReady, NotAbandoned.
+    """
+    locked = (
+        Workspace.objects.select_for_update(of=("self",))
+        .select_related("owner", "template", "site")
+        .get(pk=workspace.pk)
+    )
+    abandonment = abandonment_of(
+        locked, after_days=settings.ABANDONED_AFTER_DAYS, now=timezone.now()
+    )
+    if locked.state != Workspace.State.READY:
+        raise WorkspaceNotReady(
+            name=locked.name, state=locked.get_state_display().lower()
+        )
+    if not abandonment.is_abandoned:
+        raise NotAbandoned(name=locked.name)
+    return locked, abandonment
+
+
+def abandoned_notify(*, by: User, pks: Sequence[int]) -> list[Outcome]:
+    """Ask the owners of workspaces that look abandoned whether they need them.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    return _each(by, pks, lambda one: workspace_ask_owner(by=by, workspace=one))
+
+
+def abandoned_retire(
+    *, by: User, pks: Sequence[int], preview: bool = False
+) -> list[Outcome]:
+    """Retire workspaces that look abandoned, with what is not submitted rescued.
+
+    With `preview`, only say what would happen. One that was used since it was listed
+    is refused; so are those that are on their way already.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    return _each(
+        by,
+        pks,
+        lambda one: workspace_retire_abandoned(by=by, workspace=one, preview=preview),
+    )
 
 
 def _each(
-    by: User,
-    pks: Sequence[int],
-    act: Callable[[Workspace, Abandonment], Outcome],
+    by: User, pks: Sequence[int], act: Callable[[Workspace], Outcome]
 ) -> list[Outcome]:
-    """Act on each that still looks abandoned, in a transaction of its own."""
+    """Act on each, in a transaction of its own; a refusal is an outcome, too."""
     permissions.require(by.is_administrator)
     if not pks:
         raise InvalidRequest("Choose at least one workspace.")
     if len(set(pks)) > MOST_AT_A_TIME:
         raise InvalidRequest(f"Choose up to {MOST_AT_A_TIME} workspaces at a time.")
-    known = set(Workspace.objects.filter(pk__in=pks).values_list("pk", flat=True))
-    if unknown := sorted(set(pks) - known):
+    known = Workspace.objects.select_related("owner").in_bulk(set(pks))
+    if unknown := sorted(set(pks) - known.keys()):
         raise InvalidRequest(f"There is no workspace {unknown[0]}.")
-    return [_one(pk, act) for pk in dict.fromkeys(pks)]
+    return [_one(known[pk], act) for pk in dict.fromkeys(pks)]
 
 
-def _one(pk: int, act: Callable[[Workspace, Abandonment], Outcome]) -> Outcome:
-    with transaction.atomic():
-        workspace = (
-            Workspace.objects.select_for_update(of=("self",))
-            .select_related("owner", "template", "site")
-            .get(pk=pk)
+def _one(workspace: Workspace, act: Callable[[Workspace], Outcome]) -> Outcome:
+    try:
+        return act(workspace)
+    except ActionRefused as refusal:
+        return Outcome(
+            workspace=workspace,
+            word="refused",
+            sentence=refusal.sentence,
+            code=refusal.code,
         )
-        abandonment = abandonment_of(
-            workspace, after_days=settings.ABANDONED_AFTER_DAYS, now=timezone.now()
-        )
-        try:
-            if workspace.state != Workspace.State.READY:
-                raise WorkspaceNotReady(
-                    name=workspace.name, state=workspace.get_state_display().lower()
-                )
-            if not abandonment.is_abandoned:
-                raise NotAbandoned(name=workspace.name)
-            with transaction.atomic():
-                return act(workspace, abandonment)
-        except ActionRefused as refusal:
-            return Outcome(
-                workspace=workspace,
-                word="refused",
-                sentence=refusal.sentence,
-                code=refusal.code,
-            )

@@ -145,6 +145,12 @@ class Workspace(models.Model):
         help_text="Signs of life by kind: {kind: {at, detail}}; at is ISO 8601.",
     )
     activity_seen_at = models.DateTimeField(null=True, blank=True)
+    worked_at = models.DateTimeField(
+        null=True, blank=True, help_text="The newest sign of work among these."
+    )
+    used_at = models.DateTimeField(
+        null=True, blank=True, help_text="The newest sign of any kind among these."
+    )
     client_seen = models.JSONField(
         default=dict,
         blank=True,

@@ -22,6 +22,7 @@ from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.hosts.recency import newest_modification
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces.abandonment import WORDS, WORK, newest_of
 from provisioner.workspaces.models import Event, PerforceServer, Site, Workspace
 from provisioner.workspaces.queueing import defer_once
 
@@ -163,7 +164,12 @@ def _note(workspace: Workspace, found: dict[str, Any], *, now: dt.datetime) -> N
     """Add what was found: another worker may note other signs at the same time."""
     with transaction.atomic():
         locked = Workspace.objects.select_for_update(of=("self",)).get(pk=workspace.pk)
-        fields: dict[str, Any] = {"activity": {**locked.activity, **found}}
+        signs = {**locked.activity, **found}
+        fields: dict[str, Any] = {
+            "activity": signs,
+            "worked_at": newest_of(signs, WORK),
+            "used_at": newest_of(signs, WORDS),
+        }
         if "touched" in found:
             fields["activity_seen_at"] = now
         Workspace.objects.filter(pk=workspace.pk).update(**fields)

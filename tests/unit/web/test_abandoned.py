@@ -10,7 +10,7 @@ from provisioner.workspaces import states
 from provisioner.workspaces.models import Notice, Operation, Workspace
 from tests.abandoning import abandon
 from tests.unit.web.conftest import end, is_polling, running_of
-from tests.unit.web.test_lists import table
+from tests.unit.web.test_lists import confirm, post, table
 
 ABANDONED = "/abandoned/"
 
@@ -21,13 +21,12 @@ def test_each_sign_is_shown_with_its_time(as_admin: Client, ready: Workspace) ->
 
     page = as_admin.get(ABANDONED).text
 
-    assert "no Perforce command for 41 days" in page
-    assert "no submitted change for 50 days" in page
-    assert "no shelved change for 90 days" in page
-    assert "frees <data" in page
-    assert "3 GiB</data>" in page
-    assert ready.snapshot.name in page
-    assert "as the last one" in page
+    assert "No Perforce command for 41 days" in page
+    assert "No submitted change for 50 days" in page
+    assert "No shelved change for 90 days" in page
+    assert "Retiring it would free <data" in page
+    assert page.count("3 GiB</data>") == 2
+    assert f"the last that holds {ready.snapshot.name}" in page
 
 
 def test_nothing_abandoned_is_a_designed_page(
@@ -43,7 +42,7 @@ def test_all_can_be_chosen_without_scripts(as_admin: Client, ready: Workspace) -
     abandon(ready)
 
     assert " checked" not in as_admin.get(ABANDONED).text
-    assert " checked" in as_admin.get(f"{ABANDONED}?choose=all").text
+    assert " checked" in as_admin.get(f"{ABANDONED}?choose=page").text
 
 
 def test_it_is_searched_sorted_and_downloaded(
@@ -57,18 +56,19 @@ def test_it_is_searched_sorted_and_downloaded(
 
     assert kinds == [["hers"], ["hers"], ["hers"], []]
     assert "hers" in as_admin.get(f"{ABANDONED}?q=HERS&sort=nonsense").text
-    assert "looks abandoned matches" in as_admin.get(f"{ABANDONED}?q=nowhere").text
+    assert "No workspace matches." in as_admin.get(f"{ABANDONED}?q=nowhere").text
 
 
-def test_owners_are_asked(as_admin: Client, ready: Workspace) -> None:
+def test_owners_are_asked_after_a_preview(as_admin: Client, ready: Workspace) -> None:
     User.objects.filter(pk=ready.owner_id).update(email="alice@example.com")
     abandon(ready)
 
-    answer = as_admin.post(
-        ABANDONED, {"workspace": [ready.pk], "do": "notify"}, follow=True
-    )
+    preview = post(as_admin, ABANDONED, do="notify", chosen=[ready.pk])
+    assert "A mail goes to alice@example.com." in preview.content.decode()
+    assert not Notice.objects.filter(kind="abandoned").exists()
+    confirm(as_admin, preview, ABANDONED)
 
-    assert "1 owner is asked." in answer.text
+    assert "Asked about: 1 workspace." in as_admin.get(ABANDONED).text
     assert Notice.objects.filter(kind="abandoned", workspace=ready).count() == 1
 
 
@@ -76,14 +76,13 @@ def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
     as_admin: Client, ready: Workspace
 ) -> None:
     abandon(ready)
-    preview = as_admin.post(ABANDONED, {"workspace": [ready.pk], "do": "preview"})
-    assert "Retire 1 workspace?" in preview.text
+    preview = post(as_admin, ABANDONED, do="retire", chosen=[ready.pk])
+    assert "Retire 1 workspace?" in preview.content.decode()
     ready.refresh_from_db()
     assert ready.state == Workspace.State.READY
 
-    answer = as_admin.post(ABANDONED, {"workspace": [ready.pk], "do": "retire"})
+    answer = confirm(as_admin, preview, ABANDONED)
 
-    assert answer.status_code == 302
     progress = answer["Location"]
     page = as_admin.get(progress).text
     assert "0 of 1 are in the trash or gone, 0 for good." in page
@@ -113,7 +112,8 @@ def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
 
 def test_what_stopped_it_stays_on_the_page(as_admin: Client, ready: Workspace) -> None:
     abandon(ready)
-    answer = as_admin.post(ABANDONED, {"workspace": [ready.pk], "do": "retire"})
+    preview = post(as_admin, ABANDONED, do="retire", chosen=[ready.pk])
+    answer = confirm(as_admin, preview, ABANDONED)
     end(running_of(ready), Operation.State.REFUSED, message="Not comparable.")
     ready.refresh_from_db()
     states.set_workspace_state(ready, Workspace.State.READY)
@@ -127,13 +127,15 @@ def test_what_stopped_it_stays_on_the_page(as_admin: Client, ready: Workspace) -
 def test_a_choice_is_needed_and_has_to_be_abandoned(
     as_admin: Client, ready: Workspace
 ) -> None:
-    none = as_admin.post(ABANDONED, {"do": "retire"})
+    none = post(as_admin, ABANDONED, do="retire")
     assert none.status_code == 422
 
     abandon(ready, submitted=1)
-    used = as_admin.post(ABANDONED, {"workspace": [ready.pk], "do": "retire"})
+    preview = post(as_admin, ABANDONED, do="retire", chosen=[ready.pk])
 
-    assert used.status_code == 422
+    assert "does not look abandoned" in preview.content.decode()
+    answer = confirm(as_admin, preview, ABANDONED)
+    assert answer.status_code == 422
     ready.refresh_from_db()
     assert ready.state == Workspace.State.READY
 
@@ -154,7 +156,7 @@ def test_it_is_for_administrators(
 
     answers = {
         browser.get(ABANDONED).status_code,
-        browser.post(ABANDONED, {"workspace": [ready.pk], "do": "retire"}).status_code,
+        post(browser, ABANDONED, do="retire", chosen=[ready.pk]).status_code,
         browser.get(f"{ABANDONED}progress/?workspaces={ready.pk}").status_code,
     }
 

@@ -59,7 +59,7 @@ def confirm(browser: Client, preview: HttpResponse, address: str) -> HttpRespons
     """Press the button of a preview, as a browser without scripts would."""
     text = preview.content.decode()
     form = text[text.index('class="bulk-preview"') :].partition("</form")[0]
-    hidden = re.findall(r'<input type="hidden" name="(\w+)" value="(\w+)">', form)
+    hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([\w-]+)">', form)
     sent: dict[str, list[str]] = {"step": ["sure"]}
     for name, value in hidden:
         sent.setdefault(name, []).append(value)

@@ -15,6 +15,7 @@ from provisioner.workspaces import actions
 from provisioner.workspaces.errors import NotAllowed
 from provisioner.workspaces.models import Event, Snapshot, Workspace
 from tests.factories import UserFactory
+from tests.unit.web.test_lists import post, table
 
 PEOPLE = "/people/"
 
@@ -82,6 +83,10 @@ def test_a_person_has_a_page(as_admin: Client, ready: Workspace, alice: User) ->
         assert said in page
     for link in ("/trail/?actor=alice", "/operations/?by=alice", "?owner=alice"):
         assert link in page
+    [row] = table(as_admin, f"{PEOPLE}{alice.pk}/?as=csv&q=hers&sort=-of_its_own")
+    assert row["name"] == "hers"
+    preview = post(as_admin, f"{PEOPLE}{alice.pk}/", do="retire", chosen=[ready.pk])
+    assert "Retire 1 workspace?" in preview.content.decode()
     assert as_admin.get(f"{PEOPLE}999999/").status_code == 404
 
 

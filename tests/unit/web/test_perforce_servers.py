@@ -1,6 +1,8 @@
-"""The page of Perforce servers: what runs, who waits, and the switch."""
+"""Perforce servers: the list of them; what runs at one, who waits, the switch."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from django.test import Client
@@ -8,8 +10,15 @@ from django.test import Client
 from provisioner.accounts.models import User
 from provisioner.gateways.perforce.types import LockUse
 from provisioner.workspaces import actions, governor, states, tasks
-from provisioner.workspaces.models import Governor, Snapshot, Workspace
-from tests.factories import UserFactory
+from provisioner.workspaces.models import (
+    Governor,
+    PerforceServer,
+    ServerWatch,
+    Snapshot,
+    Workspace,
+)
+from tests.factories import PerforceServerFactory, UserFactory
+from tests.unit.web.test_lists import confirm, post, table
 
 pytestmark = pytest.mark.django_db
 
@@ -30,8 +39,53 @@ def waiting(alice: User, snapshot: Snapshot) -> Workspace:
     return workspace
 
 
+def page_of(server: PerforceServer, browser: Client) -> str:
+    return browser.get(f"/perforce/{server.pk}/").text
+
+
+def test_all_are_listed_with_how_busy_they_are(
+    waiting: Workspace, as_admin: Client, admin: User
+) -> None:
+    PerforceServerFactory(name="other", p4port="ssl:other:1666")
+    busy = waiting.site.perforce_server
+
+    rows = table(as_admin, "/perforce/?as=csv&sort=-name")
+
+    assert {row["name"]: (row["running"], row["waiting"]) for row in rows} == {
+        "other": ("0", "0"),
+        busy.name: ("1", "1"),
+    }
+    assert rows[0]["name"] == max("other", busy.name)
+    assert len(table(as_admin, "/perforce/?as=csv&q=other:1666")) == 1
+    assert "No server matches." in as_admin.get("/perforce/?q=nowhere").text
+    assert "1 of 1" in as_admin.get("/perforce/").text
+
+
+def test_many_are_paused_and_go_on_after_a_preview(
+    waiting: Workspace, as_admin: Client
+) -> None:
+    server = waiting.site.perforce_server
+    told = {"chosen": [server.pk], "reason": "Move it"}
+
+    preview = post(as_admin, "/perforce/", do="pause", chosen=[server.pk])
+    assert "Nothing begins there until it is resumed." in preview.content.decode()
+    untold = confirm(as_admin, preview, "/perforce/")
+    assert untold.status_code == 422, "a pause needs a reason"
+    assert not Governor.objects.exists()
+    seal = re.findall(r'name="seal" value="(\w+)"', preview.content.decode())
+    post(as_admin, "/perforce/", do="pause", step="sure", seal=seal, **told)
+    assert Governor.objects.get().paused_reason == "Move it"
+    assert "Move it" in as_admin.get("/perforce/").text
+
+    for do in ("resume", "pause-refresh"):
+        preview = post(as_admin, "/perforce/", do=do, chosen=[server.pk])
+        assert confirm(as_admin, preview, "/perforce/").status_code == 302
+    assert not Governor.objects.get().is_paused
+    assert ServerWatch.objects.get().is_paused
+
+
 def test_it_shows_what_runs_and_who_waits(waiting: Workspace, as_admin: Client) -> None:
-    page = as_admin.get("/perforce/").text
+    page = page_of(waiting.site.perforce_server, as_admin)
     assert "1 of 1 at work" in page
     assert "0 requests of people, 1 request of machines" in page
     assert "ci-1 (machine)" in page
@@ -50,8 +104,8 @@ def test_it_costs_as_many_queries_for_many_as_for_one(
             by=alice, template=waiting.template, request_key=str(number)
         ).operations.get()
         tasks.defer_step(operation, operation.steps.get(name="flush"))
-    with django_assert_max_num_queries(10):  # type: ignore[operator]  # a fixture
-        assert "4 wait" in as_admin.get("/perforce/").text
+    with django_assert_max_num_queries(12):  # type: ignore[operator]  # a fixture
+        assert "4 wait" in page_of(waiting.site.perforce_server, as_admin)
 
 
 def test_it_shows_waits_for_locks_and_that_fewer_may_run(
@@ -60,13 +114,13 @@ def test_it_shows_waits_for_locks_and_that_fewer_may_run(
     server = waiting.site.perforce_server
     server.flush_limit = 4
     server.save()
-    assert "4 may run at a time, as set" in as_admin.get("/perforce/").text
+    assert "4 may run at a time, as set" in page_of(server, as_admin)
     step = waiting.operations.get().steps.get(name="flush")
     governor.observe(
         step, LockUse(command="sync -k", table="db.have", waited_ms=777, held_ms=3)
     )
 
-    page = as_admin.get("/perforce/").text
+    page = page_of(server, as_admin)
 
     assert "2 may run at a time and not 4" in page
     assert "777 ms" in page

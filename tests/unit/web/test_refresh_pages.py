@@ -131,5 +131,11 @@ def test_a_server_that_does_not_answer_is_shown(
     ServerWatch.objects.create(
         server=snapshot.template.site.perforce_server, last_error="It was <busy>."
     )
-    for page in (as_admin.get("/refreshes/"), as_carol.get(address_of(snapshot))):
+    watch = ServerWatch.objects.get()
+    for page in (
+        as_admin.get("/refreshes/"),
+        as_admin.get("/perforce/"),
+        as_admin.get(f"/perforce/{watch.server_id}/"),
+        as_carol.get(address_of(snapshot)),
+    ):
         assert "It was &lt;busy&gt;." in page.text

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import states
-from provisioner.workspaces.abandoned import abandoned_workspaces
+from provisioner.workspaces.abandoned import abandoned_matching, abandoned_workspaces
 from provisioner.workspaces.abandonment import Abandonment, abandonment_of
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.errors import NotAllowed
@@ -53,11 +53,16 @@ def read(workspace: Workspace) -> Abandonment:
     ],
 )
 def test_no_single_sign_decides(
-    workspace: Workspace, days: int, signs: dict[str, float], is_abandoned: bool
+    workspace: Workspace,
+    admin: User,
+    days: int,
+    signs: dict[str, float],
+    is_abandoned: bool,
 ) -> None:
     abandon(workspace, days=days, **signs)
 
     assert read(workspace).is_abandoned == is_abandoned
+    assert abandoned_matching(admin).exists() == is_abandoned, "rows say the same"
 
 
 def test_what_nobody_has_looked_at_is_not_abandoned(workspace: Workspace) -> None:
@@ -132,8 +137,9 @@ def test_more_of_them_take_no_more_queries(
     for number in range(5):
         abandon(make_ready(alice, snapshot, name=f"w{number}"), days=41)
 
-    # Lease policies, those found, those not seen yet, those being retired.
-    with django_assert_num_queries(4):
+    # Those found, lease policies, other clones, who was asked, those being retired,
+    # what all of them come to.
+    with django_assert_num_queries(6):
         assert len(abandoned_workspaces(admin).workspaces) == 5
 
 
