@@ -178,8 +178,7 @@ class Bounds(NamedTuple):
     unique_bytes: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Held:
+class Held(NamedTuple):
     """What somebody has: workspaces out of the trash, and bytes of all of them."""
 
     number: int
@@ -434,10 +433,15 @@ def _promised(known: _Known, *, needed_bytes: int) -> Limit:
 
 
 def _promised_since(site: Site, capacity: SiteCapacity) -> int:
-    # A claimed one was created when it was made, whenever it was asked for.
+    # A claimed one was created when it was made, whenever it was asked for. None was
+    # asked for before it was made, and for that, in a pool or out of it, is an index.
+    since = capacity.measured_at
+    lately = Q(is_pooled=False, created_at__gt=since) | Q(
+        is_pooled=True, created_at__gt=since
+    )
     new = (
         site.workspaces.annotate(made_at=Coalesce("made_ahead_at", "created_at"))
-        .filter(made_at__gt=capacity.measured_at)
+        .filter(lately, made_at__gt=since)
         .exclude(state=Workspace.State.RETIRED)
     )
     return int(new.aggregate(total=Sum("template__volume_size_bytes"))["total"] or 0)

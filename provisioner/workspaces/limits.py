@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from provisioner.lib.sizes import size_text
 from provisioner.workspaces.errors import ActionRefused
@@ -16,13 +16,13 @@ from provisioner.workspaces.errors import ActionRefused
 NEAR_PERCENT = 80
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limit:
+class Limit(NamedTuple):
     """A number of things, or of bytes, that may be there.
 
     `code` is that of its refusal. `subject` is whose limit it is. `used` is None where
     nobody has measured it lately, `allowed` where there is no limit; `needed` is how
-    much one more takes. `as_of` is when a measured part was measured.
+    much one more takes. `as_of` is when a measured part was measured. A tuple, because
+    a page looks through thousands for those that are near.
     """
 
     code: str

@@ -79,6 +79,14 @@ ABANDONED = Listing[Workspace](
     matching=abandoned_matching,
     # One that was used meanwhile is refused with why, and not passed over.
     choosable=workspaces_by_idleness,
+    reads=(
+        *("name", "remote_name", "tag", "purpose", "state"),
+        *("created_at", "ready_at", "expires_at"),
+        *("keep_reason", "unique_bytes", "activity", "activity_seen_at"),
+        *("heartbeat_seconds", "heartbeat_at", "trashed_at", "purge_at"),
+        *("owner__username", "owner__is_service", "template__name"),
+        *("snapshot__change", "snapshot__name", "site__perforce_server__name"),
+    ),
     usual="idle_since",
     dress=lambda user, some: shown_abandoned(some),
     acts=(AskOwner, RetireAbandoned),

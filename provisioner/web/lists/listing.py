@@ -73,6 +73,7 @@ class Listing(Generic[Row]):
     itself, for all rows of a page in a constant number of queries. `cells` is the
     partial with the cells of a dressed row, which it knows as `row`.
 
+    `reads` are the fields of a row that it shows, where it has many more; empty: all.
     `usual` is the column sorted by where the address names none. `choosable` are the
     rows that acts are for, where a filter hides some unless it is asked for them; `key`
     names them in forms. Filters are shown from `quiet_below` rows on. `is_cards` lists
@@ -87,6 +88,7 @@ class Listing(Generic[Row]):
     matching: Callable[..., QuerySet[Row]]
     usual: str
     form: type[FilterForm] = SearchForm
+    reads: tuple[str, ...] = ()
     dress: Callable[[User, list[Row]], Sequence[Any]] | None = None
     acts: tuple[type[Act[Row]], ...] = ()
     choosable: Callable[[User], QuerySet[Row]] | None = None
@@ -115,6 +117,10 @@ class Listing(Generic[Row]):
         assert column is not None
         in_turn = column.in_direction(is_descending=is_descending)
         return rows.order_by(in_turn, "-pk" if is_descending else "pk")
+
+    def shown(self, rows: QuerySet[Row]) -> QuerySet[Row]:
+        """Have of rows only that read which is shown."""
+        return rows.only(*self.reads) if self.reads else rows
 
     def dressed(self, user: User, rows: list[Row]) -> Sequence[Any]:
         return self.dress(user, rows) if self.dress else rows
@@ -168,6 +174,20 @@ class Entry:
     is_chosen: bool
 
 
+class KeyPaginator(Paginator[Any]):
+    """Pages of keys in an order: those of the second half are found from the end, so
+    that no page has more than half of all rows before it."""
+
+    def page(self, number: int | str) -> Page[Any]:
+        number = self.validate_number(number)
+        begin = (number - 1) * self.per_page
+        end = min(begin + self.per_page, self.count)
+        if begin <= self.count // 2:
+            return Page(list(self.object_list[begin:end]), number, self)
+        backwards = self.object_list.reverse()[self.count - end : self.count - begin]
+        return Page(list(backwards)[::-1], number, self)
+
+
 class Look(Generic[Row]):
     """One look at a list, as an address asks for it: what its page shows."""
 
@@ -191,12 +211,13 @@ class Look(Generic[Row]):
     def page(self) -> Page[Any]:
         """The keys of the rows of a page: the rest is read for these alone."""
         keys = self.rows.values_list("pk", flat=True)
-        return Paginator(keys, self.listing.page_size).get_page(self._number)
+        return KeyPaginator(keys, self.listing.page_size).get_page(self._number)
 
     @cached_property
     def entries(self) -> list[Entry]:
         keys = list(self.page.object_list)
-        found = {row.pk: row for row in self.rows.order_by().filter(pk__in=keys)}
+        of_page = self.listing.shown(self.rows.order_by().filter(pk__in=keys))
+        found = {row.pk: row for row in of_page}
         rows = [found[key] for key in keys if key in found]
         dressed = self.listing.dressed(self.user, rows)
         return [
@@ -271,7 +292,7 @@ class Look(Generic[Row]):
         )
 
     def _dressed_bit_by_bit(self) -> Iterable[Any]:
-        every = self.rows.iterator(chunk_size=READ_AT_A_TIME)
+        every = self.listing.shown(self.rows).iterator(chunk_size=READ_AT_A_TIME)
         while some := list(islice(every, READ_AT_A_TIME)):
             yield from self.listing.dressed(self.user, some)
 

@@ -32,6 +32,11 @@ OPERATIONS = Listing[Operation](
     ),
     cells="operations/_cells.html",
     matching=operations_matching,
+    reads=(
+        *("kind", "state", "status_code", "status_message", "created_at", "ended_at"),
+        *("requested_by__username", "workspace__name", "template__name"),
+        *("workspace__site__name", "template__site__name"),
+    ),
     usual="-created_at",
     form=OperationFilterForm,
 )

@@ -80,6 +80,10 @@ PEOPLE = Listing[User](
     matching=people_matching,
     usual="name",
     form=PeopleFilterForm,
+    reads=(
+        *("username", "p4_user", "email", "uid", "gid", "last_login", "team__name"),
+        *("is_staff", "is_service", "max_workspaces", "max_unique_bytes"),
+    ),
     acts=(PutIntoTeam, SetQuota),
 )
 

@@ -99,6 +99,11 @@ _FACTS = (
     Column("usual_seconds", "", lambda row: row.usual_seconds.get(row.template.pk)),
 )
 
+_READS = (
+    *("name", "description", "state", "wanted_quality"),
+    *("site__name", "site__perforce_server__name"),
+)
+
 TEMPLATES = Listing[Template](
     name="templates",
     one="template",
@@ -120,6 +125,7 @@ TEMPLATES = Listing[Template](
     matching=templates_matching,
     usual="name",
     form=TemplateFilterForm,
+    reads=_READS,
     dress=_shown,
     acts=(Build, PauseRefresh, ResumeRefresh),
     quiet_below=7,
@@ -139,6 +145,7 @@ REFRESHES = Listing[Template](
     matching=templates_matching,
     usual="name",
     form=TemplateFilterForm,
+    reads=_READS,
     dress=_shown,
     acts=(PauseRefresh, ResumeRefresh),
     quiet_below=7,

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.db.models import QuerySet
-
-from provisioner.accounts.models import User
 from provisioner.web.filter_forms import TrailFilterForm
 from provisioner.web.lists.listing import Column, Listing
 from provisioner.workspaces.models import Event
 from provisioner.workspaces.trail_search import events_matching
-
-
-def _matching(user: User, **criteria: Any) -> QuerySet[Event]:
-    """Return events without their data, which only the API shows."""
-    return events_matching(user, **criteria).defer("data")
-
 
 TRAIL = Listing[Event](
     name="trail",
@@ -36,7 +25,12 @@ TRAIL = Listing[Event](
         Column("subject_id", "", "subject_id"),
     ),
     cells="administration/_trail_cells.html",
-    matching=_matching,
+    matching=events_matching,
+    reads=(
+        *("at", "kind", "message", "reason", "actor_name", "via", "ip", "user_agent"),
+        *("subject_kind", "subject_id", "subject", "template"),
+        *("workspace__is_pooled", "template__name"),
+    ),
     usual="-at",
     form=TrailFilterForm,
     page_size=100,

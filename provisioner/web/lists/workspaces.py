@@ -154,6 +154,13 @@ def _leased(user: User, workspaces: list[Workspace]) -> Sequence[LeasedWorkspace
     ]
 
 
+_READS = (
+    *("name", "remote_name", "tag", "purpose", "state", "status_message"),
+    *("created_at", "expires_at", "keep_reason", "unique_bytes"),
+    *("trashed_at", "purge_at", "retired_at"),
+    *("owner__username", "template__name", "snapshot__change"),
+    *("site__name", "site__title", "site__mount_root", "site__perforce_server__name"),
+)
 COLUMNS = (
     Column("id", "", "workspace.pk", "pk"),
     Column("name", "Name", "workspace.name", "name"),
@@ -184,6 +191,7 @@ ALL_WORKSPACES = Listing[Workspace](
     choosable=workspaces_visible_to,
     usual="-created_at",
     form=WorkspaceFilterForm,
+    reads=_READS,
     dress=_leased,
     acts=(Extend, Keep, Retire, Restore),
     nothing="There is no workspace yet.",
@@ -199,6 +207,7 @@ OWN_WORKSPACES = Listing[Workspace](
     matching=own_workspaces_matching,
     usual="-created_at",
     form=OwnWorkspaceFilterForm,
+    reads=_READS,
     dress=_leased,
     acts=(Extend, Retire),
     quiet_below=10,
@@ -212,6 +221,7 @@ TEAM_WORKSPACES = Listing[Workspace](
     cells="workspaces/_cells.html",
     matching=searched(workspaces_of_team, "name", "owner__username", "template__name"),
     usual="-created_at",
+    reads=_READS,
     dress=_leased,
     quiet_below=10,
 )
@@ -239,6 +249,7 @@ def workspaces_of_person(account: User) -> Listing[Workspace]:
         cells="people/_workspace_cells.html",
         matching=searched(theirs, "name", "template__name"),
         usual="-created_at",
+        reads=_READS,
         dress=_leased,
         acts=(Extend, Keep, Retire),
         quiet_below=10,
@@ -266,6 +277,7 @@ TRASH = Listing[Workspace](
         Column("actions", "Actions", None, is_label_spoken=True),
     ),
     cells="workspaces/_trash_cells.html",
+    reads=_READS,
     matching=searched(trashed_workspaces_of, "name", "template__name"),
     usual="purge_at",
     acts=(Restore, Purge),
@@ -282,6 +294,7 @@ RETIRED_WORKSPACES = Listing[Workspace](
         Column("retired_at", "Retired", "retired_at", "retired_at", has_gaps=True),
     ),
     cells="workspaces/_retired_cells.html",
+    reads=_READS,
     matching=searched(overviews.retired_workspaces_of, "name", "template__name"),
     usual="-retired_at",
     quiet_below=10,

@@ -12,6 +12,8 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.test import Client
 
 from provisioner.accounts.models import User
+from provisioner.web.lists.listing import KeyPaginator
+from provisioner.web.lists.workspaces import ALL_WORKSPACES
 from provisioner.workspaces import actions, states
 from provisioner.workspaces.actions.bulk import MOST_AT_A_TIME
 from provisioner.workspaces.models import Event, Operation, Snapshot, Workspace
@@ -87,6 +89,21 @@ def test_the_address_sorts_and_a_table_has_all_that_match(
     assert row["owner"] == "alice"
     assert row["path"].endswith("/w-x")
     assert row["expires_at"].endswith("+00:00")
+
+
+@pytest.mark.parametrize("sort", ["name", "-expires_at"])
+def test_pages_one_after_the_other_are_all_of_it_in_order(
+    three: list[Workspace], sort: str
+) -> None:
+    Workspace.objects.filter(name="z").update(expires_at=None)
+    keys = ALL_WORKSPACES.ordered(Workspace.objects.all(), sort).values_list(
+        "pk", flat=True
+    )
+
+    for per_page in (1, 2, 3, 4):
+        pages = KeyPaginator(keys, per_page)
+        shown = [key for page in pages for key in page.object_list]
+        assert shown == list(keys), per_page
 
 
 def test_a_heading_says_how_it_is_sorted_and_leads_to_the_other_way(
