@@ -178,6 +178,8 @@ class KeyPaginator(Paginator[Any]):
     """Pages of keys in an order: those of the second half are found from the end, so
     that no page has more than half of all rows before it."""
 
+    object_list: QuerySet[Any, Any]
+
     def page(self, number: int | str) -> Page[Any]:
         number = self.validate_number(number)
         begin = (number - 1) * self.per_page
