@@ -55,7 +55,7 @@ class Tallies:
         for pk, state, is_pooled, number, taken in rows.annotate(
             number=Count("*"), taken=Coalesce(Sum("unique_bytes"), 0)
         ):
-            is_held = not is_pooled and state not in PUT_AWAY
+            is_held = not is_pooled and state not in GONE
             tally = Tally(
                 clones=number,
                 ready=number if state == Workspace.State.READY else 0,
