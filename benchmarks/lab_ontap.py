@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from shared.endings import end_in_order
 
 FILES = int(os.environ.get("LAB_BENCH_FILES", "300000"))
 CLONES = int(os.environ.get("LAB_BENCH_CLONES", "200"))
@@ -222,20 +222,9 @@ def run(root: Path) -> None:
         )
 
 
-def end(number: int, _frame: object) -> None:
-    """Leave through every ``finally``; further signals do not disturb that."""
-    for each in ENDINGS:
-        signal.signal(each, signal.SIG_IGN)
-    raise SystemExit(128 + number)
-
-
-ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
 def main() -> None:
     """Measure, and clean up however that ends."""
-    for number in ENDINGS:
-        signal.signal(number, end)
+    end_in_order()
     with tempfile.TemporaryDirectory(prefix="lab-bench-", dir="/var/tmp") as directory:
         run(Path(directory) / "lab")
 

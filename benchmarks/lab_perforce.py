@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from P4 import P4, OutputHandler
+from shared.endings import end_in_order
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY))
@@ -410,6 +411,7 @@ def main() -> None:
     if arguments.pump:
         serve_pump(*arguments.pump)
         return
+    end_in_order()
     for variable, name in (("P4TICKETS", "tickets"), ("P4ENVIRO", "enviro")):
         os.environ[variable] = str(Path(tempfile.gettempdir()) / f"bench-{name}")
     for name, measure in PARTS.items():

@@ -9,27 +9,19 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import sys
-import tempfile
-from pathlib import Path
+
+from shared.places import place_of_its_own
 
 ROUNDS = 20
-SITE = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="cloneyard-bench-", dir="/var/tmp") as var:
-        Path(var).chmod(0o755)
-        os.environ |= {
-            "VAR_DIR": var,
-            "DJANGO_SETTINGS_MODULE": "provisioner.settings",
-            "LOG_LEVEL": "WARNING",
-        }
-        sys.path.insert(0, str(SITE))
-        import django
+    place_of_its_own()
+    os.environ["LOG_LEVEL"] = "WARNING"
+    import django
 
-        django.setup()
-        _measure()
+    django.setup()
+    _measure()
 
 
 def _measure() -> None:

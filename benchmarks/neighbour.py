@@ -30,6 +30,7 @@ from typing import Any
 
 from lab_perforce import PER_DIRECTORY, USER, Lab, depot_path, fill
 from P4 import P4
+from shared.endings import end_in_order
 from shared.verdicts import Limit, load, say
 
 from provisioner.gateways.perforce.locking import lock_use
@@ -103,6 +104,7 @@ class Neighbour:
 def main() -> None:
     """Measure all, in one run."""
     load_before = load()
+    end_in_order()
     for variable, name in (("P4TICKETS", "tickets"), ("P4ENVIRO", "enviro")):
         os.environ[variable] = str(Path(tempfile.gettempdir()) / f"bench-{name}")
     with tempfile.TemporaryDirectory(prefix="neighbour-") as place:

@@ -26,6 +26,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from shared.endings import end_in_order
+
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT))
 
@@ -44,7 +46,6 @@ FILES_IN_A_LINK = 199
 FAR_BEHIND = 2.0
 """Times as slow as the fastest in the first round: not measured again."""
 
-ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 Method = Callable[[Path, int], list[list[str]]]
 """The commands, joined by pipes, that give a tree to a uid; none for ours."""
@@ -313,13 +314,6 @@ def lists(names: Path, *, entries: int) -> dict[str, Method]:
     }
 
 
-def end(number: int, _frame: object) -> None:
-    """Leave through every `finally`; further signals do not disturb that."""
-    for each in ENDINGS:
-        signal.signal(each, signal.SIG_IGN)
-    raise SystemExit(128 + number)
-
-
 def main() -> None:
     """Measure what this machine allows to."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -333,8 +327,7 @@ def main() -> None:
     if os.geteuid() != 0:
         print(json.dumps({"benchmark": "ownership", "skipped": "needs root"}))
         return
-    for number in ENDINGS:
-        signal.signal(number, end)
+    end_in_order()
     if options.walker != "python":
         native.main(sys.stderr)
     arena = Arena(options.walker or ("compiled" if native.find_program() else "python"))

@@ -13,13 +13,10 @@ machine that is busy with other things it says more than the clock.
 from __future__ import annotations
 
 import argparse
-import atexit
 import datetime as dt
 import json
 import os
-import shutil
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -57,14 +54,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
     only = parser.parse_args().only
-    place = Path(tempfile.mkdtemp(prefix="cloneyard-pages-", dir="/var/tmp"))
-    place.chmod(0o755)
-    os.environ["VAR_DIR"] = str(place / "var")
-    os.environ.pop("DATABASE_URL", None)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
+    from shared.places import place_of_its_own  # found where this is the program
+
+    place_of_its_own("pages")
     os.environ.update(LOG_LEVEL="ERROR", DEBUG="false", ALLOWED_HOSTS="testserver")
-    # Registered first, so run last: PostgreSQL lets go of its place at exit, too.
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
     import django
 
     django.setup()

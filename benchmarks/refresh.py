@@ -11,18 +11,14 @@ take snapshots as an array does, without copying.
 from __future__ import annotations
 
 import argparse
-import atexit
 import json
 import os
-import shutil
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(REPOSITORY))
+from shared.places import place_of_its_own
 
 FILES = int(os.environ.get("REFRESH_BENCH_FILES", "50000"))
 CHANGED = 10
@@ -36,14 +32,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--btrfs", default="", help="size of the lab's image, 8G")
     asked = options.parse_args()
-    place = Path(tempfile.mkdtemp(prefix="cloneyard-refresh-", dir="/var/tmp"))
-    place.chmod(0o755)
-    os.environ["VAR_DIR"] = str(place / "var")
-    os.environ.pop("DATABASE_URL", None)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
-    os.environ.setdefault("DEBUG", "true")
-    # Registered first, so run last: PostgreSQL lets go of its place at exit, too.
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    place = place_of_its_own("refresh")
     import django
 
     django.setup()

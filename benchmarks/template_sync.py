@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from lab_perforce import USER, Lab, fill, make_client, small_file
+from shared.endings import end_in_order
 
 from provisioner.gateways.hosts.client_files import sync_as
 from provisioner.gateways.perforce.types import PerforceAccount, SyncProgress
@@ -31,6 +32,7 @@ OWNER = 12345 if os.geteuid() == 0 else os.geteuid()
 
 def main() -> None:
     """Measure both, in turn."""
+    end_in_order()
     for variable, name in (("P4TICKETS", "tickets"), ("P4ENVIRO", "enviro")):
         os.environ[variable] = str(Path(tempfile.gettempdir()) / f"bench-{name}")
     with tempfile.TemporaryDirectory(prefix="template-sync-") as place:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shared.places import place_of_its_own
+
 if TYPE_CHECKING:
     from provisioner.demo.processes import Child
     from provisioner.demo.run import Demo
     from provisioner.workspaces.models import Site, Template
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 FILES = 200
 
 
@@ -46,7 +45,9 @@ def demo_of_its_own(*, clones_at_once: bool = False) -> Iterator[Running]:
 
     With `clones_at_once` the lab clones as an array does, where we may mount.
     """
-    place = _place()
+    place = place_of_its_own()
+    os.environ["API_WORKSPACES_PER_MINUTE"] = "1000"
+    os.environ.setdefault("LOG_LEVEL", "WARNING")
     import django
 
     django.setup()
@@ -62,22 +63,6 @@ def demo_of_its_own(*, clones_at_once: bool = False) -> Iterator[Running]:
         site = demo.start()
         template, _ = demo.build_template(site, name=demo.fill_depot())
         yield Running(demo, site, template)
-
-
-def _place() -> Path:
-    """Return a directory of our own, for everything; it is removed at exit."""
-    sys.path.insert(0, str(REPOSITORY))
-    place = Path(tempfile.mkdtemp(prefix="cloneyard-bench-", dir="/var/tmp"))
-    place.chmod(0o755)
-    os.environ["VAR_DIR"] = str(place / "var")
-    os.environ.pop("DATABASE_URL", None)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
-    os.environ.setdefault("DEBUG", "true")
-    os.environ["API_WORKSPACES_PER_MINUTE"] = "1000"
-    os.environ.setdefault("LOG_LEVEL", "WARNING")
-    # Registered first, so run last: PostgreSQL lets go of its place at exit, too.
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return place
 
 
 def _tree(root: Path) -> Path:
