@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -57,3 +58,26 @@ class IdOrName(serializers.Field[int | str, Any, int | str, Any]):
             text = Text(max_length=255, trim_whitespace=False)
             return str(text.run_validation(data))
         raise serializers.ValidationError("Give an id (a number) or a name.")
+
+
+class WorkedOutOnce:
+    # Mixed into a serializer that each answer needs: its fields are copies. Django REST
+    # framework works them out for each object anew, from the model and by calling what
+    # made them; that takes longer than all that they then do. (No docstring: it would
+    # be taken for that of the serializer.)
+    _worked_out: ClassVar[dict[str, Any]]
+
+    def get_fields(self) -> dict[str, Any]:
+        made = type(self)
+        if "_worked_out" not in vars(made):
+            made._worked_out = super().get_fields()  # type: ignore[misc]
+        return {name: _copied(field) for name, field in made._worked_out.items()}
+
+
+def _copied(field: Any) -> Any:
+    """Return a field that nothing belongs to yet, as it was before it belonged."""
+    twin = copy.copy(field)
+    if hasattr(twin, "child"):
+        twin.child = _copied(twin.child)
+        twin.child.parent = twin
+    return twin

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from provisioner.api.fields import Flag, IdOrName, Number, Text
+from provisioner.api.fields import Flag, IdOrName, Number, Text, WorkedOutOnce
 from provisioner.workspaces.actions.lease_policies import MOST_WARNINGS
 from provisioner.workspaces.actions.leases import LONGEST_REASON, LONGEST_SECONDS
 from provisioner.workspaces.models import LeasePolicy, Workspace
@@ -20,12 +20,12 @@ class Seconds(Number):
         super().__init__(min_value=min_value, max_value=LONGEST_SECONDS, **kwargs)
 
 
-class WarningSerializer(serializers.Serializer[Any]):
+class WarningSerializer(WorkedOutOnce, serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     seconds_before = serializers.IntegerField()
 
 
-class LeaseSerializer(serializers.Serializer[Any]):
+class LeaseSerializer(WorkedOutOnce, serializers.Serializer[Any]):
     """When and how a workspace ends, as of now: the dates of its page and its mails."""
 
     ends_at = serializers.DateTimeField(

@@ -6,11 +6,12 @@ from typing import Any
 
 from rest_framework import serializers
 
+from provisioner.api.fields import WorkedOutOnce
 from provisioner.api.waiting import LONGEST_WAIT_SECONDS
 from provisioner.workspaces.models import Unsaved, Workspace
 
 
-class WaitQuery(serializers.Serializer[Any]):
+class WaitQuery(WorkedOutOnce, serializers.Serializer[Any]):
     wait = serializers.IntegerField(
         min_value=0,
         max_value=LONGEST_WAIT_SECONDS,

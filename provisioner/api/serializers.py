@@ -11,7 +11,14 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from provisioner.api.errors import CODES
-from provisioner.api.fields import Flag, IdOrName, Name, Number, Text
+from provisioner.api.fields import (
+    Flag,
+    IdOrName,
+    Name,
+    Number,
+    Text,
+    WorkedOutOnce,
+)
 from provisioner.api.lease_shapes import LeaseSerializer, Seconds
 from provisioner.api.refresh_shapes import LagSerializer, RefreshSerializer
 from provisioner.workspaces import governor, lags, leases
@@ -153,7 +160,7 @@ class PinsSerializer(serializers.Serializer[Any]):
     )
 
 
-class SnapshotReferenceSerializer(serializers.ModelSerializer[Snapshot]):
+class SnapshotReferenceSerializer(WorkedOutOnce, serializers.ModelSerializer[Snapshot]):
     class Meta:
         model = Snapshot
         fields = ("id", "name", "change")
@@ -343,7 +350,7 @@ class WaitSerializer(serializers.Serializer[governor.Wait]):
     sentence = serializers.CharField(help_text="All of it for people.")
 
 
-class StepSerializer(serializers.ModelSerializer[Step]):
+class StepSerializer(WorkedOutOnce, serializers.ModelSerializer[Step]):
     title = serializers.SerializerMethodField()
     progress = serializers.SerializerMethodField(help_text="Any of these, or none.")
     seconds = serializers.FloatField(
@@ -411,7 +418,7 @@ class OperationSerializer(serializers.ModelSerializer[Operation]):
         read_only_fields = fields
 
 
-class OperationSummarySerializer(serializers.ModelSerializer[Operation]):
+class OperationSummarySerializer(WorkedOutOnce, serializers.ModelSerializer[Operation]):
     """Where the newest operation is: enough for a progress line."""
 
     steps_total = serializers.SerializerMethodField()
@@ -479,7 +486,7 @@ def _sentence_of_what_it_equals(workspace: Workspace, *, is_proven: bool) -> str
     return said
 
 
-class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
+class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace]):
     owner = serializers.CharField(source="owner.username")
     template = serializers.CharField(source="template.name")
     template_id = serializers.IntegerField()
@@ -602,7 +609,7 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
         }
 
 
-class WorkspaceCreateSerializer(serializers.Serializer[Any]):
+class WorkspaceCreateSerializer(WorkedOutOnce, serializers.Serializer[Any]):
     template = IdOrName(help_text="Its id or its name.")
     site = Text(
         max_length=40,

@@ -329,8 +329,8 @@ class WorkspaceViewSet(ApiViewSet):
         Raises: WorkspaceFailed, WorkspaceRetired.
         """
         is_repeated = workspace.was_asked_for_before
-        if workspace.is_warm and not is_repeated:
-            return self._handed_out(workspace)
+        if not is_repeated and (workspace.is_warm or not seconds):
+            return self._at_hand(workspace)
         answer = self._settled(workspace.pk, seconds=seconds, status=202)
         state = answer.data["state"]
         if state == Workspace.State.FAILED:
@@ -347,12 +347,13 @@ class WorkspaceViewSet(ApiViewSet):
             answer["Idempotency-Replayed"] = "true"
         return answer
 
-    def _handed_out(self, workspace: Workspace) -> Response:
-        """Answer with what lay ready: all around it is at hand."""
+    def _at_hand(self, workspace: Workspace) -> Response:
+        """Answer with what was got, or begun, just now: all around it is at hand."""
         queries.read_newest_operation(workspace)
         where = reverse("api:workspace-detail", [workspace.pk], request=self.request)
         body = self.get_serializer(workspace).data
-        return Response(body, status=201, headers={"Location": where})
+        status = 202 if workspace.is_moving else 201
+        return Response(body, status=status, headers={"Location": where})
 
     def _template(self, asked: dict[str, Any]) -> Template:
         templates = queries.templates_to_choose_from(self.user)

@@ -39,7 +39,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
-from provisioner.workspaces.queries import GONE
+from provisioner.workspaces.queries import GONE, one_of
 from provisioner.workspaces.tallies import Tallies, Tally
 
 STALE_AFTER = dt.timedelta(minutes=15)
@@ -55,31 +55,27 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
 
     Call it in the transaction that writes the workspace's row, before it does: requests
     for the same site, or of the same team or person, pass one by one until that ends,
-    so that two cannot both take the last place, or the next free name. The person's own
-    lock comes late: who gets what lies ready waits for that one alone.
+    so that two cannot both take the last place.
 
     Raises: LimitReached.
     """
     _one_at_a_time(site=template.site, team_id=by.team_id)
-    of_the_site = [
-        *clone_limits(template, snapshot),
-        *site_limits(template.site, needed_bytes=template.volume_size_bytes),
-    ]
-    _lock("admission_owner", by.pk)
+    of_the_site = _limits_of_place(template, snapshot)
+    _one_at_a_time_where_bounded(by)
     refuse_what_is_reached([*_limits_of_token(by), *quota_limits(by), *of_the_site])
 
 
 def check_claim(*, by: User) -> None:
     """Refuse somebody who has enough a workspace that lies ready for them.
 
-    It is there already, so nothing but quotas and the token's bounds count. Call it as
-    late as can be: who gets what lies ready waits for others here alone.
+    It is there already, so nothing but quotas and the token's bounds count. Who has
+    none waits for nobody; for the others, call it as late as can be.
 
     Raises: LimitReached.
     """
-    if by.team_id is not None:
-        _lock("admission_team", by.team_id)
-    _lock("admission_owner", by.pk)
+    if by.team is not None and _is_bounded(_bounds_of(by.team)):
+        pass_one_by_one("admission_team", by.team.pk)
+    _one_at_a_time_where_bounded(by)
     refuse_what_is_reached([*_limits_of_token(by), *quota_limits(by)])
 
 
@@ -91,11 +87,8 @@ def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
 
     Raises: LimitReached.
     """
-    _lock("admission_site", template.site_id)
-    limits = [
-        *clone_limits(template, snapshot),
-        *site_limits(template.site, needed_bytes=template.volume_size_bytes),
-    ]
+    pass_one_by_one("admission_site", template.site_id)
+    limits = _limits_of_place(template, snapshot)
     refuse_what_is_reached(limits)
     refuse_what_is_near(limits)
 
@@ -117,11 +110,22 @@ def check_build(*, template: Template) -> None:
 def _one_at_a_time(*, site: Site, team_id: int | None) -> None:
     """Let requests pass one by one until the transaction ends; teams before sites."""
     if team_id is not None:
-        _lock("admission_team", team_id)
-    _lock("admission_site", site.pk)
+        pass_one_by_one("admission_team", team_id)
+    pass_one_by_one("admission_site", site.pk)
 
 
-def _lock(what: str, pk: int) -> None:
+def _one_at_a_time_where_bounded(user: User) -> None:
+    """Let requests of a person pass one by one, where there is a limit to hold."""
+    has_bounded_token = user.scope is not None and user.scope.max_workspaces is not None
+    if has_bounded_token or _is_bounded(_bounds_of(user)):
+        pass_one_by_one("admission_owner", user.pk)
+
+
+def pass_one_by_one(what: str, pk: int) -> None:
+    """Wait until nobody else is here about the same, and keep others out.
+
+    It ends with the transaction. Teams come before sites, sites before people.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, pk])
 
@@ -250,9 +254,17 @@ def _quotas(
 # --- templates and snapshots
 
 
-def clone_limits(template: Template, snapshot: Snapshot) -> list[Limit]:
-    """Return how many clones the template's volume and the snapshot have."""
+def _limits_of_place(template: Template, snapshot: Snapshot) -> list[Limit]:
+    """Return what has to hold for one more clone of a snapshot, whoever asks."""
     known = _known(template.site)
+    return [
+        *_clone_limits(known, template, snapshot),
+        *_site_limits(known, needed_bytes=template.volume_size_bytes),
+    ]
+
+
+def _clone_limits(known: _Known, template: Template, snapshot: Snapshot) -> list[Limit]:
+    """Return how many clones the template's volume and the snapshot have."""
     ours = template.workspaces.exclude(state=Workspace.State.RETIRED).aggregate(
         volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
     )
@@ -358,7 +370,7 @@ def clones_allowed_by(version: str) -> int:
 
 
 def _known(site: Site) -> _Known:
-    measured = SiteCapacity.objects.filter(site=site).first()
+    measured = one_of(SiteCapacity.objects.filter(site=site))
     fresh = None if is_stale(measured) else measured
     return _Known(site=site, measured=measured, fresh=fresh)
 
@@ -372,7 +384,10 @@ def is_stale(capacity: SiteCapacity | None) -> bool:
 
 def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:
     """Return the limits of a site; `needed_bytes` is the size of one more volume."""
-    known = _known(site)
+    return _site_limits(_known(site), needed_bytes=needed_bytes)
+
+
+def _site_limits(known: _Known, *, needed_bytes: int) -> list[Limit]:
     return [
         _volumes(known),
         _space(known),

@@ -58,5 +58,5 @@ def unsupported_purposes(server: PerforceServer) -> dict[str, str]:
 
 def known_client_types(server: PerforceServer) -> list[str] | None:
     """Return what the server last said; None where it was never asked."""
-    abilities = ServerAbilities.objects.filter(server=server).first()
-    return None if abilities is None else abilities.client_types
+    known = ServerAbilities.objects.filter(server=server).order_by()
+    return next(iter(known.values_list("client_types", flat=True)), None)

@@ -12,7 +12,6 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
-    prefetch_related_objects,
 )
 
 from provisioner.accounts.models import User
@@ -35,6 +34,11 @@ from provisioner.workspaces.models.templates import SnapshotQuerySet
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
 """What its owner has put away, for now or for good: it counts for no quota."""
 
+AT_LEAST: dict[str, tuple[Quality, ...]] = {
+    Quality.TESTED: (Quality.TESTED,),
+    Quality.BUILT: (Quality.BUILT, Quality.TESTED),
+}
+"""What is as good as what a template, or a request, asks for."""
 
 Row = TypeVar("Row", bound=Model)
 
@@ -170,7 +174,9 @@ def available_snapshots() -> SnapshotQuerySet:
 
 def default_snapshot(template: Template) -> Snapshot | None:
     """Return the snapshot that a new workspace of the template gets, or None."""
-    return Snapshot.objects.default_first().filter(template=template).first()
+    complete = available_snapshots().complete().filter(template=template)
+    good_enough = complete.filter(quality__in=AT_LEAST[template.wanted_quality])
+    return next(iter(good_enough.order_by("-created_at", "-id")[:1]), None)
 
 
 def snapshot_to_offer(template: Template, *, quality: str = "") -> Snapshot | None:
@@ -178,11 +184,7 @@ def snapshot_to_offer(template: Template, *, quality: str = "") -> Snapshot | No
     if not quality:
         return default_snapshot(template)
     complete = available_snapshots().complete().filter(template=template)
-    at_least = {
-        Quality.TESTED: [Quality.TESTED],
-        Quality.BUILT: [Quality.BUILT, Quality.TESTED],
-    }
-    return complete.filter(quality__in=at_least[Quality(quality)]).first()
+    return complete.filter(quality__in=AT_LEAST[quality]).first()
 
 
 def reference_snapshot(template: Template) -> Snapshot | None:
@@ -264,8 +266,19 @@ def with_newest_operation(workspaces: QuerySet[Workspace]) -> QuerySet[Workspace
 
 
 def read_newest_operation(workspace: Workspace) -> None:
-    """Give a workspace that is at hand its `newest_operations`."""
-    prefetch_related_objects([workspace], _newest_operations())
+    """Give a workspace that is at hand its `newest_operations`.
+
+    Of steps that nobody waits for nothing is read but where they are.
+    """
+    steps = Step.objects.order_by("position")
+    if not workspace.is_moving:
+        steps = steps.only("operation", "name", "state")
+    newest = workspace.operations.order_by("-created_at", "-id")
+    workspace.newest_operations = list(  # type: ignore[attr-defined]
+        newest.only("workspace", "kind", "state").prefetch_related(
+            Prefetch("steps", queryset=steps)
+        )[:1]
+    )
 
 
 def _newest_operations() -> Prefetch[str, QuerySet[Operation], str]:

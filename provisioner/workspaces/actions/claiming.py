@@ -9,7 +9,6 @@ import datetime as dt
 from typing import Any
 
 from django.db import IntegrityError
-from django.db.models import Exists, OuterRef
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import pools, workflow
@@ -21,24 +20,49 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
-from provisioner.workspaces.queries import default_snapshot
+from provisioner.workspaces.queries import default_snapshot, one_of
 
 Reason = Workspace.ColdReason
 
 
 def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
     """Return the pool that somebody's workspaces of a template come from, or None."""
-    pools_of = Pool.objects.filter(template=template, purpose=purpose, owner=by)
-    pool = pools_of.order_by("pk").first()
+    pool = one_of(Pool.objects.filter(template=template, purpose=purpose, owner=by))
     if pool is not None:
         pool.owner = by  # it is at hand
     return pool
 
 
+# What the sweep of pools leaves there, with nothing under way; see also
+# pools.as_the_pool_makes_them. Django would put it together anew for each claim, which
+# takes longer than all the rest of one.
+_READY_MEMBER = """
+SELECT member.* FROM workspaces_workspace AS member
+JOIN workspaces_pool AS pool ON pool.id = member.pool_id
+WHERE pool.owner_id = %(owner)s
+  AND pool.template_id = %(template)s
+  AND pool.purpose = %(purpose)s
+  AND member.is_pooled
+  AND member.state = 'ready'
+  AND member.ready_at > %(now)s - make_interval(secs => pool.max_age_seconds)
+  AND member.snapshot_id = %(snapshot)s
+  AND member.client_type = %(client_type)s
+  AND (member.uid, member.gid, member.p4_user) = (%(uid)s, %(gid)s, %(p4_user)s)
+  AND NOT EXISTS (
+    SELECT FROM workspaces_operation AS work
+    WHERE work.workspace_id = member.id AND work.state = 'running'
+  )
+ORDER BY member.ready_at, member.id
+LIMIT 1
+FOR UPDATE OF member SKIP LOCKED
+"""
+
+
 def lock_member(
-    pool: Pool,
     *,
+    by: User,
     template: Template,
+    purpose: str,
     snapshot: Snapshot,
     client_type: str,
     now: dt.datetime,
@@ -46,29 +70,23 @@ def lock_member(
     """Return a member that can be handed out, locked until the transaction ends.
 
     Who asks at the same time gets another: one that is locked is passed over, whoever
-    holds it. None: there is none.
+    holds it. None: there is none, or no pool.
     """
-    working = Operation.objects.filter(
-        workspace=OuterRef("pk"), state=Operation.State.RUNNING
-    )
-    member = (
-        Workspace.objects.select_for_update(skip_locked=True, of=("self",))
-        .filter(
-            pools.as_the_pool_makes_them(
-                pool, snapshot=snapshot, client_type=client_type
-            ),
-            ~Exists(working),
-            pool=pool,
-            is_pooled=True,
-            state=Workspace.State.READY,
-            ready_at__gt=pools.youngest_too_old(pool, now=now),
-        )
-        .order_by("ready_at", "pk")
-        .first()
-    )
+    asked = {
+        "owner": by.pk,
+        "template": template.pk,
+        "purpose": purpose,
+        "snapshot": snapshot.pk,
+        "client_type": client_type,
+        "uid": by.uid,
+        "gid": by.gid,
+        "p4_user": by.perforce_name,
+        "now": now,
+    }
+    member = next(iter(Workspace.objects.raw(_READY_MEMBER, asked)), None)
     if member is not None:
         # These rows are at hand.
-        member.owner, member.template, member.site = pool.owner, template, template.site
+        member.owner, member.template, member.site = by, template, template.site
         member.snapshot = snapshot
     return member
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from provisioner.accounts.models import User
@@ -24,7 +24,11 @@ from provisioner.workspaces.actions.repeating import (
     fingerprint_of,
     one_request_at_a_time,
 )
-from provisioner.workspaces.admission import check_admission, check_claim
+from provisioner.workspaces.admission import (
+    check_admission,
+    check_claim,
+    pass_one_by_one,
+)
 from provisioner.workspaces.errors import (
     AccountIncomplete,
     InvalidRequest,
@@ -106,18 +110,18 @@ def workspace_create(
         )
         snapshot = _snapshot_to_choose(template, snapshot, quality=quality)
         client_type = client_type_for(purpose, server=template.site.perforce_server)
-        pool = find_pool(by=by, template=template, purpose=purpose)
-        workspace = None
-        if pool is not None and not wants_reconcile:
+        workspace, pool, cold_reason = None, None, ""
+        if not wants_reconcile:
             workspace = lock_member(
-                pool,
+                by=by,
                 template=template,
+                purpose=purpose,
                 snapshot=snapshot,
                 client_type=client_type,
                 now=now,
             )
-        cold_reason = ""
         if workspace is None:
+            pool = find_pool(by=by, template=template, purpose=purpose)
             cold_reason = why_cold(
                 pool,
                 template=template,
@@ -130,9 +134,11 @@ def workspace_create(
             check_admission(by=by, template=template, snapshot=snapshot)
         else:
             check_claim(by=by)
+        pk = workspace.pk if workspace is not None else _next_id()
+        name = name or _made_up_name(pk, owner=by, template=template, purpose=purpose)
         asked: dict[str, Any] = {
             "token": by.token,
-            "name": name or free_name(owner=by, template=template),
+            "name": name,
             "request_key": request_key,
             "request_fingerprint": fingerprint if request_key else "",
             "expires_at": expires_at,
@@ -144,6 +150,7 @@ def workspace_create(
         else:
             workspace = insert_workspace(
                 **asked,
+                pk=pk,
                 owner=by,
                 site=template.site,
                 template=template,
@@ -248,8 +255,36 @@ def _hold(snapshot: Snapshot) -> None:
         raise SnapshotGone(snapshot=snapshot.name)
 
 
+def _next_id() -> int:
+    """Return the id that a new row is to have."""
+    with connection.cursor() as cursor:
+        table = Workspace._meta.db_table
+        cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [table])
+        return int(cursor.fetchone()[0])
+
+
+def _made_up_name(pk: int, *, owner: User, template: Template, purpose: str) -> str:
+    """Return a free name: for people with a small number, else with the id.
+
+    Machines ask for many at a time: so none waits for the name of another.
+    """
+    if purpose == Workspace.Purpose.DEVELOPMENT:
+        return free_name(owner=owner, template=template)
+    suffix = f"-{pk}"
+    base = _as_name(f"{owner.username}-{template.name}", at_most=40 - len(suffix))
+    name = f"{base}{suffix}"
+    same = Workspace.objects.filter(site=template.site, name=name).exclude(
+        state=Workspace.State.RETIRED
+    )
+    return free_name(owner=owner, template=template) if same.exists() else name
+
+
 def free_name(*, owner: User, template: Template) -> str:
-    """Return owner-template, with the first number that makes it free."""
+    """Return owner-template, with the first number that makes it free.
+
+    Others of the same owner wait until the transaction ends, to get the next one.
+    """
+    pass_one_by_one("free_name", owner.pk)
     base = _as_name(f"{owner.username}-{template.name}")
     taken = set(
         Workspace.objects.filter(site=template.site, name__startswith=base)
@@ -263,14 +298,14 @@ def free_name(*, owner: User, template: Template) -> str:
     raise NameTaken(name=base)
 
 
-def _as_name(text: str) -> str:
+def _as_name(text: str, *, at_most: int = 34) -> str:
     """Return text as a name: what the rule does not allow becomes a hyphen."""
     allowed = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
     words = [word for word in allowed.split("-") if word]
     name = "-".join(words)
     if not name[:1].isalpha():
         name = f"w-{name}".rstrip("-")
-    return name[:34].rstrip("-")
+    return name[:at_most].rstrip("-")
 
 
 def insert_workspace(**fields: Any) -> Workspace:

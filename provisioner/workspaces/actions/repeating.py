@@ -13,7 +13,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.workspaces.errors import RequestKeyReused
 from provisioner.workspaces.models import Snapshot, Template, Workspace
-from provisioner.workspaces.queries import default_snapshot, one_of
+from provisioner.workspaces.queries import default_snapshot
 
 KEYS_KEPT = dt.timedelta(days=7)
 """For how long a key stands for its first request."""
@@ -49,9 +49,10 @@ def find_first_request(
     Raises: RequestKeyReused where the first request said something else, or what it
     made is not for the token that is used now.
     """
-    first = one_of(Workspace.objects.filter(owner=by, request_key=key))
-    if first is None:
+    same = Workspace.objects.filter(owner=by, request_key=key)
+    if not same.exists():
         return None
+    first = same.get()
     if first.created_at <= (now or timezone.now()) - KEYS_KEPT:
         Workspace.objects.filter(pk=first.pk).update(request_key="")
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.models import ApiToken, Team, User
 from provisioner.accounts.tokens import token_create
 from provisioner.gateways import registry
 from provisioner.workspaces import actions, leases, pools, states
@@ -311,6 +312,60 @@ def test_each_of_many_gets_one_of_its_own(pool: Pool) -> None:
     cold = Workspace.objects.filter(cold_reason="pool_empty")
     assert cold.count() == 4
     assert len(set(Workspace.objects.values_list("name", flat=True))) == 10
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_is_bounded_by_nothing_waits_for_no_other_claim(pool: Pool) -> None:
+    filled(pool)
+
+    with ThreadPoolExecutor(1) as executor, transaction.atomic():
+        first = claim(pool, request_key="one job")
+        second = executor.submit(claimed, pool, "another").result(timeout=20)
+
+    assert second is not None
+    assert second.is_warm
+    assert (first.name, second.name) == (f"ci-main-{first.pk}", f"ci-main-{second.pk}")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("whose", ["person", "team", "token"])
+def test_a_bound_holds_for_many_claims_at_once(pool: Pool, whose: str) -> None:
+    Pool.objects.update(size=6)
+    filled(pool)
+    owner = pool.owner
+    if whose == "person":
+        owner.max_workspaces = 2
+    elif whose == "team":
+        owner.team = Team.objects.create(name="builders", max_workspaces=2)
+    else:
+        token_create(by=owner, max_workspaces=2)
+        owner.token = owner.auth_token_set.get()
+    owner.save()
+
+    with ThreadPoolExecutor(6) as executor:
+        got = list(executor.map(partial(claimed, pool), map(str, range(6))))
+
+    assert sum(one is not None for one in got) == 2
+    assert len(members(pool, READY)) == 4
+
+
+def claimed(pool: Pool, key: str) -> Workspace | None:
+    """Claim on a connection of this thread's own; return None where that is refused."""
+    try:
+        return claim(pool, request_key=key)
+    except LimitReached:
+        return None
+    finally:
+        connection.close()
+
+
+def test_a_made_up_name_that_is_taken_is_passed_over(pool: Pool) -> None:
+    [oldest, *_] = filled(pool)
+    workspace_create(by=pool.owner, template=pool.template, name=f"ci-main-{oldest.pk}")
+
+    got = claim(pool)
+
+    assert (got.pk, got.name) == (oldest.pk, "ci-main")
 
 
 # --- whose they are
