@@ -44,7 +44,7 @@ def _two_units(whole: int, *, unit: int, name: str, part: int, part_name: str) -
 
 def exact_text(moment: dt.datetime, *, seconds: bool = False) -> str:
     """Return a moment as its own zone has it: "Sat 21 Nov 2026, 23:05 CET"."""
-    zone = moment.strftime("%Z")
+    zone = moment.tzname() or ""
     if zone[:1] in ("+", "-"):  # a zone without a name of its own
         zone = f"UTC{zone}"
     clock = "%H:%M:%S" if seconds else "%H:%M"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db.models import Prefetch
+
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Operation, Step, Template
 from provisioner.workspaces.overviews import operation_overview
@@ -64,10 +66,12 @@ def durations_of(user: User, template: Template) -> Durations:
 
     What a phase took is its last attempt. One that no build got to is left out.
     """
-    newest = operations_visible_to(user).filter(
+    ended = operations_visible_to(user).filter(
         template=template, ended_at__isnull=False
-    )[:BUILDS_PLOTTED]
-    builds = tuple(reversed(newest))
+    )
+    of_phases = Prefetch("steps", queryset=Step.objects.filter(name__in=PHASES))
+    newest = ended.prefetch_related(None).prefetch_related(of_phases)
+    builds = tuple(reversed(newest[:BUILDS_PLOTTED]))
     by_name = {
         (build.pk, line.step.name): Took(
             operation=build,

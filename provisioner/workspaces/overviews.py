@@ -559,7 +559,8 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
 
     The builds are read first: where the newest has ended, the template says how.
     """
-    builds = list(operations_visible_to(user).filter(template=pk)[:BUILDS_SHOWN])
+    newest = operations_visible_to(user).filter(template=pk).prefetch_related(None)
+    builds = list(newest[:BUILDS_SHOWN])  # the steps of the first alone are shown
     template = templates_visible_to(user).filter(pk=pk).first()
     if template is None:
         return None

@@ -110,7 +110,8 @@ def _by_name(
     if most is not None:
         place = Window(RowNumber(), partition_by="snapshot", order_by=("name", "pk"))
         workspaces = workspaces.annotate(place=place).filter(place__lte=most)
-    return workspaces.select_related("owner", "site").order_by("name", "pk")
+    named = workspaces.select_related("owner").order_by("name", "pk")
+    return named.only("name", "state", "is_pooled", "snapshot", "owner__username")
 
 
 def superfluous(template: Template) -> list[Snapshot]:

@@ -128,6 +128,7 @@ TEMPLATES = Listing[Template](
     reads=_READS,
     dress=_shown,
     acts=(Build, PauseRefresh, ResumeRefresh),
+    page_size=30,
     quiet_below=7,
 )
 

@@ -210,6 +210,7 @@ OWN_WORKSPACES = Listing[Workspace](
     reads=_READS,
     dress=_leased,
     acts=(Extend, Retire),
+    page_size=25,
     quiet_below=10,
 )
 

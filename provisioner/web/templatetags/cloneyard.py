@@ -14,12 +14,14 @@ from django.db.models import TextChoices
 from django.forms.boundfield import BoundWidget
 from django.forms.utils import flatatt
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from provisioner.lib import sizes, spans, terminal, times
 from provisioner.web.http import digest
+from provisioner.web.lists.listing import Entry
 from provisioner.workspaces import leases
 from provisioner.workspaces.limits import Limit
 from provisioner.workspaces.models import Finding
@@ -94,6 +96,7 @@ def checkbox(option: BoundWidget) -> SafeString:
 
 
 @register.simple_tag
+@lru_cache(maxsize=1024)
 def state(value: str, label: str) -> SafeString:
     """Show a state as a word with its icon; colour only repeats them."""
     return format_html(
@@ -109,17 +112,71 @@ def state_icon(value: TextChoices | str) -> str:
     return STATE_ICONS[str(value)]
 
 
+@register.simple_tag
+def state_of(row: Any) -> SafeString:
+    """Show the state of a row; its own display is worked out anew for each."""
+    return state(row.state, str(row.State(row.state).label))
+
+
+@register.simple_tag
+def page(name: str, pk: int | None = None) -> str:
+    """Return the address of a page, of the row with this number where it has one.
+
+    As `url` does, which looks through all patterns for each row of a list.
+    """
+    before, after = _address(name, has_number=pk is not None)
+    return before if pk is None else f"{before}{pk:d}{after}"
+
+
+_NUMBER = 1234567890  # stands for any
+
+
+@lru_cache
+def _address(name: str, *, has_number: bool) -> tuple[str, str]:
+    """Return what comes before the number in an address, and what after it."""
+    if not has_number:
+        return reverse(name), ""
+    before, _, after = reverse(name, args=[_NUMBER]).partition(str(_NUMBER))
+    return before, after
+
+
+@register.simple_tag
+def choose(entry: Entry) -> SafeString:
+    """Draw the checkbox of a row that acts can be done to."""
+    return format_html(
+        '<label class="choose"><input id="choose-{key}" type="checkbox" name="chosen" '
+        'value="{key}" form="bulk" hx-preserve="true"{checked}>'
+        '<span class="visually-hidden">Choose {name}</span></label>',
+        key=entry.key,
+        checked=SafeString(" checked" if entry.is_chosen else ""),
+        name=entry.name,
+    )
+
+
+@register.simple_tag
+def copyable(text: object, label: str) -> SafeString:
+    """Show what people copy, with a button that does."""
+    return format_html(
+        '<span class="copyable"><code>{text}</code><button class="copy" type="button" '
+        'data-copy="{text}" hidden>{icon}</button></span>',
+        text=text,
+        icon=icon("copy", label=label),
+    )
+
+
 @register.filter
 def ago(moment: dt.datetime | None) -> SafeString | str:
     """Show a time as its distance from now, with the exact one a hover away."""
     if moment is None:
         return ""
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
-        moment.isoformat(),
-        times.exact_text(timezone.localtime(moment), seconds=True),
-        times.age_text(moment, now=timezone.now()),
-    )
+    exactly = times.exact_text(timezone.localtime(moment), seconds=True)
+    return _time(moment, title=exactly, text=times.age_text(moment, now=timezone.now()))
+
+
+def _time(moment: dt.datetime, *, title: str, text: str) -> SafeString:
+    """Draw a time; nothing in these words has to be escaped."""
+    stamp = moment.isoformat()
+    return SafeString(f'<time datetime="{stamp}" title="{title}">{text}</time>')
 
 
 @register.filter
@@ -127,12 +184,8 @@ def exact(moment: dt.datetime | None) -> SafeString | str:
     """Show a time to the minute, in the reader's zone."""
     if moment is None:
         return ""
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
-        moment.isoformat(),
-        times.age_text(moment, now=timezone.now()),
-        leases.exact(moment),
-    )
+    age = times.age_text(moment, now=timezone.now())
+    return _time(moment, title=age, text=leases.exact(moment))
 
 
 @register.simple_tag
