@@ -93,6 +93,12 @@ class TemplateFilterForm(FilterForm):
         }
 
 
+class AbandonedFilterForm(SearchForm):
+    """What is looked for among what looks abandoned."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name, owner or template")
+
+
 class BisectionFilterForm(FilterForm):
     """Filters of bisections."""
 

@@ -30,8 +30,8 @@ class SiteLimits:
 
     @property
     def shown(self) -> list[Limit]:
-        """All of them, or those that are nearest where there are many."""
-        return _shown(self.limits)
+        """The nearest first, and of many these alone."""
+        return nearest(self.limits, most=LIMITS_SHOWN)
 
     @property
     def more(self) -> int:
@@ -50,16 +50,12 @@ class LimitsOverview:
 
     @property
     def quotas_shown(self) -> list[Limit]:
-        """All of them, or those that are nearest where there are many."""
-        return _shown(self.quotas)
+        """The nearest first, and of many these alone."""
+        return nearest(self.quotas, most=LIMITS_SHOWN)
 
     @property
     def more_quotas(self) -> int:
         return max(len(self.quotas) - LIMITS_SHOWN, 0)
-
-
-def _shown(limits: list[Limit]) -> list[Limit]:
-    return limits if len(limits) <= LIMITS_SHOWN else nearest(limits, most=LIMITS_SHOWN)
 
 
 def limits_overview(user: User, tallies: Tallies | None = None) -> LimitsOverview:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from provisioner.web.filter_forms import AbandonedFilterForm
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing
 from provisioner.workspaces import actions
@@ -61,7 +62,7 @@ ABANDONED = Listing[Workspace](
         Column("name", "Workspace", "workspace.name", "name"),
         Column("owner", "Owner", "workspace.owner.username", "owner__username"),
         Column("template", "", "workspace.template.name"),
-        Column("idle_since", "Why", "abandonment.idle_since", "idle_since"),
+        Column("idle_since", "Idle", "abandonment.idle_since", "idle_since"),
         Column(
             *("unique_bytes", "Frees", "frees_bytes", "unique_bytes"),
             has_gaps=True,
@@ -88,6 +89,7 @@ ABANDONED = Listing[Workspace](
         *("snapshot__change", "snapshot__name", "site__perforce_server__name"),
     ),
     usual="idle_since",
+    form=AbandonedFilterForm,
     dress=lambda user, some: shown_abandoned(some),
     acts=(AskOwner, RetireAbandoned),
 )
