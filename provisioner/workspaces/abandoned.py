@@ -107,18 +107,17 @@ def reclaimable(user: User) -> Reclaimable:
     Raises: NotAllowed.
     """
     permissions.require(user.is_administrator)
-    is_found = _looks_abandoned()
-    sums = (
-        _ready(user)
-        .order_by()
-        .aggregate(
-            number=Count("pk", filter=is_found),
-            frees_bytes=Coalesce(Sum("unique_bytes", filter=is_found), 0),
-            unmeasured=Count("pk", filter=is_found & Q(unique_bytes__isnull=True)),
-            unseen=Count("pk", filter=Q(activity_seen_at__isnull=True)),
-        )
+    found = _ready(user).filter(_looks_abandoned()).order_by()
+    sums = found.aggregate(
+        number=Count("*"),
+        frees_bytes=Coalesce(Sum("unique_bytes"), 0),
+        unmeasured=Count("pk", filter=Q(unique_bytes__isnull=True)),
     )
-    return Reclaimable(after_days=settings.ABANDONED_AFTER_DAYS, **sums)
+    return Reclaimable(
+        after_days=settings.ABANDONED_AFTER_DAYS,
+        unseen=_ready(user).filter(activity_seen_at__isnull=True).count(),
+        **sums,
+    )
 
 
 def workspaces_by_idleness(user: User) -> QuerySet[Workspace]:

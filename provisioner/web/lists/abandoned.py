@@ -92,4 +92,5 @@ ABANDONED = Listing[Workspace](
     form=AbandonedFilterForm,
     dress=lambda user, some: shown_abandoned(some),
     acts=(AskOwner, RetireAbandoned),
+    page_size=25,
 )

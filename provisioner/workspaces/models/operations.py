@@ -108,6 +108,11 @@ class Operation(models.Model):
                 condition=Q(state="failed"),
                 name="operation_failed_by_end",
             ),
+            models.Index(
+                fields=("workspace",),
+                condition=Q(kind="retire"),
+                name="operation_retirements",
+            ),
         )
 
     def __str__(self) -> str:
