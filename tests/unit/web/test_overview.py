@@ -23,6 +23,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.ready_times import days_to_ready
+from provisioner.workspaces.workers import tell_queues
 from tests.factories import SiteFactory, UserFactory
 
 GIB = 2**30
@@ -156,11 +157,23 @@ def test_failures_say_why_and_lead_to_their_steps(
 def test_a_queue_that_nobody_serves_is_said(
     as_admin: Client, workspace: Workspace
 ) -> None:
-    page = as_admin.get("/overview/").text
-
     queued = workspace.operations.get().steps.filter(state=Step.State.QUEUED)
     assert queued.exists()
+    without = as_admin.get("/overview/").text
+    assert "will happen until one runs, and 1 job waits" in without
+    assert "which no worker serves" not in without, "that would be said twice"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (NOW()) "
+            "RETURNING id"
+        )
+        [worker_id] = cursor.fetchone()
+    tell_queues(worker_id, queues=["of others"])
+
+    page = as_admin.get("/overview/").text
+
     assert "which no worker serves" in page
+    assert "No worker was heard lately" not in page
 
 
 def test_what_waits_for_perforce_is_told(admin: User, workspace: Workspace) -> None:
