@@ -10,15 +10,17 @@ import contextlib
 import threading
 import time
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from operator import or_
+from typing import Any
 
 from django.db import Error as DatabaseError
-from django.db.models import Exists, OuterRef, Q
+from django.db import connection
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from provisioner.demo.chaos.judge import IN_FLIGHT
 from provisioner.demo.chaos.patience import from_database
-from provisioner.workspaces.models import Step, Workspace
+from provisioner.workspaces.models import MOVING, Step, Workspace
 
 LOOK_EVERY_SECONDS = 0.03
 
@@ -77,44 +79,67 @@ class Lookout:
         return came
 
     def _look_on(self) -> None:
+        look: _Look | None = None
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._waits))
-                waits = list(self._waits)
+                if look is None or look.waits != self._waits:
+                    look = _Look(list(self._waits))
             # They have an end to their patience; who looks for them has none.
             with contextlib.suppress(DatabaseError):
-                for wait in from_database(partial(_who_may_go_on, waits)):
+                for wait in from_database(look.who_may_go_on):
                     wait.has_come.set()
             time.sleep(LOOK_EVERY_SECONDS)
 
 
-def _who_may_go_on(waits: list[_Wait]) -> list[_Wait]:
-    """Return those whose moment has come, or whose workspace stands still."""
-    in_flight = Step.objects.filter(
-        operation__workspace_id=OuterRef("pk"), state__in=IN_FLIGHT
-    )
-    workspaces = {
-        workspace.pk: workspace
-        for workspace in Workspace.objects.filter(
-            pk__in={wait.workspace_id for wait in waits}
+Statement = tuple[str, tuple[Any, ...]]
+
+
+class _Look:
+    """Asks for all waits in two statements at most, composed once for many looks."""
+
+    def __init__(self, waits: list[_Wait]) -> None:
+        self.waits = waits
+        in_flight = Step.objects.filter(
+            operation__workspace_id=OuterRef("pk"), state__in=IN_FLIGHT
         )
-        .only("state")
-        .annotate(is_at_work=Exists(in_flight))
-    }
-    moments = [wait.moment for wait in waits if wait.moment is not None]
-    come: set[tuple[int, str]] = set()
-    if moments:
-        come = set(
-            Step.objects.filter(reduce(or_, (m.query for m in moments))).values_list(
-                "operation__workspace_id", "name"
+        self._workspaces = _composed(
+            Workspace.objects.filter(pk__in={wait.workspace_id for wait in waits})
+            .annotate(is_at_work=Exists(in_flight))
+            .order_by()
+            .values_list("pk", "state", "is_at_work")
+        )
+        moments = [wait.moment.query for wait in waits if wait.moment is not None]
+        self._moments: Statement | None = None
+        if moments:
+            self._moments = _composed(
+                Step.objects.filter(reduce(or_, moments))
+                .order_by()
+                .values_list("operation__workspace_id", "name")
             )
-        )
 
-    def may_go_on(wait: _Wait) -> bool:
-        workspace = workspaces[wait.workspace_id]
-        if wait.moment is None:
-            return not workspace.is_moving and not workspace.is_at_work
-        has_come = (wait.workspace_id, wait.moment.step) in come
-        return has_come or not workspace.is_moving
+    def who_may_go_on(self) -> list[_Wait]:
+        """Return those whose moment has come, or whose workspace stands still."""
+        rows = _rows(self._workspaces)
+        moving = {pk for pk, state, _ in rows if state in MOVING}
+        at_work = {pk for pk, _, is_at_work in rows if is_at_work}
+        come = set(_rows(self._moments)) if self._moments else set()
 
-    return [wait for wait in waits if may_go_on(wait)]
+        def may_go_on(wait: _Wait) -> bool:
+            if wait.moment is None:
+                return wait.workspace_id not in moving | at_work
+            has_come = (wait.workspace_id, wait.moment.step) in come
+            return has_come or wait.workspace_id not in moving
+
+        return [wait for wait in self.waits if may_go_on(wait)]
+
+
+def _composed(rows: QuerySet[Any, Any]) -> Statement:
+    statement: Statement = rows.query.sql_with_params()
+    return statement
+
+
+def _rows(statement: Statement) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(*statement)
+        return list(cursor)
