@@ -59,6 +59,8 @@ class Look:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.found: list[str] = []
+        # In each page that is opened from now on, whatever its policy lets in.
+        page.add_init_script(AXE_SCRIPT)
 
     def go(self, address: str, *, status: int = 200) -> None:
         """Open a page, which answers so, and look at it."""
@@ -71,8 +73,6 @@ class Look:
 
     def look(self) -> None:
         """Look at what is shown now: in both themes, at every width."""
-        # From outside, where the page's Content-Security-Policy holds nothing back.
-        self.page.evaluate(AXE_SCRIPT)
         self.resize(WIDE, "light")
         self.ask_axe(ALL_RULES)
         for width in (ZOOMED, NARROWEST, NARROW):
