@@ -52,6 +52,8 @@ os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 # No test looks for its rows after a crash of the whole database server.
 MAY_LOSE_ITS_ROWS = "-c synchronous_commit=off"
 
+OF_MINUTES = ("test_chaos.py", "e2e/test_every_page.py")
+
 # How fast the machine is says nothing about what is tested.
 hypothesis.settings.register_profile(
     "any_machine",
@@ -68,7 +70,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes minutes: at the end, all others would wait for it alone."""
-    items.sort(key=lambda item: "test_chaos.py" not in item.nodeid)
+
+    def place(item: pytest.Item) -> int:
+        places = (n for n, file in enumerate(OF_MINUTES) if file in item.nodeid)
+        return next(places, len(OF_MINUTES))
+
+    items.sort(key=place)
 
 
 @pytest.fixture(autouse=True)
