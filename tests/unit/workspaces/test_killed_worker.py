@@ -24,7 +24,7 @@ from tests.lab import Lab
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
 SETTLED_WITHIN_SECONDS = 60.0
-LOOK_EVERY_SECONDS = 0.01
+LOOK_EVERY_SECONDS = 0.03
 # Every remote call takes this long, so that a step lasts long enough to be killed in.
 LATENCY_SECONDS = 0.15
 
