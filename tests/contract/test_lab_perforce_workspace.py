@@ -217,6 +217,44 @@ def test_a_label_is_made_by_its_first_tag(ws: Workspace) -> None:
     assert (label["Owner"], label["Options"]) == (ws.p4.user, "unlocked noautoreload")
 
 
+def test_sizes_are_listed_or_added_up(ws: Workspace) -> None:
+    everything = f"{ws.depot}/..."
+    ws.p4.run("delete", "c")
+    ws.submit()
+
+    listed = ws.p4.run("sizes", everything)
+    assert [(x["depotFile"][-1], x["fileSize"]) for x in listed] == [
+        *(("a", "6"), ("b", "2"), ("n", "2"))
+    ]
+    assert ws.p4.run("sizes", "-m", "1", everything, tagged=False) == [
+        f"{ws.depot}/a#1 6 bytes"
+    ]
+    (total,) = ws.p4.run("sizes", "-s", everything)
+    assert (total["path"], total["fileCount"], total["fileSize"]) == (
+        *(everything, "3", "10"),
+    )
+    assert ws.p4.run("sizes", "-s", everything, tagged=False) == [
+        f"{everything} 3 files 10 bytes"
+    ]
+    assert warned(ws.p4, "sizes", f"{ws.depot}/none") == [6519]
+
+
+def test_labels_are_chosen_by_name_and_owner(ws: Workspace) -> None:
+    for name in (f"{ws.name}-L1", f"{ws.name}-l2"):
+        ws.p4.run("tag", "-l", name, f"{ws.depot}/...")
+
+    def names(*options: str) -> list[str]:
+        found = [x["label"] for x in ws.p4.run("labels", *options)]
+        return [name.removeprefix(f"{ws.name}-") for name in found]
+
+    assert names("-e", f"{ws.name}-*") == ["L1", "l2"]
+    assert names("-e", f"{ws.name}-l*") == ["l2"]
+    assert names("-E", f"{ws.name}-L*") == ["L1", "l2"]
+    assert names("-e", f"{ws.name}-*", "-m", "1") == ["L1"]
+    assert names("-e", f"{ws.name}-*", "-u", "nobody") == []
+    assert names("-u", "cloneyard", "-e", f"{ws.name}-L1") == ["L1"]
+
+
 def test_clients_and_labels_are_listed_on_a_line_each(ws: Workspace) -> None:
     ws.p4.run("tag", "-l", f"label-{ws.name}", "a")
     ws.p4.tagged = False

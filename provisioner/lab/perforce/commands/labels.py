@@ -106,11 +106,20 @@ def _new_label(request: Request) -> Fields:
 
 
 def labels(request: Request) -> None:
-    """Answer `p4 labels`."""
+    """Answer `p4 labels`. Source: p4 help labels."""
+    options, found = request.options, 0
+    limit = request.number("m", default=0)
     for spec in all_specs(request.state.database, kind="label"):
-        wanted = request.options.get("e")
-        if wanted is not None and not pattern_matches(wanted, spec.name):
+        name, owner = spec.name, spec.text("Owner")
+        if not (
+            pattern_matches(options.get("u", owner), owner)
+            and pattern_matches(options.get("e", name), name)
+            and pattern_matches(options.get("E", name).lower(), name.lower())
+        ):
             continue
+        if found and found == limit:
+            break
+        found += 1
         record: dict[str, Value] = {
             "label": spec.name,
             "Update": spec.updated,
@@ -123,7 +132,8 @@ def labels(request: Request) -> None:
             request.record(record)
         else:
             text = spec.text("Description").replace("\n", " ")
-            request.info(f"Label {spec.name} {day(spec.updated)} '{text}'")
+            date = form_date(spec.updated) if request.has("t") else day(spec.updated)
+            request.info(f"Label {spec.name} {date} '{text}'")
 
 
 def tag(request: Request) -> None:
@@ -238,9 +248,10 @@ COMMANDS = (
         names=("labels",),
         most_arguments=0,
         run=labels,
-        usage="labels [-e filter]",
-        valued="e",
-        absent="umEtU",
+        usage="labels [-t] [-u user] [-e|-E filter] [-m max]",
+        flags="t",
+        valued="ueEm",
+        absent="aRsU",
     ),
     Command(
         names=("tag",),

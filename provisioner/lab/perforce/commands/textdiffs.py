@@ -40,6 +40,8 @@ def show_difference(
 ) -> None:
     """Send where two contents differ; of what is no text only that they do.
 
+    P4Java takes text only from commands without tags, so tagged ones send it as info.
+
     Raises: NotInLab where the texts are too long.
     """
     if not (request.has("t") or all(filetypes.is_text(x.type) for x in (old, new))):
@@ -51,7 +53,10 @@ def show_difference(
             f"the text of a {request.command} of more than {_MOST_LINES:,} lines"
         )
     text = "".join(f"{line}\n" for line in _difference(before, after, style))
-    request.send("client-OutputText", {"data": text})
+    if request.is_tagged:
+        request.info(text)
+    else:
+        request.send("client-OutputText", {"data": text})
 
 
 def _difference(old: Sequence[bytes], new: Sequence[bytes], style: str) -> list[str]:
