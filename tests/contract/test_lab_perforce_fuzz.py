@@ -294,3 +294,77 @@ def test_every_file_comes_with_its_permissions(
             link.send("flush2", {"himark": "0"})
     link.close()
     assert opened == ["ro"]
+
+
+def told(link: Connection) -> list[Message]:
+    """Return what a command is answered, without the greeting."""
+    found = []
+    while (message := link.receive()).func != "release":
+        found.append(message)
+    return [message for message in found if message.func != "protocol"]
+
+
+# What clients announce: P4Java (ProtocolCommand in perforce/p4java), which has its tags
+# there, too, and says no to streams; the first client that knows the address of its
+# server; one that announces nothing of itself; one from the future.
+ANNOUNCED = {
+    "p4java": {
+        **{"cmpfile": "", "client": "96", "api": "99999", "sndbuf": "40960"},
+        **{"rcvbuf": "10240", "tag": "", "enableStreams": "no", "enableGraph": "no"},
+        **{"port": "localhost:1666", "ipaddr": "127.0.0.1", "app": "p4-plugin"},
+    },
+    "2010.1": {"cmpfile": "", "client": "67", "api": "99999"},
+    "nothing": {"noise": "1"},
+    "future": {"client": "250", "api": "250", "compress": "", "blake3": "", "new": "x"},
+}
+
+
+@pytest.mark.parametrize("name", ANNOUNCED)
+def test_a_client_is_served_whatever_it_announces(server: LabServer, name: str) -> None:
+    link = connect(server)
+    link.send("protocol", ANNOUNCED[name])
+    # Variables that not every client has are left out, and some that few have are in.
+    link.send_raw(command("files", ["//depot/main/..."], version="1", language="de"))
+    assert [m.text("depotFile") for m in told(link)] == [
+        *("//depot/main/d/g", "//depot/main/f"),
+    ]
+    # P4Java announces itself again where it wants no tags any more.
+    link.send("protocol", {k: v for k, v in ANNOUNCED[name].items() if k != "tag"})
+    raw = encode("user-files", {"user": "cloneyard", "client": "ws", "prog": "x"})[5:]
+    link.send_raw(framed(b"\0\x05\0\0\0//...\0" + raw))
+    lines = told(link)
+    assert [m.func for m in lines] == ["client-Message"] * 2
+    assert lines[0].text("depotFile") == "//depot/main/d/g"
+    link.close()
+
+
+def test_a_client_may_begin_with_its_command(server: LabServer) -> None:
+    link = connect(server)
+    link.send_raw(command("have", ["//..."]))
+    assert len(told(link)) == 2
+    link.close()
+
+
+@pytest.mark.parametrize("level", ["50", "53", "66"])
+def test_a_client_that_is_too_old_is_told_so(server: LabServer, level: str) -> None:
+    link = connect(server)
+    link.send("protocol", {"client": level})
+    for name in ("info", "submit"):
+        link.send_raw(command(name, []))
+        (refusal,) = told(link)
+        assert refusal.func == "client-OutputError"
+        assert f"level {level} is not part of the lab" in refusal.text("data")
+    link.close()
+
+
+def test_a_unicode_server_refuses_who_does_not_say_unicode(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAB_P4PASSWD", "")
+        with lab_server(tmp_path, "--security", "0", "--unicode") as server:
+            for announced in ({}, {"unicode": ""}):
+                link = connect(server)
+                link.send_raw(command("info", [], **announced))
+                answer = told(link)[0]
+                assert (answer.integer("code0") & 0xFFFF == 7190) != bool(announced)
+                assert ("userName" in answer) == bool(announced)
+                link.close()

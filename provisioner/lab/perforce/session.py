@@ -36,6 +36,9 @@ from provisioner.lab.perforce.wire import (
 
 log = logging.getLogger("provisioner.lab.perforce")
 
+# That of 2010.1: older ones prove themselves in another way, or read no messages.
+# Source: the list of protocol levels in the published client source (p4tagl.cc).
+_OLDEST_CLIENT_LEVEL = 67
 _PAUSED_LOOKS_SECONDS = 0.05
 _FOR_SERVICE_USERS = frozenset(
     {"info", "login", "logout", "passwd", "password", "user"}
@@ -61,6 +64,8 @@ class Session:
         self._certificate_expires = certificate_expires
         self._greeted = False
         self._is_tracking = False
+        # What the client says it understands; 0 when it says nothing.
+        self._client_level = 0
         # Does the client format forms itself, by the definition it is sent?
         self._wants_definitions = False
         # The user who proved who they are, and the secret they proved it with.
@@ -77,6 +82,7 @@ class Session:
                     self._run(message)
                 elif message.func == "protocol":
                     self._is_tracking = "track" in message
+                    self._client_level = message.integer("client")
                     self._wants_definitions = "specstring" in message
                 else:
                     raise WireError(f"unexpected function {message.func!r}")
@@ -89,6 +95,9 @@ class Session:
 
     def _run(self, message: Message) -> None:
         self._greet()
+        if 0 < self._client_level < _OLDEST_CLIENT_LEVEL:
+            self._refuse_old_client()
+            return
         typed = message.func.removeprefix("user-")
         request = Request(
             command=typed,
@@ -140,6 +149,13 @@ class Session:
         if self._state.configurables.number("track"):
             command_log.tracked(tracked)
         rule.after()
+        self._connection.send("release", {})
+        self._connection.flush()
+
+    def _refuse_old_client(self) -> None:
+        # The one way to say it that clients of every age know.
+        text = f"A client of level {self._client_level} is not part of the lab.\n"
+        self._connection.send("client-OutputError", {"data": text})
         self._connection.send("release", {})
         self._connection.flush()
 
