@@ -32,16 +32,33 @@ class Content:
     def path(self, digest: str) -> Path:
         return self._root / digest[:2] / digest
 
-    def chunks(self, digest: str) -> Iterator[bytes]:
-        """Yield the content in pieces; nothing for an empty file."""
+    def chunks(self, digest: str, *, likely_size: int = CHUNK) -> Iterator[bytes]:
+        """Yield the content in pieces; nothing for an empty file.
+
+        Who knows the size spares memory: to get and give back a whole piece for each
+        of many small files costs more than to read them.
+        """
+        wanted = min(max(likely_size, 0) + 1, CHUNK)
         descriptor = self._open(digest)
         try:
-            while data := os.read(descriptor, CHUNK):
+            while data := os.read(descriptor, wanted):
                 yield data
-                if len(data) < CHUNK:
+                if len(data) < wanted:
                     return  # files never grow: this was the end
+                wanted = CHUNK
         finally:
             os.close(descriptor)
+
+    def piece(self, digest: str, *, size: int) -> bytes | None:
+        """Return content that is one piece; None where it is not of that size."""
+        if not 0 < size < CHUNK:
+            return None
+        descriptor = self._open(digest)
+        try:
+            data = os.read(descriptor, size + 1)
+        finally:
+            os.close(descriptor)
+        return data if len(data) == size else None
 
     def read(self, digest: str) -> bytes:
         return b"".join(self.chunks(digest))

@@ -180,6 +180,55 @@ def closing(name: str, value: int, *, more: tuple[str, ...]) -> bytes:
     return _CLOSE + f"{_HEADER[len(text)]}{text}".encode(_BYTES)
 
 
+@lru_cache(maxsize=4096)
+def _start_of_writing(length: int) -> str:
+    start = _header(_WRITE_SIZE + length) + _WRITE_HEAD + _PACK(length)
+    return start.decode(_BYTES)
+
+
+_AFTER_DATA = (_WRITE_TAIL + _CLOSE).decode(_BYTES)
+
+
+def whole_file(
+    step: tuple[str, str, str, int, int],
+    digest: str,
+    data: bytes,
+    *,
+    client: Client,
+    is_told: bool,
+    more: tuple[str, ...],
+    closed: tuple[str, int],
+    asked: tuple[str, ...],
+) -> bytes:
+    """Return the messages of a file in one piece; b"" where its names are hard.
+
+    They are its record, if it `is_told` of, and what `opening` with `more`, `writing`
+    and `closing` with `asked` return.
+    """
+    action, path, place, revision, size = step
+    local = client.local_root + place[client.cut :]
+    if _is_hard(path + local):
+        return b""
+    located = f"{_SIZE[len(local)]}{local}\0"
+    length = str(size)
+    opened = (
+        f"path\0{located}digest\0{_SIZE[len(digest)]}{digest}\0"
+        f"fileSize\0{_SIZE[len(length)]}{length}\0{_variables(more)}{_OPEN}"
+    )
+    record = ""
+    if is_told:
+        body = (
+            f"depotFile\0{_SIZE[len(path)]}{path}\0clientFile\0{located[:-1]}"
+            f"{_end_of_synced(action, revision, size)}"
+        )
+        record = f"{_HEADER[len(body)]}{body}"
+    name, number = closed[0], str(closed[1])
+    ended = f"{name}\0{_SIZE[len(number)]}{number}\0{_variables(asked)}{_ACK}"
+    start = f"{record}{_HEADER[len(opened)]}{opened}{_start_of_writing(len(data))}"
+    end = f"{_AFTER_DATA}{_HEADER[len(ended)]}{ended}"
+    return b"".join((start.encode(_BYTES), data, end.encode(_BYTES)))
+
+
 class Numbers:
     """Reads a number out of answers that are otherwise like the first one."""
 

@@ -67,7 +67,7 @@ class TableLocks:
         self._root = root
         self._directory = root / "server.locks"
         self.limit_seconds: float | None = None
-        # Called while waiting; what it raises ends the wait.
+        # Called before each try to get a lock; what it raises ends the wait.
         self.while_waiting: Callable[[], None] | None = None
         self._started: float | None = None
         self.uses: dict[str, Use] = {}
@@ -112,13 +112,13 @@ class TableLocks:
         wanted = fcntl.LOCK_EX if mode == _WRITE else fcntl.LOCK_SH
         try:
             while True:
+                # Before each try: who was told to stop takes no lock any more.
+                self._check_time()
                 if not faults.is_lock_held(self._root, table=table):
                     with contextlib.suppress(BlockingIOError):
                         fcntl.flock(descriptor, wanted | fcntl.LOCK_NB)
                         break
                 time.sleep(_LOOK_AGAIN_SECONDS)
-                # Before the next try: who was told to stop takes no lock any more.
-                self._check_time()
         except BaseException:
             os.close(descriptor)
             raise

@@ -36,7 +36,7 @@ DELETED = frozenset({"delete", "move/delete", "purge", "archive"})
 
 
 # `Revision._make` without its check: this runs once for each file of a sync.
-_MAKE_REVISION = partial(tuple.__new__, Revision)
+MAKE_REVISION = partial(tuple.__new__, Revision)
 
 _NAMES = Revision._fields
 REVISION_COLUMNS = ", ".join(_NAMES)
@@ -58,7 +58,7 @@ def revisions_at(
     for prefix in files.prefixes:
         query, values = rows_at(files, prefix)
         revisions: Iterable[Revision] = map(
-            _MAKE_REVISION, database.execute(query, *values)
+            MAKE_REVISION, database.execute(query, *values)
         )
         is_all = files.pattern == prefix + "..." and not files.in_client_syntax
         if not (is_all or (maps_itself and files.is_whole_client)):

@@ -176,6 +176,8 @@ class Connection:
         self._outgoing: list[bytes] = []
         self._outgoing_size = 0
         self._incoming = bytearray()
+        # Used again for each read: to get such a piece anew costs more than the read.
+        self._piece = memoryview(bytearray(_READ_SIZE))
         self._parsed = 0
         self._poll = select.poll()
         # Called now and then while much is sent; what it raises ends the sending.
@@ -279,14 +281,14 @@ class Connection:
     def _read_some(self) -> None:
         while True:
             try:
-                data = self._socket.recv(_READ_SIZE)
+                size = self._socket.recv_into(self._piece)
             except _WOULD_BLOCK:
                 return
             except OSError as error:
                 raise ConnectionClosed(str(error)) from error
-            if not data:
+            if not size:
                 raise ConnectionClosed("the client closed the connection")
-            self._incoming += data
+            self._incoming += self._piece[:size]
             if len(self._incoming) > _LARGEST_BACKLOG:
                 raise WireError("the client sends more than it was asked for")
             # What was decrypted already is not waited for: no descriptor tells of it.

@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterator
 
 from provisioner.lab.perforce import paths
 from provisioner.lab.perforce.clients import Client
-from provisioner.lab.perforce.commands.syncplan import Step
+from provisioner.lab.perforce.commands.syncplan import MAKE_STEP, Step
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.filespec import FileSet
 from provisioner.lab.perforce.holdings import opened_by
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import DELETED, Revision, rows_at
+from provisioner.lab.perforce.revisions import DELETED, MAKE_REVISION, rows_at
 
 # `planned` is every revision at the point, `gone` what the client loses; a file that
 # moves within it is in both.
@@ -114,9 +114,11 @@ class BulkPlan:
         )
         for prefix in wanted.prefixes:
             self._add_revisions(prefix, has_list=bool(has_list[0]))
-        rows, placed, known, changed, moved = self._numbers(
+        rows, placed, known, changed, moved, *totals = self._numbers(
             f"SELECT count(*), count(place), sum({_WANTED} AND had IS NOT NULL),"
-            f" sum({self._changed}), sum({_WANTED} AND {_MOVED}) FROM planned"
+            f" sum({self._changed}), sum({_WANTED} AND {_MOVED}),"
+            f" sum(iif({self._changed}, size, 0)),"
+            f" max(iif({self._changed}, change, 0)) FROM planned"
         )
         set_condition, set_values = self._had_in_set()
         (had,) = self._numbers(
@@ -144,6 +146,7 @@ class BulkPlan:
         self.count = min(limit, gone + changed) if limit else gone + changed
         # Deletions come first, also where -m cuts off the rest.
         self._deletions = min(gone, self.count)
+        self._totals = totals if self.count == gone + changed else None
 
     def _numbers(self, query: str, *values: object) -> list[int]:
         return [int(n or 0) for n in self._database.execute(query, *values).fetchone()]
@@ -205,6 +208,8 @@ class BulkPlan:
 
     def totals(self) -> tuple[int, int]:
         """Return the bytes of what is brought, and its newest change."""
+        if self._totals is not None:
+            return self._totals[0], self._totals[1]
         size, change = self._numbers(
             "SELECT sum(size), max(change) FROM (SELECT size, change FROM planned"
             f" WHERE {self._changed} ORDER BY rowid LIMIT ?)",
@@ -242,10 +247,11 @@ class BulkPlan:
             " ORDER BY rowid LIMIT ?",
             self.count - self._deletions,
         )
+        add_row = self._rows.append
         for row, action, place, *revision in others:
-            self._rows.append(row)
-            new = Revision(*revision)
-            yield Step(action, new.path, place, new.revision, new)
+            add_row(row)
+            new = MAKE_REVISION(revision)
+            yield MAKE_STEP((action, new[0], place, new[1], new))
 
     def forget(self, undone: Collection[int]) -> None:
         """Leave out what did not happen, by its place among the `files`."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from provisioner.lab.perforce import filetypes, hotmessages, replies
 from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.bulkplan import Noted
 from provisioner.lab.perforce.content import CHUNK
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision
@@ -25,15 +26,8 @@ def send_file(
 ) -> None:
     """Send one file's content; the client answers `done` or `declined`."""
     kind = revision.type
-    settings = _settings(
-        kind,
-        client.line_end,
-        "rw" if writable else client.perms(kind),
-        client.keeps_writable(kind) and not clobber,
-    )
-    if "modtime" in client.options or "m" in filetypes.modifiers_of(kind):
-        settings = (*settings, "time", str(revision.modified))
-    chunks = request.state.content.chunks(revision.digest)
+    settings = _settings_of(client, revision, clobber=clobber, writable=writable)
+    chunks = request.state.content.chunks(revision.digest, likely_size=revision.size)
     if request.connection.is_logged or len(confirm) != 1 or kind == "symlink":
         _send_slowly(request, revision, local, settings, chunks, confirm)
         return
@@ -52,6 +46,58 @@ def send_file(
 
 
 _ACK = ("handle", "sync", "confirm", replies.DONE, "decline", replies.DECLINED)
+
+
+def send_piece(
+    request: Request,
+    client: Client,
+    step: Noted,
+    revision: Revision,
+    *,
+    confirm: tuple[str, int],
+    clobber: bool,
+    is_told: bool,
+) -> bool:
+    """Send a small file, and its record if it `is_told` of, as one piece.
+
+    The client answers as to `send_file`. False where it is not so simple; then nothing
+    was sent.
+    """
+    if request.connection.is_logged or revision.type == "symlink":
+        return False
+    data = request.state.content.piece(revision.digest, size=revision.size)
+    if data is None:
+        return False
+    messages = hotmessages.whole_file(
+        (*step[:4], revision.size),
+        revision.digest,
+        data,
+        client=client,
+        is_told=is_told,
+        more=_settings_of(client, revision, clobber=clobber, writable=False),
+        closed=confirm,
+        asked=_ACK,
+    )
+    if messages:
+        request.is_unsettled = True
+        request.connection.send_raw(messages)
+    return bool(messages)
+
+
+def _settings_of(
+    client: Client, revision: Revision, *, clobber: bool, writable: bool
+) -> tuple[str, ...]:
+    """Return the variables of a file that say how it is written."""
+    kind = revision.type
+    settings = _settings(
+        kind,
+        client.line_end,
+        "rw" if writable else client.perms(kind),
+        client.keeps_writable(kind) and not clobber,
+    )
+    if "modtime" in client.options or "m" in filetypes.modifiers_of(kind):
+        return (*settings, "time", str(revision.modified))
+    return settings
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ from provisioner.lab.perforce import filetypes, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.bulkplan import BulkPlan, bulk_plan
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.commands.sending import remove_file, send_file
+from provisioner.lab.perforce.commands.sending import remove_file, send_file, send_piece
 from provisioner.lab.perforce.commands.syncplan import Plan, Step
 from provisioner.lab.perforce.commands.syncreports import (
     Progress,
@@ -222,24 +222,44 @@ def _transfer(
 ) -> list[int]:
     """Do steps on the client; return the numbers of the ones it confirms."""
     progress = Progress(request, total=count)
+    clobber = request.has("f")
     for index, step in enumerate(steps):
-        reports.tell(noted(step))
-        if step.revision is None:
-            _delete_file(request, client, step, index)
-        else:
-            send_file(
+        told, revision = noted(step), step.revision
+        is_sent = (
+            revision is not None
+            and reports.is_underway
+            and send_piece(
                 request,
                 client,
-                step.revision,
-                local=client.local_path(step.client_path),
-                confirm={"step": index},
-                clobber=request.has("f"),
+                told,
+                revision,
+                confirm=("step", index),
+                clobber=clobber,
+                is_told=not reports.is_quiet,
             )
+        )
+        if not is_sent:
+            reports.tell(told)
+            _do(request, client, step, index)
         progress.count(index + 1)
     done = request.confirmed("step")
     progress.finish()
     # A client that lies confirms a step twice, or one that it was not given.
     return sorted({index for index in done if index < count})
+
+
+def _do(request: Request, client: Client, step: Step, index: int) -> None:
+    if step.revision is None:
+        _delete_file(request, client, step, index)
+        return
+    send_file(
+        request,
+        client,
+        step.revision,
+        local=client.local_path(step.client_path),
+        confirm={"step": index},
+        clobber=request.has("f"),
+    )
 
 
 def _delete_file(request: Request, client: Client, step: Step, index: int) -> None:

@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
 
 # `Step._make` without its check.
-_MAKE_STEP = partial(tuple.__new__, Step)
+MAKE_STEP = partial(tuple.__new__, Step)
 
 
 class Plan:
@@ -124,7 +124,7 @@ class Plan:
                 continue
             if have is not None and action == "added":
                 self._delete(have)
-            append(_MAKE_STEP((action, path, place, number, revision)))
+            append(MAKE_STEP((action, path, place, number, revision)))
 
     def _take_over(self, opened: Opened, revision: Revision) -> None:
         """Plan to bring a newer revision together with what is being edited."""

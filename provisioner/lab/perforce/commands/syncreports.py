@@ -42,6 +42,11 @@ class Reports:
         if self.is_quiet and request.is_tagged:
             request.record(self._totals)
 
+    @property
+    def is_underway(self) -> bool:
+        """Tell if the record of a step is all that is to be said of it, or nothing."""
+        return self.is_quiet or (self._is_fast and not self._is_first)
+
     def tell(self, step: Noted) -> None:
         """Tell of one step, unless nothing is to be said."""
         if self.is_quiet:

@@ -88,6 +88,40 @@ def test_what_writes_a_file_is_the_same(size: int) -> None:
     )
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("data", [b"x", b"\0\xff" * 3000])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_file_in_one_piece_is_the_same(
+    client: Client, name: str, data: bytes, is_told: bool
+) -> None:
+    step = ("updated", f"//depot/{name}", f"//ws/{name}", 7, len(data))
+    more, asked = ("type", "00", "perms", "ro"), ("handle", "sync", "confirm", "done")
+
+    whole = hotmessages.whole_file(
+        step,
+        "D" * 32,
+        data,
+        client=client,
+        is_told=is_told,
+        more=more,
+        closed=("step", 12345),
+        asked=asked,
+    )
+
+    if len(name) > 4000 or not name.isascii() or "%" in name:
+        assert whole == b""
+        return
+    local = client.local_path(step[2])
+    assert whole == b"".join(
+        (
+            hotmessages.synced([step], client=client) if is_told else b"",
+            hotmessages.opening(local, "D" * 32, len(data), more=more),
+            hotmessages.writing(data),
+            hotmessages.closing("step", 12345, more=asked),
+        )
+    )
+
+
 def answer(func: str = "done", **variables: Value) -> bytes:
     return encode(func, variables)[5:]
 
