@@ -338,6 +338,18 @@ def test_a_client_is_served_whatever_it_announces(server: LabServer, name: str) 
     link.close()
 
 
+def test_tags_may_be_asked_for_once(server: LabServer) -> None:
+    # As `p4 -G` does.
+    link = connect(server)
+    link.send("protocol", {"client": "98", "api": "99999", "tag": ""})
+    raw = encode("user-users", {"user": "cloneyard", "client": "ws"})[5:]
+    for _ in range(2):
+        link.send_raw(framed(raw))
+        (record,) = told(link)
+        assert (record.func, record.text("User")) == ("client-FstatInfo", "cloneyard")
+    link.close()
+
+
 def test_a_client_may_begin_with_its_command(server: LabServer) -> None:
     link = connect(server)
     link.send_raw(command("have", ["//..."]))

@@ -41,6 +41,8 @@ class Request:
     # Makes the user prove who they are; returns the secret, None if none is set.
     authenticate: Callable[[], str | None]
     locks: TableLocks
+    # The client wants records of every command of its connection.
+    tags_all: bool = False
     # The client owes answers that nobody has read yet, or the echo of a mark.
     is_unsettled: bool = False
     barrier_pending: bool = False
@@ -66,7 +68,8 @@ class Request:
 
     @property
     def is_tagged(self) -> bool:
-        return "tag" in self.message
+        """Tell if the client wants records: for this command or all (`p4 -G`)."""
+        return self.tags_all or "tag" in self.message
 
     def has(self, option: str) -> bool:
         """Tell if an option was given."""

@@ -64,6 +64,7 @@ class Session:
         self._certificate_expires = certificate_expires
         self._greeted = False
         self._is_tracking = False
+        self._tags_all = False
         # What the client says it understands; 0 when it says nothing.
         self._client_level = 0
         # Does the client format forms itself, by the definition it is sent?
@@ -82,6 +83,7 @@ class Session:
                     self._run(message)
                 elif message.func == "protocol":
                     self._is_tracking = "track" in message
+                    self._tags_all = "tag" in message
                     self._client_level = message.integer("client")
                     self._wants_definitions = "specstring" in message
                 else:
@@ -110,6 +112,7 @@ class Session:
             peer_address=self._peer_address,
             certificate_expires=self._certificate_expires,
             wants_definitions=self._wants_definitions,
+            tags_all=self._tags_all,
             authenticate=lambda: self._authenticate(request),
             locks=TableLocks(self._state.config.root),
         )

@@ -182,7 +182,8 @@ def _show_differences(request: Request, made: list[Revision], style: str) -> Non
 
     That a tagged client gets the same lines and texts is inferred.
     """
-    request.say(7273)
+    if not request.is_tagged:
+        request.say(7273)
     for new in made:
         is_shelved = request.has("S")
         old = find_revision(
