@@ -320,8 +320,10 @@ ANNOUNCED = {
 
 
 @pytest.mark.parametrize("name", ANNOUNCED)
-def test_a_client_is_served_whatever_it_announces(server: LabServer, name: str) -> None:
-    link = connect(server)
+def test_a_client_is_served_whatever_it_announces(
+    untouched: LabServer, name: str
+) -> None:
+    link = connect(untouched)
     link.send("protocol", ANNOUNCED[name])
     # Variables that not every client has are left out, and some that few have are in.
     link.send_raw(command("files", ["//depot/main/..."], version="1", language="de"))
@@ -338,9 +340,9 @@ def test_a_client_is_served_whatever_it_announces(server: LabServer, name: str) 
     link.close()
 
 
-def test_tags_may_be_asked_for_once(server: LabServer) -> None:
+def test_tags_may_be_asked_for_once(untouched: LabServer) -> None:
     # As `p4 -G` does.
-    link = connect(server)
+    link = connect(untouched)
     link.send("protocol", {"client": "98", "api": "99999", "tag": ""})
     raw = encode("user-users", {"user": "cloneyard", "client": "ws"})[5:]
     for _ in range(2):
@@ -350,16 +352,16 @@ def test_tags_may_be_asked_for_once(server: LabServer) -> None:
     link.close()
 
 
-def test_a_client_may_begin_with_its_command(server: LabServer) -> None:
-    link = connect(server)
+def test_a_client_may_begin_with_its_command(untouched: LabServer) -> None:
+    link = connect(untouched)
     link.send_raw(command("have", ["//..."]))
     assert len(told(link)) == 2
     link.close()
 
 
 @pytest.mark.parametrize("level", ["50", "53", "66"])
-def test_a_client_that_is_too_old_is_told_so(server: LabServer, level: str) -> None:
-    link = connect(server)
+def test_a_client_that_is_too_old_is_told_so(untouched: LabServer, level: str) -> None:
+    link = connect(untouched)
     link.send("protocol", {"client": level})
     for name in ("info", "submit"):
         link.send_raw(command(name, []))
