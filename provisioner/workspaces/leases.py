@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from django.db.models import Q
 from django.utils import timezone
 
 from provisioner.lib import times
@@ -129,17 +130,20 @@ def policy_of_row(row: LeasePolicy) -> Policy:
 
 def saved_policies() -> Policies:
     """Read all policies, in one query."""
+    return _read(LeasePolicy.objects.all())
+
+
+def _read(rows: Iterable[LeasePolicy]) -> Policies:
     return Policies(
-        {
-            (row.template_id, row.purpose): policy_of_row(row)
-            for row in LeasePolicy.objects.all()
-        }
+        {(row.template_id, row.purpose): policy_of_row(row) for row in rows}
     )
 
 
 def policy_for(template: Template, purpose: str) -> Policy:
     """Return what counts for workspaces of a template and purpose."""
-    return saved_policies().of(template.pk, purpose)
+    fitting = Q(template=template.pk) | Q(template__isnull=True)
+    rows = LeasePolicy.objects.filter(fitting, purpose=purpose)
+    return _read(rows).of(template.pk, purpose)
 
 
 @dataclass(frozen=True, kw_only=True)
