@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TypeVar
 
 from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.messages import MESSAGES
 from provisioner.lab.perforce.wire import Value, encode
 
 # Bytes as text of the same code points: one conversion at the end instead of many.
@@ -53,23 +54,51 @@ def _end(func: str) -> str:
 
 
 _RECORD = _end("client-FstatInfo")
+_LINE = _end("client-Message")
 _OPEN = _end("client-OpenFile")
 _ACK = _end("client-Ack")
 # Names below this length leave a record short enough for the tables.
 _LARGEST_NAMES = _LARGEST - 500
 
 
+# Action of a sync -> the message of its line, for clients without tags.
+LINES = {
+    "added": 6484,
+    "updated": 6489,
+    "refreshed": 6490,
+    "replaced": 6486,
+    "deleted": 6485,
+}
+
+
+@lru_cache
+def _start_of_line(message_id: int) -> str:
+    code, text = MESSAGES[message_id]
+    return _variables(("code0", str(code), "fmt0", text))
+
+
 @lru_cache(maxsize=4096)
-def _end_of_synced(action: str, revision: int, size: int | None) -> str:
+def _about_synced(
+    action: str, revision: int, size: int | None, is_tagged: bool
+) -> tuple[str, str, str]:
+    """Return what is before the names, what the local one is called, what follows."""
+    number = str(revision)
+    if not is_tagged:
+        shown = ("depotRev", f"#{number}", "haveRev", f"#{number}")
+        end = f"\0{_variables.__wrapped__(shown)}{_LINE}"
+        return _start_of_line(LINES[action]), "localPath", end
     sized = () if size is None else ("fileSize", str(size))
-    rest = ("rev", str(revision), "action", action, *sized)
-    return f"\0{_variables.__wrapped__(rest)}{_RECORD}"
+    rest = ("rev", number, "action", action, *sized)
+    return "", "clientFile", f"\0{_variables.__wrapped__(rest)}{_RECORD}"
 
 
 def synced(
-    steps: Iterable[tuple[str, str, str, int, int | None]], *, client: Client
+    steps: Iterable[tuple[str, str, str, int, int | None]],
+    *,
+    client: Client,
+    is_tagged: bool = True,
 ) -> bytes:
-    """Return the records of files of a sync.
+    """Return the records, or without tags the lines, of files of a sync.
 
     A step is action, depot path, client path, revision and size (None of a deletion).
     """
@@ -77,18 +106,15 @@ def synced(
     parts: list[str] = []
     add = parts.append
     for action, path, place, revision, size in steps:
+        start, name, end = _about_synced(action, revision, size, is_tagged)
         local = root + place[cut:]
         if _is_hard(path + local):
-            record: dict[str, Value] = {
-                **{"depotFile": path, "clientFile": client.local_path(place)},
-                **{"rev": revision, "action": action},
-                **({} if size is None else {"fileSize": size}),
-            }
-            add(encode("client-FstatInfo", record).decode(_BYTES))
+            names = (("depotFile", path), (name, client.local_path(place)))
+            add(_hard(start, names, end))
             continue
         body = (
-            f"depotFile\0{_SIZE[len(path)]}{path}\0clientFile\0{_SIZE[len(local)]}"
-            f"{local}{_end_of_synced(action, revision, size)}"
+            f"{start}depotFile\0{_SIZE[len(path)]}{path}\0"
+            f"{name}\0{_SIZE[len(local)]}{local}{end}"
         )
         add(_HEADER[len(body)])
         add(body)
@@ -100,14 +126,34 @@ def _is_hard(names: str) -> bool:
     return not names.isascii() or "%" in names or len(names) > _LARGEST_NAMES
 
 
+def _hard(start: str, names: tuple[tuple[str, str], ...], end: str) -> str:
+    """Return a message, as code points, with names of any kind."""
+    values = []
+    for name, text in names:
+        data = text.encode("utf-8", "surrogateescape")
+        values.append(f"{name}\0{(_PACK(len(data)) + data).decode(_BYTES)}")
+    body = "\0".join(values)
+    body = f"{start}{body}{end}"
+    return _header(len(body)).decode(_BYTES) + body
+
+
 @lru_cache(maxsize=4096)
-def _end_of_had(revision: int, synced_at: int) -> str:
+def _about_had(revision: int, synced_at: int, is_tagged: bool) -> tuple[str, str]:
+    """Return what is before the names, and what follows."""
+    if not is_tagged:
+        end = f"\0{_variables.__wrapped__(('haveRev', f'#{revision}'))}{_LINE}"
+        return _start_of_line(_HAD_LINE), end
     rest = ("haveRev", str(revision), "syncTime", str(synced_at))
-    return f"\0{_variables.__wrapped__(rest)}{_RECORD}"
+    return "", f"\0{_variables.__wrapped__(rest)}{_RECORD}"
 
 
-def had(rows: Iterable[tuple[str, str, int, int]], *, client: Client) -> bytes:
-    """Return the records of files of a have list.
+_HAD_LINE = 6391
+
+
+def had(
+    rows: Iterable[tuple[str, str, int, int]], *, client: Client, is_tagged: bool = True
+) -> bytes:
+    """Return the records, or without tags the lines, of files of a have list.
 
     A row is depot path, client path, revision and time of the sync.
     """
@@ -115,31 +161,39 @@ def had(rows: Iterable[tuple[str, str, int, int]], *, client: Client) -> bytes:
     parts: list[str] = []
     add = parts.append
     for path, place, revision, synced_at in rows:
+        start, end = _about_had(revision, synced_at, is_tagged)
         local = root + place[cut:]
         if _is_hard(path + place + local):
-            record: dict[str, Value] = {
-                **{"depotFile": path, "clientFile": place},
-                **{"path": client.local_path(place)},
-                **{"haveRev": revision, "syncTime": synced_at},
-            }
-            add(encode("client-FstatInfo", record).decode(_BYTES))
+            local = client.local_path(place)
+            add(_hard(start, _names_of_had(path, place, local, is_tagged), end))
             continue
+        if is_tagged:
+            between = f"clientFile\0{_SIZE[len(place)]}{place}\0path"
+        else:
+            between = "lp"
         body = (
-            f"depotFile\0{_SIZE[len(path)]}{path}\0clientFile\0{_SIZE[len(place)]}"
-            f"{place}\0path\0{_SIZE[len(local)]}{local}"
-            f"{_end_of_had(revision, synced_at)}"
+            f"{start}depotFile\0{_SIZE[len(path)]}{path}\0"
+            f"{between}\0{_SIZE[len(local)]}{local}{end}"
         )
         add(_HEADER[len(body)])
         add(body)
     return "".join(parts).encode(_BYTES)
 
 
+def _names_of_had(
+    path: str, place: str, local: str, is_tagged: bool
+) -> tuple[tuple[str, str], ...]:
+    if not is_tagged:
+        return (("depotFile", path), ("lp", local))
+    return (("depotFile", path), ("clientFile", place), ("path", local))
+
+
+_PACK = struct.Struct("<I").pack
 _WRITE = encode("client-WriteFile", {"handle": "sync", "data": b""})
 # What stands before and after the size and the bytes of the content.
 _WRITE_HEAD = _WRITE[5 : _WRITE.index(b"data\0") + 5]
 _WRITE_TAIL = _WRITE[_WRITE.index(b"\0func\0") :]
 _WRITE_SIZE = len(_WRITE) - 5
-_PACK = struct.Struct("<I").pack
 _CLOSE = encode("client-CloseFile", {"handle": "sync", "commit": ""})
 
 
@@ -219,7 +273,7 @@ def whole_file(
     if is_told:
         body = (
             f"depotFile\0{_SIZE[len(path)]}{path}\0clientFile\0{located[:-1]}"
-            f"{_end_of_synced(action, revision, size)}"
+            f"{_about_synced(action, revision, size, True)[2]}"
         )
         record = f"{_HEADER[len(body)]}{body}"
     name, number = closed[0], str(closed[1])

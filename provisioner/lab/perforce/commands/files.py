@@ -74,7 +74,7 @@ def _revisions(request: Request, wanted: FileSet) -> list[Revision]:
 def have(request: Request) -> None:
     """Answer `p4 have`."""
     client = request.get_client()
-    is_fast = request.is_tagged and not request.connection.is_logged
+    is_fast, is_tagged = not request.connection.is_logged, request.is_tagged
     for wanted in file_sets(request, default=""):
         if request.is_limited:
             count = count_have(request.state.database, client=client.name)
@@ -85,7 +85,8 @@ def have(request: Request) -> None:
         for batch in hotmessages.batches(haves):
             found = True
             if is_fast:
-                request.connection.send_raw(hotmessages.had(batch, client=client))
+                messages = hotmessages.had(batch, client=client, is_tagged=is_tagged)
+                request.connection.send_raw(messages)
                 continue
             for path, place, number, synced in batch:
                 local = client.local_path(place)

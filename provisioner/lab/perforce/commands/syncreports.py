@@ -12,15 +12,6 @@ from provisioner.lab.perforce.commands.syncplan import Step
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.wire import Value
 
-# Tagged action -> message of the untagged line.
-_LINES = {
-    "added": 6484,
-    "updated": 6489,
-    "refreshed": 6490,
-    "replaced": 6486,
-    "deleted": 6485,
-}
-
 
 class Reports:
     """Tells the client of steps, the first time with what is to be said of all."""
@@ -36,8 +27,8 @@ class Reports:
             "change": change,
         }
         self.is_quiet = request.has("q")
-        # Many records are sent without the help that the log needs.
-        self._is_fast = request.is_tagged and not request.connection.is_logged
+        # Much is sent without the help that the log needs.
+        self._is_fast = not request.connection.is_logged
         self._is_first = True
         if self.is_quiet and request.is_tagged:
             request.record(self._totals)
@@ -45,15 +36,15 @@ class Reports:
     @property
     def is_underway(self) -> bool:
         """Tell if the record of a step is all that is to be said of it, or nothing."""
-        return self.is_quiet or (self._is_fast and not self._is_first)
+        is_record = self._request.is_tagged and self._is_fast and not self._is_first
+        return self.is_quiet or is_record
 
     def tell(self, step: Noted) -> None:
         """Tell of one step, unless nothing is to be said."""
         if self.is_quiet:
             return
         if self._is_fast and not self._is_first:
-            record = hotmessages.synced((step,), client=self._client)
-            self._request.connection.send_raw(record)
+            self._send([step])
             return
         self._tell_slowly(step)
 
@@ -71,7 +62,7 @@ class Reports:
         self._is_first = False
         self._request.report(
             record,
-            _LINES[action],
+            hotmessages.LINES[action],
             depotFile=path,
             depotRev=f"#{number}",
             haveRev=f"#{number}",
@@ -89,9 +80,13 @@ class Reports:
                 self.tell(step)
             return
         for batch in hotmessages.batches(steps):
-            self._request.connection.send_raw(
-                hotmessages.synced(batch, client=self._client)
-            )
+            self._send(batch)
+
+    def _send(self, steps: list[Noted]) -> None:
+        is_tagged = self._request.is_tagged
+        self._request.connection.send_raw(
+            hotmessages.synced(steps, client=self._client, is_tagged=is_tagged)
+        )
 
 
 def noted(step: Step) -> Noted:

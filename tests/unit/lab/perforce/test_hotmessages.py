@@ -6,6 +6,7 @@ import pytest
 
 from provisioner.lab.perforce import hotmessages
 from provisioner.lab.perforce.clients import Client, client_of
+from provisioner.lab.perforce.messages import message_variables
 from provisioner.lab.perforce.specs import Fields
 from provisioner.lab.perforce.specstore import StoredSpec
 from provisioner.lab.perforce.wire import Value, decode, encode
@@ -51,6 +52,34 @@ def test_records_are_the_same(client: Client, name: str, number: int) -> None:
             "haveRev": number,
             "syncTime": number,
         },
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("action", "number"), [("added", 6484), ("deleted", 6485)])
+def test_lines_are_the_same(
+    client: Client, name: str, action: str, number: int
+) -> None:
+    path, place = f"//depot/{name}", f"//ws/{name}"
+    local = client.local_path(place)
+
+    step = (action, path, place, 12, 7)
+    assert hotmessages.synced([step], client=client, is_tagged=False) == encode(
+        "client-Message",
+        message_variables(
+            number,
+            {
+                "depotFile": path,
+                "localPath": local,
+                "depotRev": "#12",
+                "haveRev": "#12",
+            },
+        ),
+    )
+    row = (path, place, 12, 1_800_000_000)
+    assert hotmessages.had([row], client=client, is_tagged=False) == encode(
+        "client-Message",
+        message_variables(6391, {"depotFile": path, "lp": local, "haveRev": "#12"}),
     )
 
 
