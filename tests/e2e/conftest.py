@@ -16,26 +16,30 @@ from provisioner.demo.chromium import find_chromium, running_chromium
 from provisioner.demo.processes import Child, manage
 from tests.e2e.furnished import Furnished
 from tests.factories import PASSWORD
+from tests.forking import Warm, warm
 from tests.lab import Lab
 
 # A page waits for real work here: clones, flushes, builds.
 SETTLED_WITHIN_MS = 60_000
 
 
-@pytest.fixture
-def worker(lab: Lab, jobs_emptied: None, tmp_path: Path) -> Iterator[Child]:
-    """A worker in a process of its own, as in production."""
-    child = Child(
-        "worker",
-        manage("worker"),
-        log_dir=tmp_path,
-        environment={
+@pytest.fixture(scope="session")
+def warm_worker(django_db_setup: None, lab: Lab) -> Iterator[Warm]:
+    with warm(
+        {
             "DATABASE_NAME": connection.settings_dict["NAME"],
             "ONTAP_PASSWORD": lab.ontap["password"],
             "P4PASSWD": lab.perforce["password"],
             "LOG_DIR": str(lab.root / "logs"),
-        },
-    )
+        }
+    ) as warm_worker:
+        yield warm_worker
+
+
+@pytest.fixture
+def worker(warm_worker: Warm, jobs_emptied: None, tmp_path: Path) -> Iterator[Child]:
+    """A worker in a process of its own, as in production."""
+    child = Child("worker", manage("worker"), log_dir=tmp_path, start=warm_worker)
     yield child
     child.stop()
 
