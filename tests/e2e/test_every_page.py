@@ -58,6 +58,7 @@ class Look:
 
     def __init__(self, page: Page) -> None:
         self.page = page
+        self.width, self.theme = 0, ""
         self.found: list[str] = []
         # In each page that is opened from now on, whatever its policy lets in.
         page.add_init_script(AXE_SCRIPT)
@@ -81,9 +82,11 @@ class Look:
         self.ask_axe(OF_LOOKS)
 
     def resize(self, width: int, theme: Literal["light", "dark"]) -> None:
+        if width != self.width:
+            self.page.set_viewport_size({"width": width, "height": 900})
+        if theme != self.theme:
+            self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         self.width, self.theme = width, theme
-        self.page.set_viewport_size({"width": width, "height": 900})
-        self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
 
     def ask_axe(self, rules: dict[str, Any]) -> None:
         for violation in self.page.evaluate(FIND, rules):
