@@ -127,14 +127,22 @@ DATABASE_URL = _secret("DATABASE_URL")
 # A new connection has to read the catalogue anew, so they are kept; one that is dead
 # is noticed before it is used.
 _connection: dict[str, Any] = {"CONN_MAX_AGE": 3600, "CONN_HEALTH_CHECKS": True}
+_options: dict[str, Any] = {}
+if _pool_size := env.int("DATABASE_POOL", default=0):
+    # Opened ahead: in a rush each thread would wait for a connection of its own.
+    _connection["CONN_MAX_AGE"] = 0
+    _options["pool"] = {"min_size": _pool_size, "max_size": _pool_size, "timeout": 5}
 if DATABASE_URL:
-    DATABASES = {"default": {**environ.Env.db_url_config(DATABASE_URL), **_connection}}
+    _named = environ.Env.db_url_config(DATABASE_URL)
+    _options = {**_named.get("OPTIONS", {}), **_options}
+    DATABASES = {"default": {**_named, **_connection, "OPTIONS": _options}}
 else:
     DATABASES = {
         "default": {
             "ENGINE": "provisioner.embedded_postgres",
             "DATA_DIR": VAR_DIR / "postgres",
             "NAME": env.str("DATABASE_NAME", default="postgres"),
+            "OPTIONS": _options,
             **_connection,
         }
     }

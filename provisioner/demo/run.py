@@ -25,6 +25,7 @@ from provisioner.workspaces.models import Operation, Site, Template, Workspace
 from provisioner.workspaces.queries import default_snapshot, latest_operation
 
 WEB_PORT = 8000
+WEB_THREADS = "16"
 LAB_WITHIN_SECONDS = 90.0
 WEB_WITHIN_SECONDS = 30.0
 WORKSPACE_WITHIN_SECONDS = 600.0
@@ -117,12 +118,17 @@ class Demo:
             "--workers",
             "2",
             "--threads",
-            "16",
+            WEB_THREADS,
             "--access-logfile",
             "-",
             "provisioner.wsgi",
         ]
-        web = Child("web", command, log_dir=self.log_dir)
+        web = Child(
+            "web",
+            command,
+            log_dir=self.log_dir,
+            environment={"DATABASE_POOL": WEB_THREADS},
+        )
         self.children.append(web)
         self._wait_until(
             lambda: _answers(f"{self.url}/healthz"),

@@ -22,6 +22,27 @@ from provisioner.embedded_postgres.base import start_server
 print(start_server(Path(sys.argv[1]))["host"], flush=True)
 sys.stdin.read()
 """
+ASK_FROM_THREADS = """
+import threading
+import django
+django.setup()
+from django.db import connection
+
+def ask(sql):
+    def run():
+        with connection.cursor() as cursor:
+            answers.append(cursor.execute(sql).fetchone()[0])
+        connection.close()
+    answers = []
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return answers[0]
+
+while ask("SELECT count(*) FROM pg_stat_activity WHERE datname = 'postgres'") < 3:
+    pass
+print(len({ask("SELECT pg_backend_pid()") for _ in range(9)}))
+"""
 
 
 @pytest.fixture
@@ -80,3 +101,25 @@ def test_the_lock_lies_beside_the_data(data_dir: Path) -> None:
     leave(start_user(data_dir))
 
     assert (data_dir.parent / ".postgres.lock").exists()
+
+
+def test_threads_share_a_pool_that_is_opened_ahead(data_dir: Path) -> None:
+    asked = subprocess.run(
+        [sys.executable, "-c", ASK_FROM_THREADS],
+        env=os.environ
+        | {
+            "DJANGO_SETTINGS_MODULE": "provisioner.settings",
+            "VAR_DIR": str(data_dir.parent),
+            "DATABASE_URL": "",
+            "DATABASE_POOL": "3",
+        },
+        capture_output=True,
+        text=True,
+        timeout=STARTED_WITHIN_SECONDS,
+        check=False,
+    )
+
+    assert asked.returncode == 0, asked.stderr
+    assert int(asked.stdout) <= 3
+    assert asked.stderr == ""
+    assert not is_running(data_dir)
