@@ -51,7 +51,8 @@ def submit(
         p4.run("edit", str(own))
         own.write_text(f"{number}\n")
         p4.run("submit", "-d", f"{name} {number}")
-    print(add_one(p4, Path(root, "counter")), flush=True)
+    tries = add_one(p4, Path(root, "counter"))
+    os.write(1, f"{tries}\n".encode())  # in one piece, whoever else writes
     p4.disconnect()
 
 
