@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -60,18 +60,19 @@ class IdOrName(serializers.Field[int | str, Any, int | str, Any]):
         raise serializers.ValidationError("Give an id (a number) or a name.")
 
 
-class WorkedOutOnce:
-    # Mixed into a serializer that each answer needs: its fields are copies. Django REST
+_fields_of: dict[type, dict[str, Any]] = {}
+
+
+class WorkedOutOnce(serializers.Serializer[Any]):
+    # For a serializer that each answer needs: its fields are copies. Django REST
     # framework works them out for each object anew, from the model and by calling what
     # made them; that takes longer than all that they then do. (No docstring: it would
     # be taken for that of the serializer.)
-    _worked_out: ClassVar[dict[str, Any]]
 
     def get_fields(self) -> dict[str, Any]:
-        made = type(self)
-        if "_worked_out" not in vars(made):
-            made._worked_out = super().get_fields()  # type: ignore[misc]
-        return {name: _copied(field) for name, field in made._worked_out.items()}
+        if type(self) not in _fields_of:
+            _fields_of[type(self)] = super().get_fields()
+        return {name: _copied(field) for name, field in _fields_of[type(self)].items()}
 
 
 def _copied(field: Any) -> Any:

@@ -20,12 +20,12 @@ class Seconds(Number):
         super().__init__(min_value=min_value, max_value=LONGEST_SECONDS, **kwargs)
 
 
-class WarningSerializer(WorkedOutOnce, serializers.Serializer[Any]):
+class WarningSerializer(WorkedOutOnce):
     at = serializers.DateTimeField()
     seconds_before = serializers.IntegerField()
 
 
-class LeaseSerializer(WorkedOutOnce, serializers.Serializer[Any]):
+class LeaseSerializer(WorkedOutOnce):
     """When and how a workspace ends, as of now: the dates of its page and its mails."""
 
     ends_at = serializers.DateTimeField(

@@ -11,7 +11,7 @@ from provisioner.api.waiting import LONGEST_WAIT_SECONDS
 from provisioner.workspaces.models import Unsaved, Workspace
 
 
-class WaitQuery(WorkedOutOnce, serializers.Serializer[Any]):
+class WaitQuery(WorkedOutOnce):
     wait = serializers.IntegerField(
         min_value=0,
         max_value=LONGEST_WAIT_SECONDS,

@@ -609,7 +609,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
         }
 
 
-class WorkspaceCreateSerializer(WorkedOutOnce, serializers.Serializer[Any]):
+class WorkspaceCreateSerializer(WorkedOutOnce):
     template = IdOrName(help_text="Its id or its name.")
     site = Text(
         max_length=40,

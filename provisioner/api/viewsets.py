@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404
 from rest_framework.decorators import action
+from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -41,7 +42,7 @@ class ApiViewSet(GenericViewSet[Any]):
     """What all have in common: JSON only, numbers as ids, pages, strict input."""
 
     content_negotiation_class = AlwaysJson
-    pagination_class = Pages
+    pagination_class: type[BasePagination] | None = Pages
     lookup_value_converter = "int"
 
     @property
@@ -64,7 +65,7 @@ class ApiViewSet(GenericViewSet[Any]):
 class ShortListViewSet(ApiViewSet):
     """What there are few of, so that a list has all of them and no pages."""
 
-    pagination_class = None  # type: ignore[assignment]  # None is right; the stubs want a class
+    pagination_class = None
 
 
 def _validated(shape: type[Serializer[Any]], data: Any) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from provisioner.workspaces.models import (
     Workspace,
     name_validator,
 )
+from provisioner.workspaces.models.names import LONGEST_NAME
 from provisioner.workspaces.purposes import unsupported_purposes
 from provisioner.workspaces.queries import available_snapshots, default_snapshot
 
@@ -115,6 +116,17 @@ else:
     _ChoiceOfSnapshot = forms.ModelChoiceField
 
 
+class NameField(forms.CharField):
+    """A name that becomes part of those of a volume, a client and a path."""
+
+    widget = forms.TextInput(
+        attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
+    )
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=LONGEST_NAME, validators=[name_validator], **kwargs)
+
+
 class SnapshotChoiceField(_ChoiceOfSnapshot):
     """A choice that shows mark, lag and age before the click; `behind` is by id."""
 
@@ -157,14 +169,7 @@ PURPOSES = {
 class WorkspaceCreateForm(AskingForm):
     """All of it has a default, so a button that sends nothing else is enough."""
 
-    name = forms.CharField(
-        required=False,
-        max_length=40,
-        validators=[name_validator],
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
-        ),
-    )
+    name = NameField(required=False)
     purpose = forms.ChoiceField(
         required=False, choices=Workspace.Purpose.choices, widget=forms.RadioSelect
     )
@@ -358,13 +363,8 @@ class TemplateCreateForm(TemplateDefinitionForm):
     """A template's definition with its place and name, which are for good."""
 
     site = forms.ModelChoiceField(queryset=Site.objects.order_by("name"))
-    name = forms.CharField(
-        max_length=40,
-        validators=[name_validator],
-        help_text="Part of the volume's and the client's name, so it is for good.",
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
-        ),
+    name = NameField(
+        help_text="Part of the volume's and the client's name, so it is for good."
     )
     field_order = ("site", "name", "description")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from django import forms
 
-from provisioner.web.forms import AskingForm, SnapshotChoiceField
-from provisioner.workspaces.models import Snapshot, Workspace, name_validator
+from provisioner.web.forms import AskingForm, NameField, SnapshotChoiceField
+from provisioner.workspaces.models import Snapshot, Workspace
 from provisioner.workspaces.queries import snapshots_to_move_to
 
 
@@ -17,14 +17,7 @@ class ForwardForm(AskingForm):
     snapshot = SnapshotChoiceField(
         required=False, queryset=Snapshot.objects.none(), empty_label="The newest"
     )
-    name = forms.CharField(
-        required=False,
-        max_length=40,
-        validators=[name_validator],
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
-        ),
-    )
+    name = NameField(required=False)
     takes_changed = forms.BooleanField(required=False, initial=True)
     takes_untracked = forms.BooleanField(required=False)
     retires_source = forms.BooleanField(required=False, initial=True)

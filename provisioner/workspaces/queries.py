@@ -12,6 +12,7 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    prefetch_related_objects,
 )
 
 from provisioner.accounts.models import User
@@ -21,7 +22,6 @@ from provisioner.workspaces.models import (
     Carry,
     Finding,
     Operation,
-    Quality,
     Share,
     Snapshot,
     Step,
@@ -29,16 +29,10 @@ from provisioner.workspaces.models import (
     Trial,
     Workspace,
 )
-from provisioner.workspaces.models.templates import SnapshotQuerySet
+from provisioner.workspaces.models.templates import AT_LEAST, SnapshotQuerySet
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
 """What its owner has put away, for now or for good: it counts for no quota."""
-
-AT_LEAST: dict[str, tuple[Quality, ...]] = {
-    Quality.TESTED: (Quality.TESTED,),
-    Quality.BUILT: (Quality.BUILT, Quality.TESTED),
-}
-"""What is as good as what a template, or a request, asks for."""
 
 Row = TypeVar("Row", bound=Model)
 
@@ -174,17 +168,14 @@ def available_snapshots() -> SnapshotQuerySet:
 
 def default_snapshot(template: Template) -> Snapshot | None:
     """Return the snapshot that a new workspace of the template gets, or None."""
-    complete = available_snapshots().complete().filter(template=template)
-    good_enough = complete.filter(quality__in=AT_LEAST[template.wanted_quality])
-    return next(iter(good_enough.order_by("-created_at", "-id")[:1]), None)
+    return snapshot_to_offer(template)
 
 
 def snapshot_to_offer(template: Template, *, quality: str = "") -> Snapshot | None:
     """Return the newest with at least this quality, the default where none is named."""
-    if not quality:
-        return default_snapshot(template)
+    enough = AT_LEAST[quality or template.wanted_quality]
     complete = available_snapshots().complete().filter(template=template)
-    return complete.filter(quality__in=AT_LEAST[quality]).first()
+    return complete.filter(quality__in=enough).first()
 
 
 def reference_snapshot(template: Template) -> Snapshot | None:
@@ -273,19 +264,18 @@ def read_newest_operation(workspace: Workspace) -> None:
     steps = Step.objects.order_by("position")
     if not workspace.is_moving:
         steps = steps.only("operation", "name", "state")
-    newest = workspace.operations.order_by("-created_at", "-id")
-    workspace.newest_operations = list(  # type: ignore[attr-defined]
-        newest.only("workspace", "kind", "state").prefetch_related(
-            Prefetch("steps", queryset=steps)
-        )[:1]
-    )
+    prefetch_related_objects([workspace], _newest_operations(steps))
 
 
-def _newest_operations() -> Prefetch[str, QuerySet[Operation], str]:
+def _newest_operations(
+    steps: QuerySet[Step] | None = None,
+) -> Prefetch[str, QuerySet[Operation], str]:
+    in_order = Step.objects.order_by("position") if steps is None else steps
     newest = (
         Operation.objects.order_by("workspace_id", "-created_at", "-id")
         .distinct("workspace_id")
-        .prefetch_related(Prefetch("steps", queryset=Step.objects.order_by("position")))
+        .only("workspace", "kind", "state", "created_at")
+        .prefetch_related(Prefetch("steps", queryset=in_order))
     )
     return Prefetch("operations", queryset=newest, to_attr="newest_operations")
 

@@ -203,12 +203,16 @@ def opening(local: str, digest: str, size: int, *, more: tuple[str, ...]) -> byt
         rest = dict(zip(more[::2], more[1::2], strict=True))
         named: dict[str, Value] = {"path": local, "digest": digest, "fileSize": size}
         return encode("client-OpenFile", {**named, **rest})
+    return _opening(local, digest, size, more).encode(_BYTES)
+
+
+def _opening(local: str, digest: str, size: int, more: tuple[str, ...]) -> str:
     length = str(size)
     text = (
         f"path\0{_SIZE[len(local)]}{local}\0digest\0{_SIZE[len(digest)]}{digest}\0"
         f"fileSize\0{_SIZE[len(length)]}{length}\0{_variables(more)}{_OPEN}"
     )
-    return f"{_HEADER[len(text)]}{text}".encode(_BYTES)
+    return f"{_HEADER[len(text)]}{text}"
 
 
 def _header(size: int) -> bytes:
@@ -229,9 +233,13 @@ def closing(name: str, value: int, *, more: tuple[str, ...]) -> bytes:
 
     The client gives the number, as all the rest, back.
     """
+    return _CLOSE + _asking(name, value, more).encode(_BYTES)
+
+
+def _asking(name: str, value: int, more: tuple[str, ...]) -> str:
     number = str(value)
     text = f"{name}\0{_SIZE[len(number)]}{number}\0{_variables(more)}{_ACK}"
-    return _CLOSE + f"{_HEADER[len(text)]}{text}".encode(_BYTES)
+    return f"{_HEADER[len(text)]}{text}"
 
 
 @lru_cache(maxsize=4096)
@@ -263,24 +271,17 @@ def whole_file(
     local = client.local_root + place[client.cut :]
     if _is_hard(path + local):
         return b""
-    located = f"{_SIZE[len(local)]}{local}\0"
-    length = str(size)
-    opened = (
-        f"path\0{located}digest\0{_SIZE[len(digest)]}{digest}\0"
-        f"fileSize\0{_SIZE[len(length)]}{length}\0{_variables(more)}{_OPEN}"
-    )
     record = ""
     if is_told:
         body = (
-            f"depotFile\0{_SIZE[len(path)]}{path}\0clientFile\0{located[:-1]}"
+            f"depotFile\0{_SIZE[len(path)]}{path}\0"
+            f"clientFile\0{_SIZE[len(local)]}{local}"
             f"{_about_synced(action, revision, size, True)[2]}"
         )
         record = f"{_HEADER[len(body)]}{body}"
-    name, number = closed[0], str(closed[1])
-    ended = f"{name}\0{_SIZE[len(number)]}{number}\0{_variables(asked)}{_ACK}"
-    start = f"{record}{_HEADER[len(opened)]}{opened}{_start_of_writing(len(data))}"
-    end = f"{_AFTER_DATA}{_HEADER[len(ended)]}{ended}"
-    return b"".join((start.encode(_BYTES), data, end.encode(_BYTES)))
+    opened, asks = _opening(local, digest, size, more), _asking(*closed, asked)
+    start = f"{record}{opened}{_start_of_writing(len(data))}"
+    return b"".join((start.encode(_BYTES), data, f"{_AFTER_DATA}{asks}".encode(_BYTES)))
 
 
 class Numbers:

@@ -43,7 +43,7 @@ class UnsavedForm(forms.Form):
 
 class Retire(Act[Workspace]):
     name, label, done = "retire", "Retire", "Being retired"
-    undo = "Until the trash lets go of them they can be brought back."
+    undo = "What goes to the trash can be brought back from there."
     lead = "Each is looked through first. Its client goes, and the form of it is kept."
     is_dangerous = True
     form = UnsavedForm

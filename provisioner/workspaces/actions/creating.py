@@ -38,6 +38,7 @@ from provisioner.workspaces.errors import (
     SnapshotGone,
 )
 from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
+from provisioner.workspaces.models.names import LONGEST_NAME
 from provisioner.workspaces.purposes import client_type_for
 from provisioner.workspaces.queries import available_snapshots, snapshot_to_offer
 from provisioner.workspaces.tasks import start_operation
@@ -271,7 +272,9 @@ def _made_up_name(pk: int, *, owner: User, template: Template, purpose: str) -> 
     if purpose == Workspace.Purpose.DEVELOPMENT:
         return free_name(owner=owner, template=template)
     suffix = f"-{pk}"
-    base = _as_name(f"{owner.username}-{template.name}", at_most=40 - len(suffix))
+    base = _as_name(
+        f"{owner.username}-{template.name}", at_most=LONGEST_NAME - len(suffix)
+    )
     name = f"{base}{suffix}"
     same = Workspace.objects.filter(site=template.site, name=name).exclude(
         state=Workspace.State.RETIRED

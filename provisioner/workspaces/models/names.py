@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.core.validators import RegexValidator
 
+LONGEST_NAME = 40
+
 name_validator = RegexValidator(
-    r"^[a-z](?:[a-z0-9]|-(?=[a-z0-9])){0,39}\Z",
-    "Use 1 to 40 lower-case letters, digits and single hyphens, beginning with a "
-    "letter and ending with a letter or a digit.",
+    rf"^[a-z](?:[a-z0-9]|-(?=[a-z0-9])){{0,{LONGEST_NAME - 1}}}\Z",
+    f"Use 1 to {LONGEST_NAME} lower-case letters, digits and single hyphens, beginning "
+    "with a letter and ending with a letter or a digit.",
     code="invalid_name",
 )
 

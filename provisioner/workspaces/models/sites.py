@@ -15,13 +15,15 @@ from provisioner.gateways.hosts.mount_options import (
     check_mount_options,
 )
 from provisioner.gateways.reach import perforce_address
-from provisioner.workspaces.models.names import name_validator
+from provisioner.workspaces.models.names import LONGEST_NAME, name_validator
 
 
 class PerforceServer(models.Model):
     """A Perforce server; its password comes from the environment (P4PASSWD_<NAME>)."""
 
-    name = models.CharField(max_length=40, unique=True, validators=[name_validator])
+    name = models.CharField(
+        max_length=LONGEST_NAME, unique=True, validators=[name_validator]
+    )
     p4port = models.CharField("P4PORT", max_length=255)
     p4user = models.CharField(
         "P4USER", max_length=128, help_text="Our account: admin, not a service user."
@@ -112,7 +114,9 @@ class Site(models.Model):
         ONTAP = "ontap", "ONTAP at clone time, verified by sampling"
         HOST = "host", "parallel chown on a host"
 
-    name = models.CharField(max_length=40, unique=True, validators=[name_validator])
+    name = models.CharField(
+        max_length=LONGEST_NAME, unique=True, validators=[name_validator]
+    )
     title = models.CharField(max_length=100, blank=True)
     perforce_server = models.ForeignKey(PerforceServer, on_delete=models.PROTECT)
     ontap_host = models.CharField(max_length=255)

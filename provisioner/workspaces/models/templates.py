@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 from django.core.validators import MinValueValidator
@@ -10,7 +12,11 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.models.names import name_validator, underscored
+from provisioner.workspaces.models.names import (
+    LONGEST_NAME,
+    name_validator,
+    underscored,
+)
 from provisioner.workspaces.models.sites import Site
 
 
@@ -30,6 +36,13 @@ class Quality(models.TextChoices):
     BUILT = "built", "Built"
     TESTED = "tested", "Tested"
     FAILED = "failed", "Tests failed"
+
+
+AT_LEAST: dict[str, tuple[Quality, ...]] = {
+    Quality.TESTED: (Quality.TESTED,),
+    Quality.BUILT: (Quality.BUILT, Quality.TESTED),
+}
+"""What is as good as what a template, or a request, asks for."""
 
 
 class Template(models.Model):
@@ -52,7 +65,7 @@ class Template(models.Model):
         TESTED = "tested", "Tested"
 
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="templates")
-    name = models.CharField(max_length=40, validators=[name_validator])
+    name = models.CharField(max_length=LONGEST_NAME, validators=[name_validator])
     description = models.CharField(max_length=500, blank=True)
     view = models.TextField(
         blank=True,
@@ -173,13 +186,11 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
 
     def good_enough(self) -> SnapshotQuerySet:
         """Keep those with at least the quality that their template asks for."""
-        return self.filter(
-            Q(quality=Quality.TESTED)
-            | Q(
-                quality=Quality.BUILT,
-                template__wanted_quality=Template.WantedQuality.BUILT,
-            )
-        )
+        fits = [
+            Q(template__wanted_quality=wanted, quality__in=enough)
+            for wanted, enough in AT_LEAST.items()
+        ]
+        return self.filter(reduce(or_, fits))
 
     def default_first(self) -> SnapshotQuerySet:
         """Keep what a new workspace may get unasked; the first of a template is it."""

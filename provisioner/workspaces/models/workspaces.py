@@ -9,7 +9,11 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import ApiToken, User
-from provisioner.workspaces.models.names import name_validator, underscored
+from provisioner.workspaces.models.names import (
+    LONGEST_NAME,
+    name_validator,
+    underscored,
+)
 from provisioner.workspaces.models.sites import Site
 from provisioner.workspaces.models.templates import Snapshot, Template
 
@@ -49,9 +53,9 @@ class Workspace(models.Model):
     snapshot = models.ForeignKey(
         Snapshot, on_delete=models.PROTECT, related_name="workspaces"
     )
-    name = models.CharField(max_length=40, validators=[name_validator])
+    name = models.CharField(max_length=LONGEST_NAME, validators=[name_validator])
     remote_name = models.CharField(
-        max_length=40,
+        max_length=LONGEST_NAME,
         blank=True,
         help_text="What its volume, client and path are named after where that is not "
         "its name: it was made before anybody named it.",

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.gateways.perforce.types import LockUse
@@ -97,14 +98,14 @@ def test_it_costs_as_many_queries_for_many_as_for_one(
     waiting: Workspace,
     as_admin: Client,
     alice: User,
-    django_assert_max_num_queries: object,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(3):
         operation = actions.workspace_create(
             by=alice, template=waiting.template, request_key=str(number)
         ).operations.get()
         tasks.defer_step(operation, operation.steps.get(name="flush"))
-    with django_assert_max_num_queries(12):  # type: ignore[operator]  # a fixture
+    with django_assert_max_num_queries(12):
         assert "4 wait" in page_of(waiting.site.perforce_server, as_admin)
 
 

@@ -233,6 +233,21 @@ def test_nobody_else_gets_one(pool: Pool, alice: User) -> None:
             "pool_renewed",
         ),
         (
+            lambda pool: User.objects.filter(pk=pool.owner_id).update(gid=4711),
+            {},
+            "pool_renewed",
+        ),
+        (
+            lambda pool: User.objects.filter(pk=pool.owner_id).update(p4_user="other"),
+            {},
+            "pool_renewed",
+        ),
+        (
+            lambda pool: Workspace.objects.update(client_type="partitioned"),
+            {},
+            "pool_renewed",
+        ),
+        (
             lambda pool: Pool.objects.update(size=0) and sweep_pools(timestamp=0),
             {},
             "pool_resting",

@@ -304,6 +304,7 @@ def test_a_view_is_read_once_per_change(
     workspace: Workspace, lab_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading it refreshes the client's Access date, by which people judge."""
+    # The second in which the client was made just now counts as over.
     monkeypatch.setattr(known, "SECOND_OVER_AFTER", -A_DAY)
     made_long_ago(workspace)
     audit(lab_site)
