@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.validators import MinValueValidator
+from django.forms.models import ModelChoiceIterator
 from django.utils import timezone
 
 from provisioner.lib.sizes import exact_size_text, parse_size
@@ -112,8 +113,12 @@ class EnvironmentField(LinesField):
 
 if TYPE_CHECKING:
     _ChoiceOfSnapshot = forms.ModelChoiceField[Snapshot]
+    _ChoiceOfTemplate = forms.ModelChoiceField[Template]
+    _ChoiceOfTemplates = forms.ModelMultipleChoiceField[Template]
 else:
     _ChoiceOfSnapshot = forms.ModelChoiceField
+    _ChoiceOfTemplate = forms.ModelChoiceField
+    _ChoiceOfTemplates = forms.ModelMultipleChoiceField
 
 
 class NameField(forms.CharField):
@@ -125,6 +130,27 @@ class NameField(forms.CharField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=LONGEST_NAME, validators=[name_validator], **kwargs)
+
+
+class NamesToChoose(ModelChoiceIterator):
+    """Reads no more of the rows than their names; what is chosen comes whole."""
+
+    def __init__(self, field: Any) -> None:
+        super().__init__(field)
+        self.queryset = self.queryset.select_related(None).only("name")
+
+
+class TemplateChoiceField(_ChoiceOfTemplate):
+    """A choice among hundreds of templates."""
+
+    iterator = NamesToChoose
+
+
+class TemplatesChoiceField(_ChoiceOfTemplates):
+    """Some of hundreds of templates."""
+
+    iterator = NamesToChoose
+    widget = forms.CheckboxSelectMultiple
 
 
 class SnapshotChoiceField(_ChoiceOfSnapshot):

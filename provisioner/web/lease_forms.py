@@ -8,7 +8,7 @@ from django import forms
 from django.http import QueryDict
 
 from provisioner.lib.spans import parse_span, span_text
-from provisioner.web.forms import AskingForm
+from provisioner.web.forms import AskingForm, TemplateChoiceField
 from provisioner.workspaces.leases import Policy
 from provisioner.workspaces.models import Template, Workspace
 
@@ -59,7 +59,7 @@ class LeaseKeepForm(AskingForm):
 class LeasePolicyForm(AskingForm):
     """A policy with the seal of the preview that was shown, if one was."""
 
-    template = forms.ModelChoiceField(
+    template = TemplateChoiceField(
         required=False,
         queryset=Template.objects.order_by("name"),
         empty_label="All that have none of their own",

@@ -9,7 +9,7 @@ from django import forms
 
 from provisioner.accounts.models import User
 from provisioner.lib.spans import span_text
-from provisioner.web.forms import AskingForm, LinesField
+from provisioner.web.forms import AskingForm, LinesField, TemplateChoiceField
 from provisioner.web.lease_forms import SpanField
 from provisioner.workspaces.models import Pool, Template, Workspace
 
@@ -59,7 +59,7 @@ class PoolChangeForm(AskingForm):
 
 
 class PoolCreateForm(PoolChangeForm):
-    template = forms.ModelChoiceField(queryset=Template.objects.order_by("name"))
+    template = TemplateChoiceField(queryset=Template.objects.order_by("name"))
     purpose = forms.ChoiceField(
         choices=Workspace.Purpose.choices, initial=Workspace.Purpose.CI
     )

@@ -6,10 +6,8 @@ from typing import Any
 
 from django import forms
 from django.forms.utils import flatatt
-from django.utils.html import format_html, format_html_join
+from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString
-
-_SELECTED = SafeString(" selected")
 
 
 class LeanSelect(forms.Select):
@@ -18,24 +16,20 @@ class LeanSelect(forms.Select):
     def render(
         self, name: str, value: Any, attrs: Any = None, renderer: Any = None
     ) -> SafeString:
-        context = self.get_context(name, value, attrs)["widget"]
-        options = (option for _, group, _ in context["optgroups"] for option in group)
+        chosen = self.format_value(value)
+        options = []
+        for key, label in self.choices:
+            text = "" if key is None else str(key)
+            selected = " selected" if text in chosen else ""
+            options.append(
+                f'<option value="{escape(text)}"{selected}>'
+                f"{conditional_escape(str(label))}</option>"
+            )
         return format_html(
             '<select name="{}"{}>{}</select>',
-            context["name"],
-            flatatt(context["attrs"]),
-            format_html_join(
-                "\n",
-                '<option value="{}"{}>{}</option>',
-                (
-                    (
-                        option["value"],
-                        _SELECTED if option["selected"] else "",
-                        option["label"],
-                    )
-                    for option in options
-                ),
-            ),
+            name,
+            flatatt(self.build_attrs(self.attrs, attrs)),
+            SafeString("\n".join(options)),
         )
 
 

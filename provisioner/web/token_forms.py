@@ -9,7 +9,7 @@ from django.conf import settings
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import longest_days
-from provisioner.web.forms import AskingForm
+from provisioner.web.forms import AskingForm, TemplatesChoiceField
 from provisioner.web.lease_forms import SpanField
 from provisioner.workspaces.actions.tokens import LONGEST_NAME, MOST_WORKSPACES
 from provisioner.workspaces.models import Template, Workspace
@@ -27,12 +27,11 @@ class TokenForm(AskingForm):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     days = forms.IntegerField(min_value=1, label="For how many days")
-    templates = forms.ModelMultipleChoiceField(
+    templates = TemplatesChoiceField(
         required=False,
         queryset=Template.objects.none(),
         label="Templates",
         help_text="Which it may get workspaces of; none chosen: all.",
-        widget=forms.CheckboxSelectMultiple,
     )
     purposes = forms.MultipleChoiceField(
         required=False,

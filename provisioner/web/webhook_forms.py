@@ -8,7 +8,7 @@ from django import forms
 
 from provisioner.accounts.models import User
 from provisioner.gateways.webhooks.addresses import LONGEST_URL
-from provisioner.web.forms import AskingForm
+from provisioner.web.forms import AskingForm, TemplateChoiceField
 from provisioner.workspaces.models import Template, Webhook, WebhookEvent
 from provisioner.workspaces.permissions import can_administer
 
@@ -35,7 +35,7 @@ class WebhookChangeForm(AskingForm):
 
 
 class WebhookCreateForm(WebhookChangeForm):
-    template = forms.ModelChoiceField(
+    template = TemplateChoiceField(
         required=False,
         queryset=Template.objects.order_by("name"),
         empty_label="All templates, and my workspaces",

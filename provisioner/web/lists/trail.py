@@ -33,5 +33,4 @@ TRAIL = Listing[Event](
     ),
     usual="-at",
     form=TrailFilterForm,
-    page_size=100,
 )
