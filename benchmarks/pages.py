@@ -20,6 +20,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ def main() -> None:
         "django.contrib.staticfiles.storage.StaticFilesStorage"
     )
     call_command("migrate", verbosity=0)
+    import_module("provisioner.wsgi")  # with all that the web server has loaded
     rows = Rows()
     summaries = []
     for scale in SCALES:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 
 import django
+
+from provisioner.lib.garbage import spare_what_is_loaded
 
 MODULES = (
     "gunicorn.app.wsgiapp",
@@ -22,5 +23,4 @@ MODULES = (
 django.setup()
 for name in MODULES:
     importlib.import_module(name)
-# Forks share this memory as long as nobody counts in it.
-gc.freeze()
+spare_what_is_loaded()

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from procrastinate.contrib.django import app
 
+from provisioner.lib.garbage import spare_what_is_loaded
 from provisioner.workspaces.workers import (
     TellingJobManager,
     with_origin,
@@ -35,6 +36,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         queues = [name for name in (options["queues"] or "").split(",") if name]
+        spare_what_is_loaded()
         asyncio.run(
             _work(
                 queues=[*queues, SWEEPS] if queues else None,
