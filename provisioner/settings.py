@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 import django_stubs_ext
 import environ
 
+from provisioner.lib.pooling import PooledConnection
 from provisioner.logging import logging_config
 
 # Generic classes of Django take their type in brackets at run time, too.
@@ -131,7 +132,14 @@ _options: dict[str, Any] = {}
 if _pool_size := env.int("DATABASE_POOL", default=0):
     # Opened ahead: in a rush each thread would wait for a connection of its own.
     _connection["CONN_MAX_AGE"] = 0
-    _options["pool"] = {"min_size": _pool_size, "max_size": _pool_size, "timeout": 5}
+    _options["pool"] = {
+        "min_size": _pool_size,
+        "max_size": _pool_size,
+        "connection_class": PooledConnection,
+        "timeout": 5,
+        # Pauses between attempts double: once the database is back, nobody waits long.
+        "reconnect_timeout": 5,
+    }
 if DATABASE_URL:
     _named = environ.Env.db_url_config(DATABASE_URL)
     _options = {**_named.get("OPTIONS", {}), **_options}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -42,6 +43,39 @@ def ask(sql):
 while ask("SELECT count(*) FROM pg_stat_activity WHERE datname = 'postgres'") < 3:
     pass
 print(len({ask("SELECT pg_backend_pid()") for _ in range(9)}))
+"""
+
+
+# As after a restart of the server: every connection that the pool has kept is dead.
+ASK_AFTER_A_RESTART = """
+import threading
+import django
+django.setup()
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+call_command("migrate", verbosity=0)
+connection.close()
+
+def ask():
+    def run():
+        browser = Client(raise_request_exception=False)
+        browser.cookies["sessionid"] = "of-nobody"
+        answers.append(browser.get("/api/v1/workspaces").status_code)
+    answers = []
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return answers[0]
+
+while connection.pool.get_stats().get("pool_available") < 12:
+    pass
+with connection.cursor() as cursor:
+    cursor.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = 'postgres' AND pid <> pg_backend_pid()"
+    )
+print([ask() for _ in range(4)])
 """
 
 
@@ -104,22 +138,38 @@ def test_the_lock_lies_beside_the_data(data_dir: Path) -> None:
 
 
 def test_threads_share_a_pool_that_is_opened_ahead(data_dir: Path) -> None:
-    asked = subprocess.run(
-        [sys.executable, "-c", ASK_FROM_THREADS],
+    asked = run_with_a_pool(ASK_FROM_THREADS, data_dir, size=3)
+
+    assert asked.returncode == 0, asked.stderr
+    assert int(asked.stdout) <= 3
+    assert asked.stderr == ""
+    assert not is_running(data_dir)
+
+
+def test_a_pool_whose_connections_have_died_refuses_nobody(
+    data_dir: Path,
+) -> None:
+    asked = run_with_a_pool(ASK_AFTER_A_RESTART, data_dir, size=12)
+
+    assert asked.returncode == 0, asked.stderr
+    assert json.loads(asked.stdout) == [401, 401, 401, 401]
+
+
+def run_with_a_pool(
+    script: str, data_dir: Path, *, size: int
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script],
         env=os.environ
         | {
             "DJANGO_SETTINGS_MODULE": "provisioner.settings",
             "VAR_DIR": str(data_dir.parent),
             "DATABASE_URL": "",
-            "DATABASE_POOL": "3",
+            "DATABASE_POOL": str(size),
+            "ALLOWED_HOSTS": "testserver",
         },
         capture_output=True,
         text=True,
         timeout=STARTED_WITHIN_SECONDS,
         check=False,
     )
-
-    assert asked.returncode == 0, asked.stderr
-    assert int(asked.stdout) <= 3
-    assert asked.stderr == ""
-    assert not is_running(data_dir)
