@@ -9,6 +9,7 @@ import datetime as dt
 from typing import Any
 
 from django.db import IntegrityError
+from django.db.models import Count, Q
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import pools, workflow
@@ -141,8 +142,10 @@ def why_cold(
     as_now = pools.as_the_pool_makes_them(
         pool, snapshot=snapshot, client_type=client_type
     )
-    young = ready.filter(as_now, ready_at__gt=pools.youngest_too_old(pool, now=now))
-    is_stale = ready.exists() and not young.exists()
+    is_young = Q(ready_at__gt=pools.youngest_too_old(pool, now=now))
+    # In one question: between two of them another claim may take the last.
+    there = ready.aggregate(all=Count("pk"), fit=Count("pk", filter=as_now & is_young))
+    is_stale = there["all"] and not there["fit"]
     return Reason.POOL_RENEWED if is_stale else Reason.POOL_EMPTY
 
 
