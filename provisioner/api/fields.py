@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from provisioner.workspaces.models import name_validator
+from provisioner.workspaces.models.names import LONGEST_NAME, name_validator
 
 
 class Text(serializers.CharField):
@@ -36,7 +36,7 @@ class Name(Text):
     """The name of a template or a workspace."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_length=40, trim_whitespace=False, **kwargs)
+        super().__init__(max_length=LONGEST_NAME, trim_whitespace=False, **kwargs)
         self.validators.append(name_validator)
 
 

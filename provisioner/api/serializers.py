@@ -32,6 +32,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.models.names import LONGEST_NAME
 from provisioner.workspaces.workflow import WORKFLOWS
 
 LARGEST_CHANGE = 2**31 - 1  # Perforce changes are signed 32-bit numbers
@@ -255,7 +256,7 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
         models.PositiveIntegerField: Number,
         models.BigIntegerField: Number,
     }
-    site = Text(max_length=40, help_text="The site's name.")
+    site = Text(max_length=LONGEST_NAME, help_text="The site's name.")
     name = Name()
     line_end = serializers.ChoiceField(choices=LineEnd.choices, default=LineEnd.LOCAL)
     wanted_quality = serializers.ChoiceField(
@@ -612,7 +613,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
 class WorkspaceCreateSerializer(WorkedOutOnce):
     template = IdOrName(help_text="Its id or its name.")
     site = Text(
-        max_length=40,
+        max_length=LONGEST_NAME,
         required=False,
         help_text="Needed where several sites have a template of that name.",
     )

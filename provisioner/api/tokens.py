@@ -24,7 +24,7 @@ from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.workspaces import actions, permissions, queries
 from provisioner.workspaces.actions.tokens import LONGEST_NAME, MOST_WORKSPACES
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, names
 
 
 class TokenSerializer(serializers.ModelSerializer[ApiToken]):
@@ -122,7 +122,7 @@ class TicketSerializer(serializers.Serializer[Any]):
         max_length=128, help_text="As p4 login -a -p prints it; never a password."
     )
     server = Text(
-        max_length=40,
+        max_length=names.LONGEST_NAME,
         default="",
         allow_blank=True,
         help_text="The Perforce server's name; not needed where there is one.",

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.utils import timezone
 
+from provisioner.web.forms import TemplateChoiceField
 from provisioner.web.selects import lean_selects
 from provisioner.workspaces.models import (
     Bisection,
@@ -58,9 +59,9 @@ class WorkspaceFilterForm(FilterForm):
         choices=[("", "All but retired"), *Workspace.State.choices],
     )
     owner = forms.CharField(required=False, max_length=150)
-    template = forms.ModelChoiceField(
+    template = TemplateChoiceField(
         required=False,
-        queryset=Template.objects.only("name").order_by("name"),
+        queryset=Template.objects.order_by("name"),
         empty_label="All templates",
     )
 

@@ -166,13 +166,11 @@ def available_snapshots() -> SnapshotQuerySet:
     return Snapshot.objects.available()
 
 
-def default_snapshot(template: Template) -> Snapshot | None:
-    """Return the snapshot that a new workspace of the template gets, or None."""
-    return snapshot_to_offer(template)
+def default_snapshot(template: Template, *, quality: str = "") -> Snapshot | None:
+    """Return the snapshot that a new workspace of the template gets, or None.
 
-
-def snapshot_to_offer(template: Template, *, quality: str = "") -> Snapshot | None:
-    """Return the newest with at least this quality, the default where none is named."""
+    It is the newest with at least this quality, the template's where none is named.
+    """
     enough = AT_LEAST[quality or template.wanted_quality]
     complete = available_snapshots().complete().filter(template=template)
     return complete.filter(quality__in=enough).first()

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -49,3 +50,4 @@ def test_whatever_is_killed_nothing_is_stuck_orphaned_or_lost() -> None:
     assert summary["trials"] == TRIALS
     assert sum(summary["kills"].values()) > 0
     assert sum(summary["faults"].values()) > 0
+    assert not list(Path("/var").glob(f"tmp/cloneyard-chaos-{trials.pid}-*"))

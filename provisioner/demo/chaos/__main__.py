@@ -8,6 +8,7 @@ nothing was stuck, orphaned or lost.
 from __future__ import annotations
 
 import argparse
+import atexit
 import faulthandler
 import json
 import logging
@@ -39,8 +40,11 @@ def main() -> int:
     # Whoever waits for trials that hang asks so where they do.
     faulthandler.register(signal.SIGQUIT)
     # Below /var/tmp: other uids have to reach the namespace.
-    scratch = Path(tempfile.mkdtemp(prefix="cloneyard-chaos-", dir="/var/tmp"))
+    prefix = f"cloneyard-chaos-{os.getpid()}-"
+    scratch = Path(tempfile.mkdtemp(prefix=prefix, dir="/var/tmp"))
     scratch.chmod(0o755)
+    # Registered first, so run last: PostgreSQL lets go of its place at exit, too.
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     os.environ.update(SETTINGS, VAR_DIR=str(scratch))
     for name in ("DATABASE_URL", "DATABASE_NAME", "LOG_DIR"):
         os.environ.pop(name, None)
@@ -54,20 +58,22 @@ def main() -> int:
 
     nursery.prepare()
 
-    summary = run_trials(
-        ChaosOptions(
-            trials=options.trials,
-            seed=options.seed,
-            side_by_side=options.side_by_side,
-        ),
-        scratch=scratch,
-        say=_say,
-    )
-    is_clean = not summary["failures"]
-    if is_clean and not options.keep:
-        shutil.rmtree(scratch, ignore_errors=True)
-    else:
-        _say(f"Logs and state are kept in {scratch}.")
+    is_clean = False
+    try:
+        summary = run_trials(
+            ChaosOptions(
+                trials=options.trials,
+                seed=options.seed,
+                side_by_side=options.side_by_side,
+            ),
+            scratch=scratch,
+            say=_say,
+        )
+        is_clean = not summary["failures"]
+    finally:
+        if options.keep or not is_clean:
+            atexit.unregister(shutil.rmtree)
+            _say(f"Logs and state are kept in {scratch}.")
     print(json.dumps(summary), flush=True)
     return 0 if is_clean else 1
 

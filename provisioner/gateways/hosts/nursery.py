@@ -11,7 +11,6 @@ The nursery ends with the process that started it, and its children with the nur
 from __future__ import annotations
 
 import atexit
-import gc
 import importlib
 import os
 import select
@@ -26,6 +25,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from provisioner.lib.garbage import spare_what_is_loaded
 
 RUNNER = "provisioner.gateways.hosts.run_as"
 # What children run most, imported before anybody asks.
@@ -302,9 +303,7 @@ def _main() -> None:
     runner = importlib.import_module(RUNNER)
     for name in MODULES:
         importlib.import_module(name)
-    # Forks share this memory as long as nobody counts in it.
-    gc.collect()
-    gc.freeze()
+    spare_what_is_loaded()
     _Serving(line).serve(runner.do_as_ordered)
 
 

@@ -40,7 +40,7 @@ from provisioner.workspaces.errors import (
 from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
 from provisioner.workspaces.models.names import LONGEST_NAME
 from provisioner.workspaces.purposes import client_type_for
-from provisioner.workspaces.queries import available_snapshots, snapshot_to_offer
+from provisioner.workspaces.queries import available_snapshots, default_snapshot
 from provisioner.workspaces.tasks import start_operation
 
 SUGGESTIONS_TRIED = 1000
@@ -98,7 +98,7 @@ def workspace_create(
             earlier = find_second_click(
                 by=by,
                 template=template,
-                snapshot=snapshot or snapshot_to_offer(template, quality=quality),
+                snapshot=snapshot or default_snapshot(template, quality=quality),
                 wants_reconcile=wants_reconcile,
             )
         if earlier is not None:
@@ -235,7 +235,7 @@ def _snapshot_to_choose(
     Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest.
     """
     if snapshot is None:
-        snapshot = snapshot_to_offer(template, quality=quality)
+        snapshot = default_snapshot(template, quality=quality)
     if snapshot is None:
         if not available_snapshots().filter(template=template).exists():
             raise NoSnapshot(template=template.name)

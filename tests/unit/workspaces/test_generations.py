@@ -25,7 +25,6 @@ from provisioner.workspaces.models import Snapshot, Template, Workspace
 from provisioner.workspaces.queries import (
     default_snapshot,
     reference_snapshot,
-    snapshot_to_offer,
     templates_visible_to,
 )
 from tests.factories import SnapshotFactory, UserFactory, purge
@@ -86,7 +85,7 @@ def test_a_quality_that_is_asked_for_comes_before_the_templates(
     tested = workspace_create(by=alice, template=template, quality="tested")
 
     assert (built.snapshot.change, tested.snapshot.change) == (200, 100)
-    assert snapshot_to_offer(template, quality="built") == built.snapshot
+    assert default_snapshot(template, quality="built") == built.snapshot
 
 
 @pytest.mark.parametrize("change", [100, 300, 350])

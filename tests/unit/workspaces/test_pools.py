@@ -20,7 +20,7 @@ from provisioner.gateways import registry
 from provisioner.workspaces import actions, leases, pools, states
 from provisioner.workspaces.abandoned import abandoned_workspaces
 from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.actions.claiming import seconds_it_took
+from provisioner.workspaces.actions.claiming import seconds_it_took, why_cold
 from provisioner.workspaces.errors import (
     AccountIncomplete,
     InvalidRequest,
@@ -269,6 +269,33 @@ def test_the_answer_says_why_it_is_cold(
     assert got.state == W.PROVISIONING
     assert got.start_sentence.startswith("It was made when it was asked for. ")
     assert got.seconds_saved is None
+
+
+def test_one_that_loses_the_last_to_another_finds_an_empty_pool(
+    pool: Pool, snapshot: Snapshot
+) -> None:
+    filled(pool)
+
+    def ask_and_be_late(
+        execute: Callable[..., Any], sql: str, params: Any, *rest: Any
+    ) -> Any:
+        answer = execute(sql, params, *rest)
+        if READY in params and not sql.startswith("UPDATE"):
+            pools.members_of(pool).update(is_pooled=False)
+        return answer
+
+    with connection.execute_wrapper(ask_and_be_late):
+        reason = why_cold(
+            pool,
+            template=pool.template,
+            snapshot=snapshot,
+            client_type="readonly",
+            wants_reconcile=False,
+            now=timezone.now(),
+        )
+
+    assert not members(pool)
+    assert reason == "pool_empty"
 
 
 def test_another_snapshot_is_made(pool: Pool) -> None:
