@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from provisioner.gateways.errors import AlreadyExists
 from provisioner.gateways.hosts import client_files, lint, root_paths
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.workspaces import sanity
@@ -13,7 +14,7 @@ from provisioner.workspaces.models import Operation, Quality, Snapshot
 from provisioner.workspaces.steps.flushing import goes_in_batches
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.volumes import limits_in_our_words
+from provisioner.workspaces.steps.volumes import come_back_later, limits_in_our_words
 
 
 def ensure_verified(run: StepRun) -> dict[str, Any]:
@@ -78,13 +79,19 @@ def ensure_snapshot(run: StepRun) -> dict[str, Any]:
     name = f"c{client['change']}.b{operation.pk}"
     taken = run.ontap.find_snapshot(uuid, name=name)
     if taken is None:
-        with limits_in_our_words():
-            taken = run.ontap.create_snapshot(
-                uuid,
-                name=name,
-                comment=f"{template.volume_comment} change={client['change']}",
-                ontap_job_started=run.remember_ontap_job,
-            )
+        try:
+            with limits_in_our_words():
+                taken = run.ontap.create_snapshot(
+                    uuid,
+                    name=name,
+                    comment=f"{template.volume_comment} change={client['change']}",
+                    ontap_job_started=run.remember_ontap_job,
+                )
+        except AlreadyExists as error:
+            # Our own request before a lost reply: ONTAP was, or is, still at it.
+            taken = run.ontap.find_snapshot(uuid, name=name)
+            if taken is None:
+                raise come_back_later(error) from error
     assert parse_client_spec(client["client_spec"]).name == template.client_name
     snapshot, _ = Snapshot.objects.get_or_create(
         template=template,

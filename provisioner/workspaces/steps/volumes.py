@@ -95,11 +95,11 @@ def ensure_ours(
         try:
             with limits_in_our_words():
                 volume = create()
-        except AlreadyExists:
+        except AlreadyExists as error:
             # Our own request before a lost reply, or a stranger: the tag decides.
             volume = run.ontap.find_volume(name)
             if volume is None:
-                raise
+                raise come_back_later(error) from error
     if volume.comment != comment:
         raise StepRefused(
             f"A volume named {name} exists on this SVM and is not ours; it was left "
@@ -107,6 +107,16 @@ def ensure_ours(
             code="volume_name_taken",
         )
     return volume
+
+
+def come_back_later(error: AlreadyExists) -> Busy:
+    """Return what has a step repeated whose name is taken by nothing to be seen yet."""
+    return Busy(
+        f"{error.sentence} It cannot be seen yet.",
+        system=error.system,
+        operation=error.operation,
+        remote_code=error.remote_code,
+    )
 
 
 @contextmanager

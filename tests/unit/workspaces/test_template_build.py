@@ -549,6 +549,22 @@ def test_a_lost_reply_of_ontap_changes_nothing(
     assert len(volumes) == 1
 
 
+@pytest.mark.parametrize("name", ["volume", "snapshot"])
+def test_what_a_lost_reply_was_about_may_come_while_it_is_asked_for_again(
+    name: str, lab_template: Template, lab: Lab, jobs_emptied: None
+) -> None:
+    takes_long = {
+        **FAILURES_OF_ONTAP[name],
+        "job_hang_seconds": 2 * FIRST_RETRY_SECONDS,
+        "times": 1,
+    }
+    lab.break_ontap({**takes_long, "drop": True, "when": "after"}, takes_long)
+
+    snapshot = build_well(lab_template)
+
+    assert ontap_snapshots(lab_template) == [snapshot.name]
+
+
 @pytest.mark.parametrize("command", ["client", "sync"])
 def test_a_lost_reply_of_perforce_changes_nothing(
     command: str, lab_template: Template, lab: Lab, jobs_emptied: None
