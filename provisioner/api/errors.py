@@ -41,6 +41,7 @@ REFUSAL_STATUS = {
     "workspace_retired": 409,
     "nothing_to_restore": 409,
     "nothing_to_retry": 409,
+    "nothing_good_newer": 409,
     "nothing_newer": 409,
     "nothing_to_abort": 409,
     "being_carried": 409,

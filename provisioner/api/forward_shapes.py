@@ -13,7 +13,9 @@ class ForwardSerializer(serializers.Serializer[Any]):
     """What to bring forward, and to which generation."""
 
     snapshot = IdOrName(
-        required=False, help_text="Its id or its name; the newest if not given."
+        required=False,
+        help_text="Its id or its name; the newest that is handed out unasked if not "
+        "given.",
     )
     name = Name(required=False, help_text="Of the new one; made up if not given.")
     changed = Flag(

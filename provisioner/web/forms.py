@@ -32,6 +32,7 @@ from provisioner.workspaces.models import (
     name_validator,
 )
 from provisioner.workspaces.models.names import LONGEST_NAME
+from provisioner.workspaces.models.templates import SnapshotQuerySet
 from provisioner.workspaces.purposes import unsupported_purposes
 from provisioner.workspaces.queries import available_snapshots, default_snapshot
 
@@ -158,6 +159,15 @@ class SnapshotChoiceField(_ChoiceOfSnapshot):
 
     behind: Mapping[int, int] = MappingProxyType({})
 
+    def offer(self, snapshots: SnapshotQuerySet, *, usual: Snapshot | None) -> None:
+        """Offer these, and to choose none where one of them is the usual."""
+        self.queryset = snapshots
+        self.behind = behind_of(snapshots)
+        self.empty_label = "Choose one"
+        if usual is not None:
+            label = self.label_from_instance(usual)
+            self.empty_label = f"The usual one: {label[0].lower()}{label[1:]}"
+
     def label_from_instance(self, obj: Snapshot) -> str:
         said = [f"Change {obj.change}", obj.mark.lower()]
         if obj.part_change is not None:
@@ -199,9 +209,7 @@ class WorkspaceCreateForm(AskingForm):
     purpose = forms.ChoiceField(
         required=False, choices=Workspace.Purpose.choices, widget=forms.RadioSelect
     )
-    snapshot = SnapshotChoiceField(
-        required=False, queryset=Snapshot.objects.none(), empty_label="The usual one"
-    )
+    snapshot = SnapshotChoiceField(required=False, queryset=Snapshot.objects.none())
     quality = forms.ChoiceField(
         required=False,
         label="At least",
@@ -226,14 +234,7 @@ class WorkspaceCreateForm(AskingForm):
         snapshots = available_snapshots().filter(template=template)
         field = self.fields["snapshot"]
         assert isinstance(field, SnapshotChoiceField)
-        field.queryset = snapshots
-        field.behind = behind_of(snapshots)
-        usual = default_snapshot(template)
-        if usual is None:
-            field.empty_label = "Choose one"
-        else:
-            label = field.label_from_instance(usual)
-            field.empty_label = f"The usual one: {label[0].lower()}{label[1:]}"
+        field.offer(snapshots, usual=default_snapshot(template))
         field.error_messages["invalid_choice"] = (
             "That snapshot is not there any more. Choose a newer one."
         )

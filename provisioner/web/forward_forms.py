@@ -14,9 +14,7 @@ from provisioner.workspaces.queries import snapshots_to_move_to
 class ForwardForm(AskingForm):
     """Which generation, and what comes along."""
 
-    snapshot = SnapshotChoiceField(
-        required=False, queryset=Snapshot.objects.none(), empty_label="The newest"
-    )
+    snapshot = SnapshotChoiceField(required=False, queryset=Snapshot.objects.none())
     name = NameField(required=False)
     takes_changed = forms.BooleanField(required=False, initial=True)
     takes_untracked = forms.BooleanField(required=False)
@@ -26,7 +24,8 @@ class ForwardForm(AskingForm):
         super().__init__(data)
         field = self.fields["snapshot"]
         assert isinstance(field, SnapshotChoiceField)
-        field.queryset = snapshots_to_move_to(workspace)
+        newer = snapshots_to_move_to(workspace)
+        field.offer(newer, usual=newer.default_first().first())
         field.error_messages["invalid_choice"] = (
             "That snapshot is not there any more, or is not newer. Choose another one."
         )

@@ -159,6 +159,13 @@ class NothingNewer(ActionRefused):
     code = "nothing_newer"
 
 
+class NothingGoodNewer(ActionRefused):
+    """Nobody gets a snapshot unasked that is newer than that of “{name}”. Choose one of
+    those that there are, or wait for the next build."""
+
+    code = "nothing_good_newer"
+
+
 class NothingToAbort(ActionRefused):
     """No work is being brought into “{name}”, so there is nothing to abort."""
 

@@ -450,7 +450,7 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
         commands=start_commands(workspace),
         rescue=workspace.rescues.filter(is_complete=True).first(),
         carried=carry_of(workspace),
-        has_newer=snapshots_to_move_to(workspace).exists(),
+        has_newer=snapshots_to_move_to(workspace).default_first().exists(),
     )
 
 

@@ -301,7 +301,7 @@ def carry_under_way(source: Workspace) -> Carry | None:
     )
 
 
-def snapshots_to_move_to(workspace: Workspace) -> QuerySet[Snapshot]:
+def snapshots_to_move_to(workspace: Workspace) -> SnapshotQuerySet:
     """Return what is newer than what a workspace is a clone of, newest first."""
     return available_snapshots().filter(
         template=workspace.template_id, created_at__gt=workspace.snapshot.created_at

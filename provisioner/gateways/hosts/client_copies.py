@@ -17,6 +17,7 @@ from provisioner.gateways.perforce.carrying import (
 from provisioner.gateways.perforce.types import (
     NotDone,
     OpenedFile,
+    Part,
     PerforceAccount,
     Shelf,
 )
@@ -89,7 +90,13 @@ def open_copies_as(
 
 
 def merge_opened_as(
-    account: PerforceAccount, *, client: str, change: int, uid: int, gid: int
+    account: PerforceAccount,
+    *,
+    client: str,
+    change: int,
+    parts: Sequence[Part],
+    uid: int,
+    gid: int,
 ) -> MergeReport:
     """Bring what the account's user has opened up to a submitted change.
 
@@ -97,13 +104,19 @@ def merge_opened_as(
     Source: p4 sync, p4 resolve -am.
     """
     answer = _perforce(
-        account, uid=uid, gid=gid, verb="merge_opened", client=client, change=change
+        account,
+        uid=uid,
+        gid=gid,
+        verb="merge_opened",
+        client=client,
+        change=change,
+        parts=[dataclasses.asdict(part) for part in parts],
     )
     return MergeReport(
         merged=tuple(answer["merged"]),
         to_resolve=tuple(ToResolve(**item) for item in answer["to_resolve"]),
-        changed=tuple(answer["changed"]),
-        gone=tuple(answer["gone"]),
+        changed=answer["changed"],
+        gone=answer["gone"],
     )
 
 

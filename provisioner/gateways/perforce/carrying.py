@@ -25,9 +25,11 @@ from provisioner.gateways.perforce.pending import (
 )
 from provisioner.gateways.perforce.restoring import places_of, remarks_of, reopen
 from provisioner.gateways.perforce.shelving import batches, shelve_opened
+from provisioner.gateways.perforce.submitted import DepotView
 from provisioner.gateways.perforce.types import (
     NotDone,
     OpenedFile,
+    Part,
     PendingChange,
     Shelf,
 )
@@ -77,13 +79,14 @@ class MergeReport:
     """`merged` are depot paths that were brought together without a conflict.
 
     `changed` have another revision than the one they are opened at, and cannot be
-    merged, as they are deleted or moved here; `gone` are deleted there.
+    merged, as they are deleted or moved here; `gone` are deleted there: both by path
+    the change that they were compared at.
     """
 
     merged: tuple[str, ...]
     to_resolve: tuple[ToResolve, ...]
-    changed: tuple[str, ...]
-    gone: tuple[str, ...]
+    changed: Mapping[str, int]
+    gone: Mapping[str, int]
 
 
 def as_edits(
@@ -336,12 +339,18 @@ def _make_room(
 
 
 def merge_opened(
-    connection: Connection, *, client: str, user: str, change: int
+    connection: Connection,
+    *,
+    client: str,
+    user: str,
+    change: int,
+    parts: Sequence[Part] = (),
 ) -> MergeReport:
     """Bring what the user has opened on the client to its revisions at the change.
 
-    Only what has no conflict is merged; the rest is left to be resolved. Files that
-    are opened at a later revision stay there. Safe to repeat.
+    But for `parts`: what lies there to its revisions at theirs. Only what has no
+    conflict is merged; the rest is left to be resolved. Files that are opened at a
+    later revision stay there. Safe to repeat.
 
     Source: p4 files path@change, p4 sync path@change, p4 resolve -am, p4 resolve -n,
     p4 resolved.
@@ -353,8 +362,9 @@ def merge_opened(
         if file.user == user
     }
     based = [path for path, file in opened.items() if file.revision]
+    pinned = _pinned(connection, based, change=change, parts=parts)
     behind, changed, gone = [], [], []
-    for path, (revision, action) in _at(connection, based, change=change).items():
+    for path, (revision, action) in _at(connection, pinned).items():
         file = opened[path]
         if revision <= file.revision:
             continue
@@ -364,7 +374,7 @@ def merge_opened(
             behind.append(path)
         else:
             changed.append(path)
-    for some in batches([f"{path}@{change}" for path in behind]):
+    for some in batches([f"{path}@{pinned[path]}" for path in behind]):
         connection.run("sync", *some, is_bulk=True)
     scheduled = {item.depot_file for item in to_resolve(connection, client=client)}
     if scheduled:
@@ -376,8 +386,8 @@ def merge_opened(
     return MergeReport(
         merged=tuple(sorted(merged)),
         to_resolve=tuple(left),
-        changed=tuple(changed),
-        gone=tuple(gone),
+        changed={path: pinned[path] for path in changed},
+        gone={path: pinned[path] for path in gone},
     )
 
 
@@ -389,11 +399,28 @@ def _merged(connection: Connection, *, client: str) -> set[str]:
     return {r["toFile"] for r in records if r["fromFile"] == r["toFile"]}
 
 
+def _pinned(
+    connection: Connection, paths: Sequence[str], *, change: int, parts: Sequence[Part]
+) -> dict[str, int]:
+    """Return the change of each path: that of the last of the parts that it lies in."""
+    is_exact = connection.is_case_sensitive
+    views = {
+        part: DepotView([f'"{part.path}" "{part.path}"'], is_case_sensitive=is_exact)
+        for part in reversed(parts)
+    }
+
+    def change_of(path: str) -> int:
+        having = (part for part, view in views.items() if view.touches([path]))
+        return next((part.change for part in having), change)
+
+    return {path: change_of(path) for path in paths}
+
+
 def _at(
-    connection: Connection, paths: Sequence[str], *, change: int
+    connection: Connection, pinned: Mapping[str, int]
 ) -> dict[str, tuple[int, str]]:
     found = {}
-    for some in batches([f"{path}@{change}" for path in paths]):
+    for some in batches([f"{path}@{change}" for path, change in pinned.items()]):
         for record in connection.run("files", *some, is_bulk=True).records:
             found[record["depotFile"]] = (int(record["rev"]), record["action"])
     return found

@@ -411,9 +411,12 @@ class PerforceGateway(Protocol):
         Source: p4 change -i, p4 unshelve -s -f -c.
         """
 
-    def merge_opened(self, client: str, *, change: int) -> MergeReport:
+    def merge_opened(
+        self, client: str, *, change: int, parts: Sequence[Part] = ()
+    ) -> MergeReport:
         """Bring what our user has opened up to a submitted change. Local files.
 
+        But for `parts`: what lies there up to theirs.
         What merges without a conflict is merged; all else is left to be resolved, and
         named. Files opened at a later revision stay there. Safe to repeat.
 

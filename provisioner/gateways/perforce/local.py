@@ -128,7 +128,11 @@ def _open_copies(
 def _merge_opened(
     gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    report = gateway.merge_opened(request["client"], change=request["change"])
+    report = gateway.merge_opened(
+        request["client"],
+        change=request["change"],
+        parts=[Part(**part) for part in request["parts"]],
+    )
     return dataclasses.asdict(report)
 
 

@@ -552,10 +552,16 @@ class P4PerforceGateway:
                 label=label,
             )
 
-    def merge_opened(self, client: str, *, change: int) -> carrying.MergeReport:
+    def merge_opened(
+        self, client: str, *, change: int, parts: Sequence[Part] = ()
+    ) -> carrying.MergeReport:
         with self._connected(client) as connection:
             return carrying.merge_opened(
-                connection, client=client, user=self._account.user, change=change
+                connection,
+                client=client,
+                user=self._account.user,
+                change=change,
+                parts=parts,
             )
 
     def _connected(

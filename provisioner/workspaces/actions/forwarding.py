@@ -18,6 +18,7 @@ from provisioner.workspaces.admission import check_admission
 from provisioner.workspaces.errors import (
     AccountIncomplete,
     InvalidRequest,
+    NothingGoodNewer,
     NothingNewer,
     NothingToAbort,
     WorkspaceNotReady,
@@ -45,12 +46,13 @@ def workspace_forward(
 ) -> Workspace:
     """Ask for a newer workspace with the work of this one; return the new one.
 
-    The newest snapshot is taken where none is named. The old one is only read; it goes
-    to the trash at the end if nothing is left to be decided and `retires_source`.
+    Where no snapshot is named, it is the newest that is handed out unasked. The old one
+    is only read; it goes to the trash at the end if nothing is left to be decided and
+    `retires_source`.
     Asking again meanwhile answers with the workspace that is being made.
 
-    Raises: NotAllowed, OutOfScope, InvalidRequest, NothingNewer, WorkspaceNotReady,
-    SnapshotGone, AccountIncomplete, NameTaken, LimitReached.
+    Raises: NotAllowed, OutOfScope, InvalidRequest, NothingNewer, NothingGoodNewer,
+    WorkspaceNotReady, SnapshotGone, AccountIncomplete, NameTaken, LimitReached.
     """
     permissions.require(permissions.can_change_workspace(by, workspace))
     if name:
@@ -64,9 +66,12 @@ def workspace_forward(
         permissions.require_in_scope(by, template=template, purpose=source.purpose)
         _check_account(owner, source)
         newer = snapshots_to_move_to(source)
-        snapshot = snapshot or newer.first()
-        if snapshot is None or not newer.filter(pk=snapshot.pk).exists():
+        wanted = newer.filter(pk=snapshot.pk) if snapshot else newer
+        if not wanted.exists():
             raise NothingNewer(name=source.name)
+        snapshot = snapshot or newer.default_first().first()
+        if snapshot is None:
+            raise NothingGoodNewer(name=source.name)
         snapshot = snapshot_to_clone(template, snapshot)
         check_admission(by=owner, template=template, snapshot=snapshot)
         policy = leases.policy_for(template, source.purpose)

@@ -28,6 +28,7 @@ from provisioner.workspaces.steps.forward_plan import (
     require_ready,
     users_in,
 )
+from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
 
 _GONE = ("delete", "move/delete")
@@ -197,7 +198,7 @@ def ensure_merged(run: StepRun) -> dict[str, Any]:
     carry = carry_of(run)
     if carry.carried_at is not None:
         return dict(run.step.result)
-    workspace, change = carry.workspace, carry.workspace.snapshot.change
+    workspace, snapshot = carry.workspace, carry.workspace.snapshot
     planned = {file.depot_file: file for file in opened_in(plan_of(carry))}
     merged: list[str] = []
     found: list[conflicts.Conflict] = []
@@ -206,16 +207,20 @@ def ensure_merged(run: StepRun) -> dict[str, Any]:
         report = client_copies.merge_opened_as(
             _account_of(run, user),
             client=workspace.client_name,
-            change=change,
+            change=snapshot.change,
+            parts=parts_of(snapshot),
             uid=workspace.uid,
             gid=workspace.gid,
         )
         merged += report.merged
         found += [conflicts.needs_resolve(item) for item in report.to_resolve]
-        found += [conflicts.deleted_there(path, change=change) for path in report.gone]
+        found += [
+            conflicts.deleted_there(path, change=change)
+            for path, change in report.gone.items()
+        ]
         found += [
             conflicts.changed_there(planned[path], change=change)
-            for path in report.changed
+            for path, change in report.changed.items()
             if planned[path].action in _GONE
         ]
     carry.conflicts["3 merge"] = found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -90,6 +91,29 @@ def test_what_is_chosen_is_what_is_asked_for(
     signed_in(alice).post(reverse("workspace-forward-abort", args=[carry.workspace.pk]))
     carry.workspace.refresh_from_db()
     assert carry.workspace.state == Workspace.State.RETIRING
+
+
+@pytest.mark.parametrize(
+    "bad", [{"quality": "failed"}, {"parts": [{"path": "//depot/...", "change": 130}]}]
+)
+def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
+    workspace: Workspace, alice: User, signed_in: SignIn, bad: dict[str, Any]
+) -> None:
+    chosen = SnapshotFactory(template=workspace.template, change=130, **bad)
+    address = reverse("workspace-forward", args=[workspace.pk])
+    assert "The usual one: change 120" in signed_in(alice).get(address).content.decode()
+
+    signed_in(alice).post(address)
+
+    assert Carry.objects.get(source=workspace).workspace.snapshot.change == 120
+    Carry.objects.all().delete()
+    workspace.template.snapshots.filter(change=120).update(deleted_at=timezone.now())
+    page = signed_in(alice).get(workspace_page(workspace)).content.decode()
+    assert "There is a newer generation" not in page
+    refused = signed_in(alice).post(address)
+    assert "Choose one of those that there are" in refused.content.decode()
+    signed_in(alice).post(address, {"snapshot": chosen.pk})
+    assert Carry.objects.get(source=workspace).workspace.snapshot == chosen
 
 
 def test_conflicts_are_shown_with_their_commands(

@@ -11,6 +11,7 @@ from provisioner.demo.checks import left_behind
 from provisioner.workspaces import actions, workflow
 from provisioner.workspaces.errors import (
     BeingCarried,
+    NothingGoodNewer,
     NothingNewer,
     NothingToAbort,
     StepRefused,
@@ -281,6 +282,32 @@ def test_what_is_not_resolved_stops_it_before_anything_is_copied(
     assert carry.shelves is None
     assert copies_left(carry.workspace) == []
     assert everything_about(workspace) == before
+
+
+def test_what_lies_in_a_part_is_merged_with_what_that_part_is(
+    alice_at_work: AtWork, others: Others, workspace: Workspace
+) -> None:
+    edit(alice_at_work, "src/file8.txt", "line of 8\nmine at the end\n")
+    alice_at_work.p4.run("delete", str(alice_at_work.root / "src/file4.txt"))
+    others.write("src/file8.txt", "theirs before\nline of 8\n")
+    others.write("src/file4.txt", "theirs\n")
+    others.submit()
+    template, path = workspace.template, f"{others.there}/src/..."
+    actions.template_build(by=template.created_by, template=template, paths=[path])
+    settle(template)
+    newest = template.snapshots.latest("created_at")
+    assert newest.parts == [{"path": path, "change": newest.part_change}]
+    assert newest.part_change != newest.change
+    with pytest.raises(NothingGoodNewer, match="Choose one of those"):
+        bring(workspace)
+
+    carry = bring(workspace, snapshot=newest)
+
+    merged = (carry.workspace.path / "src/file8.txt").read_text()
+    assert merged == "theirs before\nline of 8\nmine at the end\n"
+    [deleted_here] = carry.all_conflicts
+    assert deleted_here["kind"] == "changed_there"
+    assert f"@{newest.part_change}" in str(deleted_here["commands"])
 
 
 def test_a_workspace_that_is_not_ready_is_not_brought_forward(
