@@ -70,7 +70,9 @@ def durations_of(user: User, template: Template) -> Durations:
         template=template, ended_at__isnull=False
     )
     of_phases = Prefetch("steps", queryset=Step.objects.filter(name__in=PHASES))
-    newest = ended.prefetch_related(None).prefetch_related(of_phases)
+    newest = (
+        ended.select_related(None).prefetch_related(None).prefetch_related(of_phases)
+    )
     builds = tuple(reversed(newest[:BUILDS_PLOTTED]))
     by_name = {
         (build.pk, line.step.name): Took(
