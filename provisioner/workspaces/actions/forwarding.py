@@ -12,11 +12,13 @@ from provisioner.workspaces.actions.creating import (
     insert_workspace,
     snapshot_to_clone,
 )
+from provisioner.workspaces.actions.leases import end_of_first_lease
 from provisioner.workspaces.actions.names import check_name
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.admission import check_admission
 from provisioner.workspaces.errors import (
     AccountIncomplete,
+    BeingCarried,
     InvalidRequest,
     NothingGoodNewer,
     NothingNewer,
@@ -48,11 +50,13 @@ def workspace_forward(
 
     Where no snapshot is named, it is the newest that is handed out unasked. The old one
     is only read; it goes to the trash at the end if nothing is left to be decided and
-    `retires_source`.
-    Asking again meanwhile answers with the workspace that is being made.
+    `retires_source`. Asking again meanwhile answers with the workspace that is being
+    made. It belongs to the owner; a scoped token of theirs that asks bounds it, and has
+    it then.
 
-    Raises: NotAllowed, OutOfScope, InvalidRequest, NothingNewer, NothingGoodNewer,
-    WorkspaceNotReady, SnapshotGone, AccountIncomplete, NameTaken, LimitReached.
+    Raises: NotAllowed, OutOfScope, InvalidRequest, BeingCarried, NothingNewer,
+    NothingGoodNewer, WorkspaceNotReady, SnapshotGone, AccountIncomplete, NameTaken,
+    LimitReached.
     """
     permissions.require(permissions.can_change_workspace(by, workspace))
     if name:
@@ -61,7 +65,10 @@ def workspace_forward(
         source = _locked_source(workspace)
         under_way = carry_under_way(source)
         if under_way is not None:
-            return under_way.workspace
+            made = under_way.workspace
+            if not permissions.can_change_workspace(by, made):
+                raise BeingCarried(name=source.name, into=made.name)
+            return made
         owner, template, now = source.owner, source.template, timezone.now()
         permissions.require_in_scope(by, template=template, purpose=source.purpose)
         _check_account(owner, source)
@@ -73,10 +80,12 @@ def workspace_forward(
         if snapshot is None:
             raise NothingGoodNewer(name=source.name)
         snapshot = snapshot_to_clone(template, snapshot)
-        check_admission(by=owner, template=template, snapshot=snapshot)
+        asker = by if by.pk == owner.pk else owner
+        check_admission(by=asker, template=template, snapshot=snapshot)
         policy = leases.policy_for(template, source.purpose)
         made = insert_workspace(
             owner=owner,
+            token=asker.token,
             site=source.site,
             template=template,
             snapshot=snapshot,
@@ -85,7 +94,9 @@ def workspace_forward(
             uid=owner.uid,
             gid=owner.gid,
             p4_user=owner.perforce_name,
-            expires_at=policy.usual_end(now),
+            expires_at=end_of_first_lease(
+                by=asker, policy=policy, lease_seconds=None, now=now
+            ),
         )
         notices.plan_warnings(made, policy, now=now)
         Carry.objects.create(

@@ -11,15 +11,16 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import ApiToken, TokenUse, User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions
+from provisioner.workspaces import actions, states
 from provisioner.workspaces.errors import OutOfScope
-from provisioner.workspaces.models import Snapshot, Workspace
+from provisioner.workspaces.models import Operation, Snapshot, Workspace
 from tests.factories import SnapshotFactory
-from tests.unit.api.conftest import JsonClient
+from tests.unit.api.conftest import JsonClient, end
 
 TOKENS = "/api/v1/tokens"
 WORKSPACES = "/api/v1/workspaces"
 ASKED = {"template": "main", "purpose": "build"}
+HOUR = 3600
 
 
 def with_token(user: User, **scope: Any) -> APIClient:
@@ -31,6 +32,22 @@ def with_token(user: User, **scope: Any) -> APIClient:
 
 def code_of(response: Any) -> tuple[int, str]:
     return response.status_code, response.json().get("code", "")
+
+
+def got_ready(client: APIClient, **asked: Any) -> Workspace:
+    """Return what somebody asked for, ready to work in."""
+    answer = client.post(WORKSPACES, {**ASKED, "purpose": "development", **asked})
+    assert answer.status_code == 202, answer.json()
+    workspace = Workspace.objects.get(pk=answer.json()["id"])
+    end(workspace, Operation.State.SUCCEEDED)
+    states.set_workspace_state(workspace, Workspace.State.READY)
+    return workspace
+
+
+def seconds_left(response: Any) -> float:
+    """Return how long the lease goes on of the workspace in an answer."""
+    ends_at = dt.datetime.fromisoformat(response.json()["lease"]["ends_at"])
+    return (ends_at - timezone.now()).total_seconds()
 
 
 # --- made with a scope
@@ -158,6 +175,60 @@ def test_no_more_at_a_time_than_the_token_may_have(
     assert code_of(second) == (409, "token_workspaces")
     assert second.json()["limits"][0]["allowed"] == 1
     assert again.json()["id"] == first.json()["id"]
+
+
+def test_work_is_brought_forward_within_its_bounds(
+    alice: User, snapshot: Snapshot
+) -> None:
+    client = with_token(alice, max_lease_seconds=HOUR, max_workspaces=2)
+    older = got_ready(client)
+    SnapshotFactory(template=snapshot.template)
+
+    response = client.post(f"{WORKSPACES}/{older.pk}/forward")
+
+    assert response.status_code == 202
+    assert HOUR - 60 < seconds_left(response) <= HOUR
+    there = f"{WORKSPACES}/{response.json()['id']}"
+    assert client.get(there).status_code == 200
+    again = client.post(f"{WORKSPACES}/{older.pk}/forward")
+    assert again.json()["id"] == response.json()["id"]
+
+
+def test_what_work_is_brought_from_counts_as_it_does_for_people(
+    alice: User, snapshot: Snapshot
+) -> None:
+    """Both are there until all has arrived, so it takes room for two."""
+    client = with_token(alice, max_workspaces=1)
+    older = got_ready(client)
+    SnapshotFactory(template=snapshot.template)
+
+    def refused() -> tuple[int, str]:
+        return code_of(client.post(f"{WORKSPACES}/{older.pk}/forward"))
+
+    assert refused() == (409, "token_workspaces")
+    ApiToken.objects.update(max_workspaces=2)
+    alice.max_workspaces = 1
+    alice.save()
+    assert refused() == (409, "quota_workspaces")
+    assert Workspace.objects.get() == older
+
+
+@pytest.mark.parametrize("who", ["alice", "admin"])
+def test_where_a_person_brings_its_work_forward_the_new_one_is_not_its_own(
+    alice: User, admin: User, snapshot: Snapshot, who: str
+) -> None:
+    client = with_token(alice, max_lease_seconds=HOUR, max_workspaces=1)
+    older = got_ready(client)
+    SnapshotFactory(template=snapshot.template)
+    person = {"alice": alice, "admin": admin}[who]
+
+    made = actions.workspace_forward(by=person, workspace=older)
+
+    assert made.expires_at is not None
+    assert made.expires_at - timezone.now() > dt.timedelta(days=29)
+    assert client.get(f"{WORKSPACES}/{made.pk}").status_code == 404
+    again = client.post(f"{WORKSPACES}/{older.pk}/forward")
+    assert code_of(again) == (409, "being_carried")
 
 
 # --- and nothing else
