@@ -146,6 +146,8 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
 def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
     """Give a workspace that was kept a lease again, the usual one from now on.
 
+    A scoped token of `by` bounds it.
+
     Raises: NotAllowed, WorkspaceNotKept, WorkspaceNotReady.
     """
     permissions.require(permissions.can_change_workspace(by, workspace))
@@ -154,7 +156,7 @@ def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
         if not workspace.keep_reason:
             raise WorkspaceNotKept(name=workspace.name)
         was_kept_for = workspace.keep_reason
-        ends_at = policy.usual_end(now)
+        ends_at = _usual_end(policy.usual_end(now), by=by, now=now)
         set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
         end = leases.recorded(ends_at) if ends_at else "it is retired"
         states.record_event(
@@ -188,10 +190,15 @@ def end_lease_of_silent(workspace: Workspace, *, by: User, now: dt.datetime) -> 
 
 
 def renew_lease(workspace: Workspace, *, by: User, why: str) -> Workspace:
-    """Give a workspace whose lease ran out the usual one, for a reason of ours."""
+    """Give a workspace whose lease ran out the usual one, for a reason of ours.
+
+    The scoped token that got it bounds it, whoever brought it back.
+    """
     with transaction.atomic():
         workspace, policy, now = _leased(workspace)
-        before, ends_at = workspace.expires_at, policy.usual_end(now)
+        owner, before = workspace.owner, workspace.expires_at
+        owner.token = workspace.token
+        ends_at = _usual_end(policy.usual_end(now), by=owner, now=now)
         set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
         states.record_event(
             workspace,

@@ -11,9 +11,9 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import ApiToken, TokenUse, User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions, states
+from provisioner.workspaces import actions, leases, states
 from provisioner.workspaces.errors import OutOfScope
-from provisioner.workspaces.models import Operation, Snapshot, Workspace
+from provisioner.workspaces.models import LeasePolicy, Operation, Snapshot, Workspace
 from tests.factories import SnapshotFactory
 from tests.unit.api.conftest import JsonClient, end
 
@@ -175,6 +175,21 @@ def test_no_more_at_a_time_than_the_token_may_have(
     assert code_of(second) == (409, "token_workspaces")
     assert second.json()["limits"][0]["allowed"] == 1
     assert again.json()["id"] == first.json()["id"]
+
+
+@pytest.mark.parametrize("default_seconds", [30 * leases.DAY, None])
+def test_it_releases_what_was_kept_for_as_long_as_it_may_have_it(
+    alice: User, admin: User, snapshot: Snapshot, default_seconds: int | None
+) -> None:
+    LeasePolicy.objects.create(purpose="development", default_seconds=default_seconds)
+    client = with_token(alice, max_lease_seconds=HOUR)
+    kept = got_ready(client)
+    actions.workspace_keep(by=admin, workspace=kept, reason="The trade fair")
+
+    response = client.post(f"{WORKSPACES}/{kept.pk}/release")
+
+    assert response.status_code == 200
+    assert HOUR - 60 < seconds_left(response) <= HOUR
 
 
 def test_work_is_brought_forward_within_its_bounds(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
+from provisioner.accounts.tokens import token_create
 from provisioner.workspaces import actions, leases, states, tasks
 from provisioner.workspaces.actions import lease_policies
 from provisioner.workspaces.actions.leases import (
@@ -561,6 +562,25 @@ def test_what_was_brought_back_has_a_lease_again(
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY
     assert workspace.expires_at == clock.now + 30 * DAY
+
+
+def test_what_a_token_got_and_brought_back_has_a_lease_as_long_as_the_token_may_have(
+    alice: User, snapshot: Snapshot, clock: Clock
+) -> None:
+    alice.token, _ = token_create(by=alice, max_lease_seconds=leases.HOUR)
+    workspace = make_ready(alice, snapshot)
+    clock.advance(hours=1)
+    tick(clock)
+    work(workspace, clock)
+    clock.advance(hours=1)
+    actions.workspace_restore(by=alice, workspace=workspace)
+    work(workspace, clock)
+
+    tick(clock)
+
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY
+    assert workspace.expires_at == clock.now + HOUR
 
 
 def test_what_was_brought_back_is_warned_as_the_policy_is_by_then(
