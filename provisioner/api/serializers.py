@@ -640,5 +640,5 @@ class WorkspaceCreateSerializer(WorkedOutOnce):
         min_value=heartbeats.SHORTEST_SECONDS,
         max_value=heartbeats.LONGEST_SECONDS,
         help_text="Its lease ends early if it gets no heartbeat for so long, counted "
-        "from when it is ready.",
+        "from when it is ready, or has failed.",
     )

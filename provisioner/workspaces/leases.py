@@ -242,12 +242,15 @@ def deadline_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> Deadl
 def heartbeat_due_at(workspace: Workspace) -> dt.datetime | None:
     """Return by when its job has to say that it lives, None where nobody waits for it.
 
-    The clock starts when the workspace is ready, or has failed.
+    The clock starts when the workspace is ready, or has failed without having been. It
+    stands still while it is being made.
     """
     if workspace.heartbeat_seconds is None or workspace.keep_reason:
         return None
-    heard = (workspace.heartbeat_at, workspace.ready_at, workspace.created_at)
-    last = max(at for at in heard if at is not None)
+    began_at = workspace.ready_at or workspace.failed_at
+    if began_at is None or workspace.state == Workspace.State.PROVISIONING:
+        return None
+    last = max(began_at, workspace.heartbeat_at or began_at)
     return last + dt.timedelta(seconds=workspace.heartbeat_seconds)
 
 

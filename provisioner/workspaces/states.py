@@ -93,6 +93,8 @@ def set_workspace_state(
     }
     if to == W.READY and workspace.ready_at is None:
         fields["ready_at"] = timezone.now()
+    if to == W.FAILED:
+        fields["failed_at"] = timezone.now()
     if to == W.READY:
         fields |= {"trashed_at": None, "purge_at": None}
     if to == W.TRASHED:

@@ -82,7 +82,7 @@ ABANDONED = Listing[Workspace](
     choosable=workspaces_by_idleness,
     reads=(
         *("name", "remote_name", "tag", "purpose", "state"),
-        *("created_at", "ready_at", "expires_at"),
+        *("created_at", "ready_at", "failed_at", "expires_at"),
         *("keep_reason", "unique_bytes", "activity", "activity_seen_at"),
         *("heartbeat_seconds", "heartbeat_at", "trashed_at", "purge_at"),
         *("owner__username", "owner__is_service", "template__name"),

@@ -120,6 +120,9 @@ class Workspace(models.Model):
     reconcile = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     ready_at = models.DateTimeField(null=True, blank=True)
+    failed_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it failed, the last time that it did."
+    )
     expires_at = models.DateTimeField(
         null=True, blank=True, help_text="When its lease ends. Empty: never."
     )

@@ -216,7 +216,7 @@ def hours_later(workspace: Workspace, hours: float) -> None:
     """Let everything about a workspace have happened so much earlier."""
     shift = dt.timedelta(hours=hours)
     workspace.refresh_from_db()
-    for field in ("created_at", "ready_at", "heartbeat_at"):
+    for field in ("created_at", "ready_at", "failed_at", "heartbeat_at"):
         value = getattr(workspace, field)
         setattr(workspace, field, value and value - shift)
     workspace.save()
@@ -252,6 +252,38 @@ def test_a_silent_job_loses_its_workspace(watched: Workspace) -> None:
     assert watched.state == Workspace.State.RETIRING
     assert watched.heartbeat_seconds is None
     assert Event.objects.get(kind="heartbeat_missed").workspace == watched
+
+
+def test_no_heartbeat_is_due_while_it_is_being_made(
+    as_ci: APIClient, snapshot: Snapshot
+) -> None:
+    lease = ask(as_ci, heartbeat_seconds=120).json()["lease"]
+
+    assert lease["heartbeat_due_at"] is None
+    assert "says nothing" not in lease["sentence"]
+
+
+def test_of_one_that_failed_silence_counts_from_then(
+    as_ci: APIClient, snapshot: Snapshot
+) -> None:
+    """However long it waited for its turn, there is time to try again."""
+    ask(as_ci, heartbeat_seconds=120, lease=36000)
+    hours_later(Workspace.objects.get(), 0.1)
+    failed = become(Workspace.State.FAILED, code="aggregate_full")
+
+    sweep_leases(timestamp=0)
+
+    failed.refresh_from_db()
+    assert failed.state == Workspace.State.FAILED
+    due_at = as_ci.get(f"{WORKSPACES}/{failed.pk}").json()["lease"]["heartbeat_due_at"]
+    left = dt.datetime.fromisoformat(due_at) - timezone.now()
+    assert dt.timedelta(seconds=60) < left <= dt.timedelta(seconds=120)
+
+    hours_later(failed, 0.1)
+    sweep_leases(timestamp=0)
+
+    failed.refresh_from_db()
+    assert failed.state == Workspace.State.RETIRING
 
 
 def test_a_job_that_is_heard_keeps_it(as_ci: APIClient, watched: Workspace) -> None:
