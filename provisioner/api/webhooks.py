@@ -16,7 +16,7 @@ from provisioner.api.fields import Flag, IdOrName, Text
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.gateways.webhooks.addresses import LONGEST_URL
-from provisioner.workspaces import actions, queries
+from provisioner.workspaces import actions, permissions, queries
 from provisioner.workspaces.hooks import webhooks_visible_to
 from provisioner.workspaces.models import (
     Subscription,
@@ -128,12 +128,13 @@ class SubscriptionViewSet(ApiViewSet):
     serializer_class = SubscriptionSerializer
 
     def get_queryset(self) -> QuerySet[Template]:
+        permissions.require(permissions.can_be_told(self.user))
         return queries.templates_visible_to(self.user)
 
     @described(
         "Look whether you get mails about a template",
         ok=SubscriptionSerializer,
-        refused=[404],
+        refused=[403, 404],
         operation_id="templates_subscription",
     )
     @action(methods=["get"], detail=True)
@@ -144,7 +145,7 @@ class SubscriptionViewSet(ApiViewSet):
         "Get mails about a template",
         "When its build or test fails, once, and once more when it is good again.",
         ok=SubscriptionSerializer,
-        refused=[404],
+        refused=[403, 404],
         operation_id="templates_subscribe",
     )
     @subscription.mapping.put  # type: ignore[untyped-decorator]  # of REST framework
@@ -155,7 +156,7 @@ class SubscriptionViewSet(ApiViewSet):
     @described(
         "Get no more mails about a template",
         ok=SubscriptionSerializer,
-        refused=[404],
+        refused=[403, 404],
         operation_id="templates_unsubscribe",
     )
     @subscription.mapping.delete  # type: ignore[untyped-decorator]  # of REST framework

@@ -129,14 +129,14 @@ def can_change_bisection(user: User, bisection: Bisection) -> bool:
     return may(user, Verb.CHANGE_WORKSPACE, bisection)
 
 
-def can_make_webhooks(user: User) -> bool:
-    """Say so for who visits; a token with a scope is for something else."""
+def can_be_told(user: User) -> bool:
+    """Say whether mails and webhooks are for who asks: for no scoped token."""
     return may(user, Verb.VISIT) and user.scope is None
 
 
 def can_change_webhook(user: User, webhook: Webhook) -> bool:
     roles = roles_of(user)
-    if webhook.owner_id == user.pk and can_make_webhooks(user):
+    if webhook.owner_id == user.pk and can_be_told(user):
         roles = roles | {Role.OWNER}
     return bool(PERMISSIONS[Verb.CHANGE_WEBHOOK] & roles)
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from django.db import transaction
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import states
+from provisioner.workspaces import permissions, states
 from provisioner.workspaces.models import Subscription, Template
 
 
 def template_subscribe(*, by: User, template: Template) -> Subscription:
-    """Have mails sent to a person when a template fails. Safe to repeat."""
+    """Have mails sent to a person when a template fails. Safe to repeat.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_be_told(by))
     with transaction.atomic():
         row, is_new = Subscription.objects.get_or_create(template=template, user=by)
         if is_new:
@@ -24,7 +28,11 @@ def template_subscribe(*, by: User, template: Template) -> Subscription:
 
 
 def template_unsubscribe(*, by: User, template: Template) -> None:
-    """Have no more such mails sent. Safe to repeat."""
+    """Have no more such mails sent. Safe to repeat.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_be_told(by))
     with transaction.atomic():
         gone, _ = Subscription.objects.filter(template=template, user=by).delete()
         if gone:

@@ -41,7 +41,7 @@ def webhook_create(
 
     Raises: NotAllowed (for all, by who is no administrator), InvalidRequest.
     """
-    permissions.require(permissions.can_make_webhooks(by))
+    permissions.require(permissions.can_be_told(by))
     if is_for_all:
         permissions.require(permissions.can_administer(by))
     if is_for_all and template is not None:

@@ -12,8 +12,15 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import ApiToken, TokenUse, User
 from provisioner.accounts.tokens import token_create
 from provisioner.workspaces import actions, leases, states
-from provisioner.workspaces.errors import OutOfScope
-from provisioner.workspaces.models import LeasePolicy, Operation, Snapshot, Workspace
+from provisioner.workspaces.errors import NotAllowed, OutOfScope
+from provisioner.workspaces.models import (
+    LeasePolicy,
+    Operation,
+    Snapshot,
+    Subscription,
+    Template,
+    Workspace,
+)
 from tests.factories import SnapshotFactory
 from tests.unit.api.conftest import JsonClient, end
 
@@ -285,6 +292,28 @@ def test_it_administers_nothing(admin: User, alice: User, snapshot: Snapshot) ->
     assert code_of(client.get(f"{TOKENS}?everybody=true")) == (403, "not_allowed")
     assert client.get(f"{WORKSPACES}/{hers.pk}").status_code == 404
     assert client.get("/api/v1/events").json()["results"] == []
+
+
+@pytest.mark.parametrize("method", ["get", "put", "delete"])
+def test_the_mails_that_its_person_gets_are_not_for_it(
+    alice: User, template: Template, method: str
+) -> None:
+    actions.template_subscribe(by=alice, template=template)
+    client = with_token(alice, max_workspaces=1)
+
+    response = getattr(client, method)(f"/api/v1/templates/{template.pk}/subscription")
+
+    assert code_of(response) == (403, "not_allowed")
+    assert Subscription.objects.get().user == alice
+
+
+def test_mails_are_not_for_it_whoever_calls(alice: User, template: Template) -> None:
+    alice.token, _ = token_create(by=alice, max_workspaces=1)
+
+    with pytest.raises(NotAllowed):
+        actions.template_subscribe(by=alice, template=template)
+    with pytest.raises(NotAllowed):
+        actions.template_unsubscribe(by=alice, template=template)
 
 
 def test_it_revokes_itself_and_no_other(alice: User) -> None:
