@@ -240,7 +240,10 @@ def _end_within(
     policy: leases.Policy, ends_at: dt.datetime, *, by: User, now: dt.datetime
 ) -> dt.datetime:
     if not now < ends_at <= now + dt.timedelta(seconds=LONGEST_SECONDS):
-        raise InvalidRequest("A lease ends in the future, and within a hundred years.")
+        raise InvalidRequest(
+            "A lease ends in the future, and within "
+            f"{LONGEST_SECONDS // leases.DAY:,} days."
+        )
     reaches = (policy.latest(now), permissions.latest_lease(by, now))
     latest = min((reach for reach in reaches if reach), default=None)
     if latest is not None and ends_at > latest:

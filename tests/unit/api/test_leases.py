@@ -152,6 +152,22 @@ def test_what_makes_no_sense_is_refused(
     assert ready.expires_at == ends_at
 
 
+def test_it_says_how_far_any_lease_can_reach(
+    as_alice: APIClient, ready: Workspace
+) -> None:
+    LeasePolicy.objects.create(purpose="development", default_seconds=DAY)
+    most = dt.timedelta(days=18_250)
+
+    beyond = timezone.now() + most + dt.timedelta(minutes=1)
+    refused = as_alice.post(address(ready, "/extend"), {"until": beyond.isoformat()})
+    within = timezone.now() + most - dt.timedelta(minutes=1)
+    extended = as_alice.post(address(ready, "/extend"), {"until": within.isoformat()})
+
+    assert refused.status_code == 400
+    assert "within 18,250 days" in refused.json()["detail"]
+    assert extended.status_code == 200
+
+
 def test_what_is_retired_is_not_extended(
     as_alice: APIClient, retired: Workspace
 ) -> None:
