@@ -260,15 +260,6 @@ def is_silent(workspace: Workspace, now: dt.datetime) -> bool:
     return due_at is not None and due_at <= now
 
 
-def deadlines_of(workspaces: Iterable[Workspace]) -> dict[int, Deadline]:
-    """Return the deadline of each, by its id, as of now; one query for all."""
-    policies, now = saved_policies(), timezone.now()
-    return {
-        workspace.pk: deadline_of(workspace, policies.of_workspace(workspace), now)
-        for workspace in workspaces
-    }
-
-
 def warning_moments(
     workspace: Workspace,
     policy: Policy,
