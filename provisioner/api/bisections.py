@@ -29,6 +29,7 @@ class BisectionViewSet(ApiViewSet):
 
     queryset = Bisection.objects.none()
     serializer_class = BisectionSerializer
+    makes_workspaces = "create"
 
     def get_queryset(self) -> QuerySet[Bisection]:
         return queries.bisections_visible_to(self.user)

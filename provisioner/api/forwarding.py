@@ -25,6 +25,7 @@ class WorkspaceCarryViewSet(ApiViewSet):
 
     queryset = Workspace.objects.none()
     serializer_class = WorkspaceSerializer
+    makes_workspaces = "forward"
 
     def get_queryset(self) -> QuerySet[Workspace]:
         return queries.with_newest_operation(queries.workspaces_visible_to(self.user))

@@ -44,11 +44,19 @@ class ApiViewSet(GenericViewSet[Any]):
     content_negotiation_class = AlwaysJson
     pagination_class: type[BasePagination] | None = Pages
     lookup_value_converter = "int"
+    makes_workspaces: str | None = None
+    """The action whose requests are counted as those for workspaces."""
 
     @property
     def user(self) -> User:
         assert isinstance(self.request.user, User)
         return self.request.user
+
+    def get_throttles(self) -> Sequence[BaseThrottle]:  # type: ignore[override]
+        throttles = super().get_throttles()
+        if self.action is None or self.action != self.makes_workspaces:
+            return throttles
+        return [*throttles, WorkspaceThrottle()]
 
     def read_body(self, shape: type[Serializer[Any]]) -> dict[str, Any]:
         return _validated(shape, self.request.data)
@@ -259,6 +267,7 @@ class WorkspaceViewSet(ApiViewSet):
 
     queryset = Workspace.objects.none()
     serializer_class = s.WorkspaceSerializer
+    makes_workspaces = "create"
 
     def get_queryset(self) -> QuerySet[Workspace]:
         return queries.with_newest_operation(queries.workspaces_visible_to(self.user))
@@ -284,12 +293,6 @@ class WorkspaceViewSet(ApiViewSet):
         if not query["retired"]:
             workspaces = workspaces.exclude(state=Workspace.State.RETIRED)
         return self.page_of(workspaces)
-
-    def get_throttles(self) -> Sequence[BaseThrottle]:  # type: ignore[override]
-        throttles = super().get_throttles()
-        return (
-            [*throttles, WorkspaceThrottle()] if self.action == "create" else throttles
-        )
 
     @described(
         "Ask for a workspace",

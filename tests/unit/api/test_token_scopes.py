@@ -14,6 +14,7 @@ from provisioner.accounts.tokens import token_create
 from provisioner.workspaces import actions, leases, states
 from provisioner.workspaces.errors import NotAllowed, OutOfScope
 from provisioner.workspaces.models import (
+    Bisection,
     LeasePolicy,
     Operation,
     Snapshot,
@@ -367,6 +368,25 @@ def test_workspaces_are_counted_besides(
     assert answers == [202, 429]
     assert client.get(WORKSPACES).status_code == 200
     assert Workspace.objects.count() == 1
+
+
+def test_what_else_makes_workspaces_is_counted_with_them(
+    alice: User, snapshot: Snapshot, settings: Any
+) -> None:
+    settings.API_WORKSPACES_PER_MINUTE = 1
+    client = with_token(alice)
+    older = got_ready(client)
+    SnapshotFactory(template=snapshot.template)
+
+    forward = client.post(f"{WORKSPACES}/{older.pk}/forward")
+    bisection = client.post(
+        "/api/v1/bisections", {"template": "main", "good": 1, "bad": 9}
+    )
+
+    assert [code_of(forward), code_of(bisection)] == [(429, "throttled")] * 2
+    assert Workspace.objects.get() == older
+    assert not Bisection.objects.exists()
+    assert client.get(f"{WORKSPACES}/{older.pk}").status_code == 200
 
 
 def test_people_who_signed_in_are_not_counted(alice: User, settings: Any) -> None:
