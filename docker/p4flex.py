@@ -68,8 +68,8 @@ for administrators:
                                              define a template
   p4 flex snapshot -V volume [-c change]     build it and publish a snapshot
 
--i site chooses among volumes of the same name. Purposes: development, build, ci,
-ci-edit."""
+-i site chooses among volumes, or clones, of the same name. Purposes: development,
+build, ci, ci-edit."""
 NO_TICKET = """\
 Who are you? Send a Perforce ticket that is good on all hosts with each command:
   (umask 077; printf -- '-t\\n%s\\n' $(p4 login -a -p | tail -n 1) > ~/.p4flex)
@@ -366,7 +366,12 @@ def delete_clone(
     if "r" in options and "f" in options:
         raise Refusal("Choose -r or -f.")
     owner = only(options, "u") or yard.user
-    wanted = {"name": only(options, "d"), "owner": owner, "retired": "false"}
+    wanted = {
+        "name": only(options, "d"),
+        "owner": owner,
+        "retired": "false",
+        **site_meant(options),
+    }
     found = yard.the_one("workspaces", word="clone", query=wanted)
     unsaved = "rescue" if "r" in options else "discard" if "f" in options else "refuse"
     path = f"workspaces/{int(found['id'])}"
@@ -415,8 +420,7 @@ def snapshot(yard: Cloneyard, options: Options, words: list[str], tell: Tell) ->
     change = only(options, "c")
     if "V" not in options or not re.fullmatch(r"[0-9]{0,10}", change):
         raise Refusal("p4 flex snapshot -V VOLUME [-c CHANGE]")
-    site = {"site": only(options, "i")} if "i" in options else {}
-    query = {"name": only(options, "V"), **site}
+    query = {"name": only(options, "V"), **site_meant(options)}
     wanted = yard.the_one("templates", word="volume", query=query)
     body = {"change": int(change)} if change else {}
     path = f"templates/{int(wanted['id'])}"
@@ -449,6 +453,11 @@ def only(options: Options, letter: str) -> str:
     if len(given) > 1:
         raise Refusal(f"-{letter} is there twice.")
     return given[0]
+
+
+def site_meant(options: Options) -> dict[str, str]:
+    """Return the part of a query that names a site, nothing where none is named."""
+    return {"site": only(options, "i")} if "i" in options else {}
 
 
 def none_but(words: list[str], most: int) -> None:

@@ -288,6 +288,8 @@ class WorkspaceViewSet(ApiViewSet):
             workspaces = workspaces.filter(_of_template(query["template"]))
         if "name" in query:
             workspaces = workspaces.filter(name=query["name"])
+        if "site" in query:
+            workspaces = workspaces.filter(site__name=query["site"])
         if "owner" in query:
             workspaces = workspaces.filter(owner__username=query["owner"])
         if not query["retired"]:

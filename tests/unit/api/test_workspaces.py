@@ -344,6 +344,8 @@ def test_the_list_is_filtered(
     assert names(state="provisioning") == [theirs.name, "hers"]
     assert names(state="ready") == []
     assert names(name="hers") == ["hers"]
+    assert names(name="hers", site=workspace.site.name) == ["hers"]
+    assert names(site="no-such") == []
     assert names(owner="carol") == [theirs.name]
     assert names(template="main", owner="alice") == ["hers"]
     assert names(template=workspace.template_id) == [theirs.name, "hers"]
@@ -356,6 +358,7 @@ def test_the_list_is_filtered(
         {"state": "asleep"},
         {"state": ""},
         {"name": "\0"},
+        {"site": "\0"},
         {"owner": "\0"},
         {"template": "\0"},
         {"limit": "0"},

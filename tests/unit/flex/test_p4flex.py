@@ -20,10 +20,11 @@ from hypothesis import strategies as st
 from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.models import ApiToken
+from provisioner.workspaces import actions
 from provisioner.workspaces.models import Operation, Site, Template, Workspace
 from tests.between import HOLD, LOSE, PASS, Between, Mishap, standing_before
 from tests.brokering import SCRIPT, Broker, said_by_broker, ticket_of
-from tests.factories import UserFactory
+from tests.factories import SiteFactory, SnapshotFactory, TemplateFactory, UserFactory
 from tests.lab import Lab
 
 TICKET = "0123456789ABCDEF" * 2
@@ -118,6 +119,27 @@ def test_nobody_gets_at_what_is_somebody_else_s(flex: Flex, made: Workspace) -> 
 
     made.refresh_from_db()
     assert made.state == Workspace.State.PROVISIONING
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_clones_of_one_name_the_site_says_which(
+    flex: Flex, made: Workspace
+) -> None:
+    elsewhere = SiteFactory(perforce_server=made.site.perforce_server)
+    template = TemplateFactory(site=elsewhere)
+    snapshot = SnapshotFactory(template=template)
+    actions.workspace_create(
+        by=made.owner, template=template, snapshot=snapshot, name=made.name
+    )
+
+    refused = flex("clone", "-d", "hers", action="REJECT")
+    gone = flex("clone", "-d", "hers", "-i", made.site.name)
+
+    assert f"{elsewhere.name}" in refused
+    assert refused.endswith(": say which with -i.")
+    assert f"/workspaces/{made.pk}/" in gone
+    none = flex("clone", "-d", "hers", "-i", "no-such", action="REJECT")
+    assert none == "There is no clone hers for you."
 
 
 @pytest.mark.django_db(transaction=True)
