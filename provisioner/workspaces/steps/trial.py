@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.hosts import build, client_files
@@ -122,8 +123,10 @@ def ensure_run(run: StepRun) -> dict[str, Any]:
             "Its worker ended while the command ran, so the clone is not used again.",
             code=INTERRUPTED,
         )
+    root = run.visible_root(run.workspace.junction_path)
+    run.step.log_path.parent.mkdir(parents=True, exist_ok=True)
     states.remember_remote(run.step, {"began": True})
-    result = _run_command(run, trial)
+    result = _run_command(run, trial, root=root)
     if result.timed_out:
         limit = run.template.build_timeout_seconds
         verdict = ""
@@ -141,14 +144,13 @@ def ensure_run(run: StepRun) -> dict[str, Any]:
     }
 
 
-def _run_command(run: StepRun, trial: Trial) -> BuildResult:
+def _run_command(run: StepRun, trial: Trial, *, root: Path) -> BuildResult:
     """Run the command as builds are run, with the build's environment and time."""
     workspace, template = run.workspace, run.template
-    run.step.log_path.parent.mkdir(parents=True, exist_ok=True)
     stop = StopWatch(run)
     return build.run_build(
         command=trial.bisection.command,
-        cwd=run.visible_root(workspace.junction_path),
+        cwd=root,
         environment={
             **template.build_environment,
             "CLONEYARD_CHANGE": str(trial.change),

@@ -12,6 +12,7 @@ import pytest
 
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
+from provisioner.gateways.errors import Unreachable
 from provisioner.workspaces import actions, workflow
 from provisioner.workspaces.actions.bisecting import bisection_go_on
 from provisioner.workspaces.errors import StepRefused
@@ -198,7 +199,11 @@ def test_people_decide_skip_and_stop_though_replies_are_lost(
 
 
 def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
-    built: Template, others: Others, alice: User, lab: Lab
+    built: Template,
+    others: Others,
+    alice: User,
+    lab: Lab,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     changes = changes_of(built, others)
     lab.break_perforce({"command": "sync", "error": "no way"})
@@ -233,6 +238,12 @@ def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
     with pytest.raises(StepRefused) as refusal:
         workflow.perform(ran)
     assert refusal.value.code == INTERRUPTED, "not twice in one clone"
+    ran.remote.clear()
+    monkeypatch.setattr(run, "VISIBLE_WITHIN_SECONDS", 0.05)
+    monkeypatch.setattr(ran.operation.site, "mount_root", "/not/mounted/here")
+    with pytest.raises(Unreachable):
+        workflow.perform(ran)
+    assert "began" not in ran.remote, "where nothing ran, it may be tried again"
 
     actions.bisection_stop(by=alice, bisection=bisection)
     wait_for(bisection)
