@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import hashlib
 import os
 import signal
 import subprocess
@@ -56,16 +57,15 @@ def run_build(
     """Run `/bin/sh -c command` as uid and gid and wait for it, no longer than allowed.
 
     Output goes to `log_path` as it comes; an earlier log of the same name is replaced.
-    A build that an earlier, killed worker left running in this directory is stopped
-    first. At the time limit the whole process group is stopped; at the end, too, so
-    that only what has left the group (setsid) outlives the command.
+    What `stop_leftover` stops is stopped first. At the time limit the whole process
+    group is stopped; at the end, too, so that only what has left the group (setsid)
+    outlives the command.
 
     Raises: ValueError for uid 0 or gid 0 when the caller is root.
     """
     if os.geteuid() == 0 and (uid <= 0 or gid <= 0):
         raise ValueError("Builds do not run as root.")
-    pid_path = log_path.with_suffix(".pid")
-    _stop_leftover(pid_path)
+    stop_leftover(cwd, notes=log_path.parent)
     began = time.monotonic()
     with log_path.open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 - an administrator's own command
@@ -79,7 +79,8 @@ def run_build(
             umask=UMASK,
             preexec_fn=lambda: _become(uid, gid),
         )
-    pid_path.write_text(f"{process.pid} {_started_at(process.pid)}")
+    note = note_of(cwd, notes=log_path.parent)
+    note.write_text(f"{process.pid} {_started_at(process.pid)}")
     try:
         timed_out = _wait(
             process,
@@ -89,7 +90,7 @@ def run_build(
     finally:
         _stop_group(process.pid)
         process.wait()
-        pid_path.unlink(missing_ok=True)
+        note.unlink(missing_ok=True)
     return BuildResult(
         exit_code=process.returncode,
         seconds=time.monotonic() - began,
@@ -97,6 +98,40 @@ def run_build(
         log_bytes=log_path.stat().st_size,
         last_lines=_last_lines(log_path),
     )
+
+
+def stop_leftover(cwd: Path, *, notes: Path) -> None:
+    """Stop the build that a killed worker of this host left running in a directory.
+
+    `notes` is where the log of that build was. A number is not given to a new process
+    while a group of that number has members: so a group without its leader is still
+    the old one.
+    """
+    note = note_of(cwd, notes=notes)
+    try:
+        pid, started_at = note.read_text().split()
+    except (OSError, ValueError):
+        return
+    try:
+        is_ours = _started_at(int(pid)) == started_at
+    except OSError:
+        is_ours = _group_is_alive(int(pid))
+    if is_ours:
+        _stop_group(int(pid))
+    note.unlink()
+
+
+def note_of(cwd: Path, *, notes: Path) -> Path:
+    """Return the file with the process of the build that runs in a directory.
+
+    Other hosts, and containers, have other files: the number means nothing there.
+
+    Source: proc(5) boot_id, namespaces(7).
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    here = b"\0".join([boot, os.fsencode(os.readlink("/proc/self/ns/pid"))])
+    name = hashlib.blake2b(here + os.fsencode(cwd), digest_size=12).hexdigest()
+    return notes / f"build-{name}.pid"
 
 
 def _become(uid: int, gid: int) -> None:
@@ -165,25 +200,6 @@ def _group_is_alive(group: int) -> bool:
             if int(fields[2]) == group and fields[0] != "Z":
                 return True
     return False
-
-
-def _stop_leftover(pid_path: Path) -> None:
-    """Stop what the build of a killed worker left, unless its number is another's.
-
-    A number is not given to a new process while a group of that number has members:
-    so a group without its leader is still the old one.
-    """
-    try:
-        pid, started_at = pid_path.read_text().split()
-    except (OSError, ValueError):
-        return
-    try:
-        is_ours = _started_at(int(pid)) == started_at
-    except OSError:
-        is_ours = _group_is_alive(int(pid))
-    if is_ours:
-        _stop_group(int(pid))
-    pid_path.unlink()
 
 
 def _started_at(pid: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from provisioner.gateways.hosts import client_files
+from provisioner.gateways.hosts import build, client_files
 from provisioner.gateways.perforce.types import TreeSize
 from provisioner.workspaces import governor
 from provisioner.workspaces.errors import StepRefused
@@ -18,6 +18,7 @@ from provisioner.workspaces.steps.syncing import show_sync
 def ensure_clean(run: StepRun) -> dict[str, Any]:
     """Have nothing in the volume but what Perforce says is there."""
     template = run.template
+    _stop_old_build(run)
     report = client_files.clear_as(
         run.perforce_account,
         client=template.client_name,
@@ -37,12 +38,19 @@ def ensure_clean(run: StepRun) -> dict[str, Any]:
     return {"removed": report.removed}
 
 
+def _stop_old_build(run: StepRun) -> None:
+    """Have nobody else write: a killed worker's build, maybe of another operation."""
+    root = run.visible_root(run.template.junction_path)
+    build.stop_leftover(root, notes=run.step.log_path.parent)
+
+
 def ensure_synced(run: StepRun) -> dict[str, Any]:
     """Have the files of exactly the chosen change in the volume, parts at theirs.
 
     What a broken build or a killed sync did to versioned files is undone first.
     """
     template, pin = run.template, run.result_of("client")
+    _stop_old_build(run)
     restored: list[str] = []
     if _may_be_broken(run):
         run.progress("Looking for versioned files that were changed")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +15,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from provisioner.gateways import registry
+from provisioner.gateways.hosts.build import note_of
 from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
@@ -530,6 +533,26 @@ def test_an_error_of_perforce_is_told_and_the_next_build_goes_on(
     assert not lab_template.snapshots.exists()
     lab.break_perforce()
     build_well(lab_template)
+
+
+def test_what_a_killed_build_left_running_is_stopped_before_the_next_sync(
+    lab_template: Template,
+    lab: Lab,
+    jobs_emptied: None,
+    settings: Settings,
+) -> None:
+    build_well(lab_template)
+    settings.STEP_GIVE_UP_SECONDS = FIRST_RETRY_SECONDS
+    lab.break_perforce({"command": "sync", "error": "out of coffee"})
+    with subprocess.Popen(["sleep", "300"], start_new_session=True) as left:
+        began = Path(f"/proc/{left.pid}/stat").read_text().rpartition(")")[2]
+        note = note_of(lab_template.path, notes=Path(settings.LOG_DIR))
+        note.write_text(f"{left.pid} {began.split()[19]}")
+
+        operation = build(lab_template)
+
+        assert step_of(operation, "sync").state == Step.State.FAILED
+        assert left.wait(timeout=5) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("name", ["volume", "mount", "snapshot"])

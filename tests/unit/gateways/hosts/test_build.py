@@ -13,7 +13,12 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from provisioner.gateways.hosts.build import BuildProgress, BuildResult, run_build
+from provisioner.gateways.hosts.build import (
+    BuildProgress,
+    BuildResult,
+    note_of,
+    run_build,
+)
 from tests.unit.gateways.hosts.processes import is_alive, wait_until_ended
 
 AS_ROOT = os.geteuid() == 0
@@ -211,14 +216,14 @@ def killed_build(tree: Path, tmp_path: Path) -> Iterator[int]:
         "environment={}, uid=int(uid), gid=int(gid), timeout_seconds=300, "
         "log_path=Path(log))"
     )
-    log = tmp_path / "build.log"
+    log = tmp_path / "of-another-operation.log"
     worker = subprocess.Popen(
         [sys.executable, "-c", program, str(tree), str(log), str(UID), str(GID)],
         cwd=settings.BASE_DIR,
     )
     ends = time.monotonic() + 10
     while not (
-        log.with_suffix(".pid").exists()
+        note_of(tree, notes=tmp_path).exists()
         and (tree / "child").exists()
         and (tree / "child").read_text()
     ):
@@ -232,10 +237,15 @@ def killed_build(tree: Path, tmp_path: Path) -> Iterator[int]:
         os.kill(child, signal.SIGKILL)
 
 
+@pytest.fixture
+def note(tree: Path, tmp_path: Path) -> Path:
+    return note_of(tree, notes=tmp_path)
+
+
 def test_a_build_ends_with_its_worker_and_the_next_stops_what_is_left(
-    killed_build: int, build: Build, log: Path
+    killed_build: int, build: Build, note: Path
 ) -> None:
-    leader = int(log.with_suffix(".pid").read_text().split()[0])
+    leader = int(note.read_text().split()[0])
     wait_until_ended(leader)
     assert is_alive(killed_build)
 
@@ -243,12 +253,12 @@ def test_a_build_ends_with_its_worker_and_the_next_stops_what_is_left(
 
     assert result.exit_code == 0
     assert not is_alive(killed_build)
-    assert not log.with_suffix(".pid").exists()
+    assert not note.exists()
 
 
-def test_a_stranger_with_an_old_number_is_left_alone(build: Build, log: Path) -> None:
+def test_a_stranger_with_an_old_number_is_left_alone(build: Build, note: Path) -> None:
     with subprocess.Popen(["sleep", "300"], start_new_session=True) as stranger:
-        log.with_suffix(".pid").write_text(f"{stranger.pid} 1")
+        note.write_text(f"{stranger.pid} 1")
 
         build("true")
 
@@ -258,8 +268,8 @@ def test_a_stranger_with_an_old_number_is_left_alone(build: Build, log: Path) ->
 
 @pytest.mark.parametrize("text", ["", "garbage", "1", "-1 5"])
 def test_an_unreadable_note_of_an_earlier_build_is_passed_over(
-    text: str, build: Build, log: Path
+    text: str, build: Build, note: Path
 ) -> None:
-    log.with_suffix(".pid").write_text(text)
+    note.write_text(text)
 
     assert build("true").exit_code == 0
