@@ -87,6 +87,10 @@ def _about_workspace(
         "rescue": Rescue.objects.filter(operation=operation).first()
         if operation
         else None,
+        "was_discarded": operation is not None
+        and workspace.events.filter(
+            kind="unsaved_work_discarded", at__gte=operation.created_at
+        ).exists(),
         "reasons": notice.data.get("reasons", []),
         "asked_by": notice.data.get("asked_by", ""),
         "link": link_to(workspace),

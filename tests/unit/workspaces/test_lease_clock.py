@@ -243,6 +243,23 @@ def test_who_had_it_retired_by_somebody_is_told(
     assert "by\nadmin" in Mailbox.delivered[0][1].body
 
 
+@pytest.mark.parametrize("was_found", [True, False])
+def test_who_had_work_discarded_by_somebody_is_told_that(
+    workspace: Workspace, clock: Clock, admin: User, was_found: bool
+) -> None:
+    nothing, discarded = "nothing in it that was not", "was discarded, as admin chose"
+    actions.workspace_retire(by=admin, workspace=workspace, unsaved="discard")
+    if was_found:
+        states.record_event(workspace, kind="unsaved_work_discarded", message="3 files")
+    work(workspace, clock)
+
+    run(clock, days=1)
+
+    body = Mailbox.delivered[0][1].body
+    assert (discarded in body, nothing in body) == (was_found, not was_found)
+    assert "look at what was rescued" not in body
+
+
 def test_machines_get_no_mail_and_no_trash(
     clock: Clock, ci: User, snapshot: Snapshot
 ) -> None:
