@@ -84,7 +84,7 @@ def _about_workspace(
         "restorable_until": _said(deadline.restorable_until),
         "left": _left(deadline.ends_at, now=now),
         "operation": operation,
-        "rescue": Rescue.objects.filter(operation=operation).first()
+        "rescue": Rescue.objects.with_work().filter(operation=operation).first()
         if operation
         else None,
         "was_discarded": operation is not None

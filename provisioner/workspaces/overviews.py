@@ -448,7 +448,7 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
             workspace.events.select_related("actor").defer("data")[:EVENTS_SHOWN]
         ),
         commands=start_commands(workspace),
-        rescue=workspace.rescues.filter(is_complete=True).first(),
+        rescue=workspace.rescues.with_work().first(),
         carried=carry_of(workspace),
         has_newer=snapshots_to_move_to(workspace).default_first().exists(),
     )

@@ -9,6 +9,12 @@ from provisioner.workspaces.models.operations import Operation
 from provisioner.workspaces.models.workspaces import Workspace
 
 
+class RescueQuerySet(models.QuerySet["Rescue"]):
+    def with_work(self) -> RescueQuerySet:
+        """Keep those that tell people where their work is now."""
+        return self.filter(is_complete=True).exclude(directory="", shelves=[])
+
+
 class Rescue(models.Model):
     """One rescue: where the unsaved work of a workspace is now.
 
@@ -17,6 +23,7 @@ class Rescue(models.Model):
     and `reverted` what was opened, to open it again, both as the Perforce gateway has
     them (Shelf, OpenedFile). `have_differences`
     lists [depot path, revision] of what was synced otherwise than the pin; 0 is none.
+    Where that is all there is, nobody's work was rescued.
     """
 
     workspace = models.ForeignKey(
@@ -40,6 +47,8 @@ class Rescue(models.Model):
         default=False, help_text="Everything that was found is in it."
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = RescueQuerySet.as_manager()
 
     class Meta:
         ordering = ("-created_at", "-id")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from pathlib import Path
 from typing import Any
 
-from provisioner.gateways.errors import Refused
+from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.hosts.inventory import (
     UnsavedFiles,
@@ -42,18 +43,12 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
     """
     if look.files is None:
         return None
-    client, pin = run.workspace.client_name, run.workspace.snapshot
-    is_pinned = run.workspace.ready_at is None or _has_the_pin(run)
-    if not look.findings and is_pinned:
+    differences = _have_differences(run)
+    if not look.findings and not differences:
         return None
-    rescue = Rescue.objects.filter(operation=run.operation).first() or Rescue(
-        workspace=run.workspace, operation=run.operation
-    )
+    rescue = _row_of(run)
     rescue.inventory = look.counts
-    if not is_pinned:
-        rescue.have_differences = run.perforce.have_differences(
-            client, change=pin.change, parts=parts_of(pin)
-        )
+    rescue.have_differences = differences
     reports = _shelve_for_each_user(run, look.files)
     _note_shelved(rescue, look.files, reports)
     archive = _archived(run, look, reports, rescue=rescue)
@@ -74,15 +69,41 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
     return rescue
 
 
-def _has_the_pin(run: StepRun) -> bool:
-    """Say whether nothing was synced since the snapshot.
+def keep_have_list(run: StepRun, look: Look) -> None:
+    """Keep what was synced after the snapshot, and nothing of the work: for an undo.
+
+    What the server does not say, as of a client for another host, stops no discard.
+    """
+    differences: list[tuple[str, int]] = []
+    if look.files is not None:
+        with contextlib.suppress(Refused, NotFound):
+            differences = _have_differences(run)
+    if differences:
+        rescue = _row_of(run)
+        rescue.have_differences = differences
+        rescue.is_complete = True
+        rescue.save()
+
+
+def _row_of(run: StepRun) -> Rescue:
+    return Rescue.objects.filter(operation=run.operation).first() or Rescue(
+        workspace=run.workspace, operation=run.operation
+    )
+
+
+def _have_differences(run: StepRun) -> list[tuple[str, int]]:
+    """Return what was synced since the snapshot, [] for nothing.
 
     What never was ready is not asked: it may not have been flushed, and nobody brings
     it back.
     """
-    have = run.perforce.have_list(run.workspace.client_name)
-    pin = run.workspace.snapshot
-    return (have.count, have.digest) == (pin.have_count, pin.have_digest)
+    if run.workspace.ready_at is None:
+        return []
+    client, pin = run.workspace.client_name, run.workspace.snapshot
+    have = run.perforce.have_list(client)
+    if (have.count, have.digest) == (pin.have_count, pin.have_digest):
+        return []
+    return run.perforce.have_differences(client, change=pin.change, parts=parts_of(pin))
 
 
 def _note_shelved(

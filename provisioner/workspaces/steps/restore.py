@@ -22,6 +22,7 @@ from provisioner.workspaces.steps.flushing import flush_towards_pin
 from provisioner.workspaces.steps.looking import our_volume
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.settled import last_rescue
 from provisioner.workspaces.steps.volumes import require_online
 
 
@@ -89,7 +90,7 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
     have = flush_towards_pin(
         run.perforce, workspace, on_command=lambda use: governor.observe(run.step, use)
     )
-    rescue = _last_rescue(run)
+    rescue = last_rescue(run)
     if rescue is not None and rescue.have_differences:
         run.perforce.flush_to(
             workspace.client_name,
@@ -99,10 +100,6 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
     return {"have_count": have.count, "have_digest": have.digest}
 
 
-def _last_rescue(run: StepRun) -> Rescue | None:
-    return run.workspace.rescues.filter(is_complete=True).first()
-
-
 def ensure_opened(run: StepRun) -> dict[str, Any]:
     """Have open what was open; the content on disk stays as it is.
 
@@ -110,7 +107,7 @@ def ensure_opened(run: StepRun) -> dict[str, Any]:
     """
     workspace = run.workspace
     not_restored: list[str] = []
-    rescue = _last_rescue(run) if workspace.client_spec else None
+    rescue = last_rescue(run) if workspace.client_spec else None
     if rescue is not None:
         not_restored += _reopen(run, rescue)
         not_restored += _empty_changes(rescue)

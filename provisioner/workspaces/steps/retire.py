@@ -23,7 +23,7 @@ from provisioner.workspaces.steps.looking import (
     our_volume,
     refusal,
 )
-from provisioner.workspaces.steps.rescue import rescue_work
+from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.trial import drop_client_of_trial
 from provisioner.workspaces.steps.volumes import ensure_frozen_policy, ensure_policies
@@ -68,6 +68,7 @@ def ensure_work_settled(run: StepRun) -> dict[str, Any]:
     if choice == Unsaved.DISCARD:
         if look.findings:
             _record_discarded(run, look)
+        keep_have_list(run, look)
     elif look.why_unchecked or (look.findings and choice == Unsaved.REFUSE):
         _thaw(run)
         raise refusal(look)
@@ -109,6 +110,9 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
     drop_client_of_trial(run)
     if not workspace.client_name:
         return {}
+    if "is_half_restored" not in run.step.remote:
+        is_half_restored = bool(workspace.client_spec)
+        states.remember_remote(run.step, {"is_half_restored": is_half_restored})
     # A look that was killed may have left its client.
     run.perforce.delete_client(look_name(workspace.client_name))
     drop_copies(run)
@@ -122,9 +126,6 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
             )
         options = locks.options_before(run) or client.options
         spec = render_client_spec(dataclasses.replace(client, options=options))
-        if "is_half_restored" not in run.step.remote:
-            is_half_restored = bool(workspace.client_spec)
-            states.remember_remote(run.step, {"is_half_restored": is_half_restored})
         if not workspace.client_spec:
             # Before anything is reverted: from here on an undo has to bring it back.
             _keep_client_spec(workspace, spec)

@@ -72,6 +72,22 @@ def test_its_page_says_what_was_rescued(as_alice: Client, trashed: Workspace) ->
     assert "3 KiB" in page
 
 
+def test_a_have_list_that_was_kept_is_not_said_to_be_rescued_work(
+    as_alice: Client, trashed: Workspace
+) -> None:
+    Rescue.objects.update(
+        directory="",
+        archived_files=0,
+        shelves=[],
+        have_differences=[["//depot/a.c", 3]],
+    )
+
+    page = as_alice.get(f"/workspaces/{trashed.pk}/").text
+
+    assert "In the trash" in page
+    assert "What was rescued" not in page
+
+
 def test_it_is_brought_back_with_one_click(
     as_alice: Client, trashed: Workspace
 ) -> None:

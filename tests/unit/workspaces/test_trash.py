@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -61,6 +62,17 @@ def opened_in(workspace: Workspace) -> set[tuple[str, str, str]]:
         (file.depot_file, file.action, file.user)
         for file in perforce.list_opened(workspace.client_name)
     }
+
+
+def submit_from(at_work: AtWork) -> None:
+    """Have a file at a revision that is newer than the pin, and than all others."""
+    with at_work.p4.at_exception_level(1):  # most have it already
+        at_work.p4.run("sync", str(at_work.file))
+    at_work.open_for_edit()
+    at_work.file.write_text("submitted from the workspace\n")
+    change = at_work.p4.fetch_change()
+    change["Description"] = "from the workspace"
+    at_work.p4.run_submit(change)
 
 
 def contents_of(root: Path) -> dict[str, bytes]:
@@ -164,11 +176,7 @@ def test_files_synced_after_the_snapshot_are_known_again(
     """It is flushed in batches, as that of a new workspace of many files."""
     monkeypatch.setattr(flushing, "FILES_IN_A_BATCH", 0)
     perforce = registry.perforce(workspace.site.perforce_server)
-    at_work.open_for_edit()
-    at_work.file.write_text("submitted from the workspace\n")
-    change = at_work.p4.fetch_change()
-    change["Description"] = "from the workspace"
-    at_work.p4.run_submit(change)
+    submit_from(at_work)
     have = perforce.have_list(workspace.client_name)
     assert have.digest != workspace.snapshot.have_digest
     retire(workspace, unsaved=Unsaved.REFUSE)
@@ -180,6 +188,88 @@ def test_files_synced_after_the_snapshot_are_known_again(
 
     assert operation.steps.get(name="flush").attempt == 2
     assert perforce.have_list(workspace.client_name) == have
+
+
+def test_what_was_synced_is_known_again_also_where_work_was_discarded(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    perforce = registry.perforce(workspace.site.perforce_server)
+    submit_from(at_work)
+    at_work.leave_an_untracked_file()
+    have = perforce.have_list(workspace.client_name)
+    assert have.digest != workspace.snapshot.have_digest
+
+    retire(workspace, unsaved=Unsaved.DISCARD)
+    restore(workspace)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert perforce.have_list(workspace.client_name) == have
+    assert not Rescue.objects.with_work().exists()
+
+
+def test_a_client_that_is_bound_to_a_host_can_be_discarded(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    client = at_work.p4.fetch_client()
+    client["Host"] = "elsewhere"
+    at_work.p4.save_client(client)
+
+    operation = retire(workspace, unsaved=Unsaved.DISCARD)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+
+
+def test_what_was_opened_before_an_earlier_retirement_is_not_opened_again(
+    workspace: Workspace, at_work: AtWork
+) -> None:
+    at_work.open_for_edit()
+    added = at_work.root / "src" / "added.txt"
+    added.write_text("thought better of\n")
+    at_work.p4.run("add", str(added))
+    retire(workspace)
+    restore(workspace)
+    at_work.p4.run("revert", "//...")
+    added.unlink(missing_ok=True)
+    for change in at_work.p4.run("changes", "-s", "pending", "-c", at_work.p4.client):
+        at_work.p4.run("shelve", "-d", "-c", change["change"])
+        at_work.p4.run("change", "-d", change["change"])
+    before = contents_of(workspace.path)
+
+    operation = retire(workspace, unsaved=Unsaved.REFUSE)
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    restore(workspace)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert opened_in(workspace) == set()
+    assert contents_of(workspace.path) == before
+
+
+def test_an_undo_has_nothing_of_a_retirement_that_was_refused(
+    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something is opened after the last look; later all goes back to the pin."""
+    perforce = registry.perforce(workspace.site.perforce_server)
+    pinned = perforce.have_list(workspace.client_name)
+    submit_from(at_work)
+    delete_client = P4PerforceGateway.delete_client
+
+    def be_late(self: P4PerforceGateway, name: str, **options: Any) -> None:
+        if name == workspace.client_name:
+            at_work.open_for_edit()
+        delete_client(self, name, **options)
+
+    with monkeypatch.context() as racing:
+        racing.setattr(P4PerforceGateway, "delete_client", be_late)
+        assert retire(workspace, unsaved=Unsaved.REFUSE).state == "refused"
+    at_work.p4.run("revert", "//...")
+    at_work.p4.run("sync", f"//...@{workspace.snapshot.change}")
+    assert perforce.have_list(workspace.client_name) == pinned
+
+    retire(workspace, unsaved=Unsaved.REFUSE)
+    restore(workspace)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert perforce.have_list(workspace.client_name) == pinned
 
 
 def test_purging_leaves_nothing_but_the_rescue(
