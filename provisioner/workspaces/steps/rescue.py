@@ -50,6 +50,9 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
     rescue.inventory = look.counts
     rescue.have_differences = differences
     reports = _shelve_for_each_user(run, look.files)
+    if not run.workspace.client_spec:
+        # Nothing was reverted yet: what was noted and is not opened now was let go.
+        rescue.reverted, rescue.descriptions, rescue.shelves = [], {}, []
     _note_shelved(rescue, look.files, reports)
     archive = _archived(run, look, reports, rescue=rescue)
     if archive is not None:
@@ -109,19 +112,27 @@ def _have_differences(run: StepRun) -> list[tuple[str, int]]:
 def _note_shelved(
     rescue: Rescue, files: UnsavedFiles, reports: list[ShelveReport]
 ) -> None:
-    """Note what is opened, and in which change it was: an undo opens it again."""
+    """Note what is opened, and in which change it was: an undo opens it again.
+
+    What was noted before stays: it may have been reverted since.
+    """
     made_by_us = {change for report in reports for change in report.moved}
+    opened = {file.depot_file for file in files.opened}
     rescue.reverted = [
-        dataclasses.asdict(file) for file in opened_before(files.opened, reports)
+        *(file for file in rescue.reverted if file["depot_file"] not in opened),
+        *(dataclasses.asdict(file) for file in opened_before(files.opened, reports)),
     ]
-    rescue.descriptions = {
+    rescue.descriptions |= {
         str(change.change): change.description
         for change in files.pending
         if (change.files or not change.is_shelved)
         and str(change.change) not in made_by_us
     }
+    shelves = [shelf for report in reports for shelf in report.shelves]
+    changes = {shelf.change for shelf in shelves}
     rescue.shelves = [
-        dataclasses.asdict(shelf) for report in reports for shelf in report.shelves
+        *(shelf for shelf in rescue.shelves if shelf["change"] not in changes),
+        *(dataclasses.asdict(shelf) for shelf in shelves),
     ]
 
 

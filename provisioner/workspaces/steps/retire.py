@@ -147,6 +147,7 @@ def _delete_client(run: StepRun, client: ClientSpec) -> None:
     elif choice == Unsaved.RESCUE or is_half_restored:
         _rescue_what_came_since(run)
         _drop_changes(run, delete_shelves=False)
+        states.remember_remote(run.step, {"has_reverted": True})
     is_settled = choice != Unsaved.REFUSE or is_half_restored
     try:
         run.perforce.delete_client(
@@ -166,7 +167,9 @@ def _rescue_what_came_since(run: StepRun) -> None:
     rescue = Rescue.objects.filter(operation=run.operation).first()
     if rescue is None:
         return
-    known = {file["depot_file"] for file in rescue.reverted}
+    known = set()
+    if "has_reverted" not in run.step.remote:
+        known = {file["depot_file"] for file in rescue.reverted}
     opened = run.perforce.list_opened(run.workspace.client_name)
     if any(file.depot_file not in known for file in opened):
         _rescue(run, look_at_everything(run))

@@ -342,6 +342,61 @@ def test_what_a_killed_deletion_had_reverted_is_opened_again(
     assert opened_in(workspace) == opened
 
 
+def test_what_is_opened_while_the_client_is_deleted_is_rescued_with_the_rest(
+    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once after all was reverted, so that the deletion is refused and tried again."""
+    at_work.open_for_edit()
+    late = at_work.root / "src" / "file4.txt"
+    before = opened_in(workspace)
+    delete_client = P4PerforceGateway.delete_client
+    opened: list[object] = []
+
+    def be_late(self: P4PerforceGateway, name: str, **options: Any) -> None:
+        if name == workspace.client_name and not opened:
+            opened.extend(at_work.p4.run("edit", str(late)))
+        delete_client(self, name, **options)
+
+    monkeypatch.setattr(P4PerforceGateway, "delete_client", be_late)
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert opened
+    rescue = Rescue.objects.get(workspace=workspace)
+    paths = {path for shelf in rescue.shelves for path in shelf["files"]}
+    assert paths == {file["depot_file"] for file in rescue.reverted}
+    assert len(paths) == 2
+    restore(workspace)
+    assert opened_in(workspace) > before
+    assert {path for path, _, _ in opened_in(workspace)} == paths
+
+
+def test_what_is_opened_anew_while_the_client_is_deleted_is_rescued_as_it_is(
+    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_work.open_for_edit()
+    delete_client = P4PerforceGateway.delete_client
+    opened: list[object] = []
+
+    def be_late(self: P4PerforceGateway, name: str, **options: Any) -> None:
+        if name == workspace.client_name and not opened:
+            opened.extend(at_work.p4.run("edit", str(at_work.file)))
+            at_work.file.write_text("written at the last moment\n")
+        delete_client(self, name, **options)
+
+    monkeypatch.setattr(P4PerforceGateway, "delete_client", be_late)
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    shelves = Rescue.objects.get(workspace=workspace).shelves
+    said = [
+        at_work.p4.run("print", "-q", f"{path}@={shelf['change']}")[-1]
+        for shelf in shelves
+        for path in shelf["files"]
+    ]
+    assert "written at the last moment\n" in said
+
+
 def test_a_step_of_a_restoration_that_was_done_already_changes_nothing(
     workspace: Workspace, at_work: AtWork
 ) -> None:
