@@ -27,6 +27,11 @@ from provisioner.workspaces.steps.provision import (
     ignored_in,
 )
 from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.settled import (
+    flush_to_what_it_had,
+    is_flushed,
+    was_given_back,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,9 +108,24 @@ def choice_of(run: StepRun) -> Unsaved:
 
 
 def look_for_unsaved_work(run: StepRun) -> Look:
-    """Return what would be lost if the client and the clone went now."""
-    if run.workspace.client_spec:
+    """Return what would be lost if the client and the clone went now.
+
+    What was brought back in part is looked at like any other, once its client knows
+    what it has: somebody may work there, and the end of a lease cannot wait until it
+    has been brought back in full.
+    """
+    workspace = run.workspace
+    if not workspace.client_spec:
+        return look_at_everything(run)
+    client = run.perforce.find_client(workspace.client_name)
+    if client is None or not was_given_back(run):
         return NOTHING  # What there was is settled: see Workspace.client_spec.
+    if is_flushed(run) is False:
+        flush_to_what_it_had(run)
+    volume = our_volume(run)
+    if volume is None or volume.junction_path != workspace.junction_path:
+        # Its files are as the retirement left them.
+        return Look(files=_known_to_the_server(run, client), path=str(workspace.path))
     return look_at_everything(run)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,14 @@ from provisioner.workspaces.models import Rescue
 from provisioner.workspaces.steps.looking import Look
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.settled import last_rescue
 
 PROBLEMS_NAMED = 10
+# Of a rescue, what a later retirement goes on with.
+ADDED_TO = (
+    *("directory", "archived_files", "archived_bytes", "archive_sha256"),
+    *("shelves", "reverted", "descriptions", "is_complete"),
+)
 # What cannot be archived at all, and holds no content to lose.
 HARMLESS = ("special",)
 
@@ -44,9 +49,9 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
     if look.files is None:
         return None
     differences = _have_differences(run)
-    if not look.findings and not differences:
-        return None
     rescue = _row_of(run)
+    if not look.findings and not differences and not rescue.is_complete:
+        return None
     rescue.inventory = look.counts
     rescue.have_differences = differences
     reports = _shelve_for_each_user(run, look.files)
@@ -77,21 +82,26 @@ def keep_have_list(run: StepRun, look: Look) -> None:
 
     What the server does not say, as of a client for another host, stops no discard.
     """
-    differences: list[tuple[str, int]] = []
-    if look.files is not None:
-        with contextlib.suppress(Refused, NotFound):
-            differences = _have_differences(run)
-    if differences:
-        rescue = _row_of(run)
-        rescue.have_differences = differences
+    if look.files is None:
+        return
+    rescue = _row_of(run)
+    try:
+        rescue.have_differences = _have_differences(run)
+    except (NotFound, Refused):
+        return
+    if rescue.have_differences or rescue.is_complete:
         rescue.is_complete = True
         rescue.save()
 
 
 def _row_of(run: StepRun) -> Rescue:
-    return Rescue.objects.filter(operation=run.operation).first() or Rescue(
-        workspace=run.workspace, operation=run.operation
-    )
+    """Return the row of this retirement; one that goes on with another adds to that."""
+    rescue = Rescue.objects.filter(operation=run.operation).first()
+    if rescue is not None:
+        return rescue
+    earlier = last_rescue(run) if run.workspace.client_spec else None
+    settled = {name: getattr(earlier, name) for name in ADDED_TO if earlier}
+    return Rescue(workspace=run.workspace, operation=run.operation, **settled)
 
 
 def _have_differences(run: StepRun) -> list[tuple[str, int]]:

@@ -14,15 +14,19 @@ from django.db import transaction
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile, Shelf
-from provisioner.workspaces import governor, states
+from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.steps import locks
-from provisioner.workspaces.steps.flushing import flush_towards_pin
 from provisioner.workspaces.steps.looking import our_volume
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.settled import last_rescue
+from provisioner.workspaces.steps.settled import (
+    flush_to_what_it_had,
+    is_flushed,
+    last_rescue,
+    note_flushed,
+)
 from provisioner.workspaces.steps.volumes import require_online
 
 
@@ -62,6 +66,7 @@ def ensure_client(run: StepRun) -> dict[str, Any]:
     if found is None:
         # Nobody but its owner may use a locked client: it is locked again at the end.
         wanted = _as_it_was(workspace)
+        note_flushed(run, False)
         run.perforce.save_client(
             dataclasses.replace(
                 wanted, options=wanted.options.replace(" locked", " unlocked")
@@ -81,22 +86,14 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
     workspace = run.workspace
     if not workspace.client_spec:
         return {}  # Its client was never deleted: it knows.
-    if run.perforce.list_opened(workspace.client_name):
+    knows = is_flushed(run)
+    if knows is None:
         # It was not deleted yet, or is flushed already: nothing is opened before that.
+        knows = bool(run.perforce.list_opened(workspace.client_name))
+    if knows:
         have = run.perforce.have_list(workspace.client_name)
-        return {"have_count": have.count, "have_digest": have.digest}
-    total = workspace.snapshot.have_count
-    run.progress("flushing", done=0, total=total, unit="files")
-    have = flush_towards_pin(
-        run.perforce, workspace, on_command=lambda use: governor.observe(run.step, use)
-    )
-    rescue = last_rescue(run)
-    if rescue is not None and rescue.have_differences:
-        run.perforce.flush_to(
-            workspace.client_name,
-            [(path, revision) for path, revision in rescue.have_differences],
-        )
-        have = run.perforce.have_list(workspace.client_name)
+    else:
+        have = flush_to_what_it_had(run)
     return {"have_count": have.count, "have_digest": have.digest}
 
 

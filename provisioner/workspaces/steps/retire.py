@@ -25,6 +25,7 @@ from provisioner.workspaces.steps.looking import (
 )
 from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work
 from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.settled import note_given_back
 from provisioner.workspaces.steps.trial import drop_client_of_trial
 from provisioner.workspaces.steps.volumes import ensure_frozen_policy, ensure_policies
 
@@ -98,6 +99,7 @@ def _record_discarded(run: StepRun, look: Look) -> None:
 
 def _thaw(run: StepRun) -> None:
     """Give the clone back to its owner's hosts, and the client its lock."""
+    note_given_back(run)
     volume = our_volume(run)
     if volume is not None:
         ensure_policies(run, volume_uuid=volume.uuid)
@@ -144,8 +146,9 @@ def _delete_client(run: StepRun, client: ClientSpec) -> None:
     is_half_restored = run.step.remote["is_half_restored"]
     if choice == Unsaved.DISCARD and not is_half_restored:
         _drop_changes(run, delete_shelves=True)
-    elif choice == Unsaved.RESCUE or is_half_restored:
-        _rescue_what_came_since(run)
+    elif choice != Unsaved.REFUSE or is_half_restored:
+        if choice != Unsaved.DISCARD:
+            _rescue_what_came_since(run)
         _drop_changes(run, delete_shelves=False)
         states.remember_remote(run.step, {"has_reverted": True})
     is_settled = choice != Unsaved.REFUSE or is_half_restored
@@ -163,16 +166,19 @@ def _delete_client(run: StepRun, client: ClientSpec) -> None:
 
 
 def _rescue_what_came_since(run: StepRun) -> None:
-    """Rescue once more where something was opened after the rescue."""
+    """Rescue once more where something was opened after the look."""
     rescue = Rescue.objects.filter(operation=run.operation).first()
-    if rescue is None:
-        return
     known = set()
-    if "has_reverted" not in run.step.remote:
+    if rescue is not None and "has_reverted" not in run.step.remote:
         known = {file["depot_file"] for file in rescue.reverted}
     opened = run.perforce.list_opened(run.workspace.client_name)
     if any(file.depot_file not in known for file in opened):
-        _rescue(run, look_at_everything(run))
+        look = look_at_everything(run)
+        if look.why_unchecked:
+            _thaw(run)
+            # Not READY: some of it may have been reverted already.
+            raise StepRefused(refusal(look).sentence, code="unsaved_work")
+        _rescue(run, look)
 
 
 def _drop_changes(run: StepRun, *, delete_shelves: bool) -> None:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from django.db.models import Q, QuerySet
 
-from provisioner.workspaces.models import Operation, Rescue
+from provisioner.gateways.perforce.types import HaveList
+from provisioner.workspaces import governor, states
+from provisioner.workspaces.models import Operation, Rescue, Step
+from provisioner.workspaces.steps.flushing import flush_towards_pin
 from provisioner.workspaces.steps.run import StepRun
+
+GIVEN_BACK = "was_given_back"
+IS_FLUSHED = "is_flushed"
 
 
 def since_whole(run: StepRun) -> QuerySet[Operation]:
@@ -23,8 +29,56 @@ def since_whole(run: StepRun) -> QuerySet[Operation]:
     return operations.filter(pk__gte=was_whole.pk)
 
 
+def note_given_back(run: StepRun) -> None:
+    """Remember that a retirement stopped, and its owner can go on there."""
+    states.remember_remote(run.step, {GIVEN_BACK: True})
+
+
+def was_given_back(run: StepRun) -> bool:
+    """Say whether somebody may have worked there since.
+
+    A restoration has begun, or a retirement stopped and gave it back.
+    """
+    is_undone = Q(kind=Operation.Kind.RESTORE) & ~Q(state=Operation.State.SUCCEEDED)
+    has_stopped = Q(steps__remote__has_key=GIVEN_BACK)
+    return since_whole(run).filter(is_undone | has_stopped).exists()
+
+
 def last_rescue(run: StepRun) -> Rescue | None:
     """Return what was kept of the client since it was whole, None where nothing was."""
     return Rescue.objects.filter(
         operation__in=since_whole(run), is_complete=True
     ).first()
+
+
+def note_flushed(run: StepRun, is_flushed: bool) -> None:
+    """Remember whether the client, which we make anew, knows by now what it has."""
+    states.remember_remote(run.step, {IS_FLUSHED: is_flushed})
+
+
+def is_flushed(run: StepRun) -> bool | None:
+    """Say whether the client knows what it has; None: it was never made anew."""
+    steps = Step.objects.filter(
+        operation__workspace=run.workspace, remote__has_key=IS_FLUSHED
+    )
+    last = steps.order_by("operation_id", "position").last()
+    return None if last is None else bool(last.remote[IS_FLUSHED])
+
+
+def flush_to_what_it_had(run: StepRun) -> HaveList:
+    """Have the server believe what the workspace has: the pin, and what came later."""
+    workspace = run.workspace
+    total = workspace.snapshot.have_count
+    run.progress("flushing", done=0, total=total, unit="files")
+    have = flush_towards_pin(
+        run.perforce, workspace, on_command=lambda use: governor.observe(run.step, use)
+    )
+    rescue = last_rescue(run)
+    if rescue is not None and rescue.have_differences:
+        run.perforce.flush_to(
+            workspace.client_name,
+            [(path, revision) for path, revision in rescue.have_differences],
+        )
+        have = run.perforce.have_list(workspace.client_name)
+    note_flushed(run, True)
+    return have

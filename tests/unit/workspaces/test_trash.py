@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from provisioner.workspaces.errors import (
     WorkspaceRetired,
 )
 from provisioner.workspaces.models import (
+    Event,
     Operation,
     Rescue,
     Site,
@@ -27,6 +29,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.steps import flushing
+from provisioner.workspaces.steps import retire as retiring
 from tests.at_work import KINDS_OF_WORK, AtWork
 from tests.lab import Lab
 from tests.waiting import settle
@@ -340,6 +343,159 @@ def test_what_a_killed_deletion_had_reverted_is_opened_again(
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
     assert opened_in(workspace) == opened
+
+
+@pytest.fixture
+def came_back_in_part(
+    workspace: Workspace, at_work: AtWork, lab: Lab, settings: Settings
+) -> Callable[[str], None]:
+    """Bring it back until a command of Perforce fails; src/file3.txt was opened."""
+
+    def bring_back(command: str) -> None:
+        at_work.open_for_edit()
+        at_work.file.write_text("opened and changed\n")
+        retire(workspace)
+        assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+        patience, settings.STEP_GIVE_UP_SECONDS = settings.STEP_GIVE_UP_SECONDS, 0.0
+        lab.break_perforce({"command": command, "drop": "before"})
+        restore(workspace)
+        lab.break_perforce()
+        settings.STEP_GIVE_UP_SECONDS = patience
+        assert workspace.state == Workspace.State.FAILED
+        assert workspace.client_spec
+        assert workspace.path.is_dir()
+
+    return bring_back
+
+
+@pytest.mark.parametrize("fails", ["edit", "sync"])
+def test_what_was_done_in_a_workspace_that_came_back_in_part_is_not_lost(
+    fails: str,
+    came_back_in_part: Callable[[str], None],
+    workspace: Workspace,
+    at_work: AtWork,
+) -> None:
+    """Before its files were opened again, or before its client knew of any."""
+    perforce = registry.perforce(workspace.site.perforce_server)
+    submit_from(at_work)
+    have = perforce.have_list(workspace.client_name)
+    came_back_in_part(fails)
+    at_work.leave_an_untracked_file()
+    added = at_work.root / "src" / "added.txt"
+    added.write_text("mine\n")
+    at_work.p4.run("add", str(added))
+    before = contents_of(workspace.path)
+
+    refused = retire(workspace, unsaved=Unsaved.REFUSE)
+
+    assert refused.state == Operation.State.REFUSED, refused.status_message
+    counts = (refused.findings or {})["counts"]
+    assert {kind: found["count"] for kind, found in counts.items()} == {
+        "opened": 1,
+        "shelved": 1,
+        "changed": 1,
+        "untracked": 1,
+    }
+    retire(workspace)
+    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+    rescue = Rescue.objects.filter(workspace=workspace).first()
+    assert rescue is not None
+    shelved = [path for shelf in rescue.shelves for path in shelf["files"]]
+    assert sorted(path.rpartition("/")[2] for path in shelved) == [
+        "added.txt",
+        "file3.txt",
+    ]
+    with tarfile.open(Path(rescue.directory) / "work.tar") as archive:
+        assert sorted(archive.getnames()) == ["src/file3.txt", "src/notes.txt"]
+    restore(workspace)
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert contents_of(workspace.path) == before
+    assert {path for path, _, _ in opened_in(workspace)} == set(shelved)
+    assert perforce.have_list(workspace.client_name) == have
+
+
+def test_what_is_added_before_the_client_knows_of_files_does_not_hide_them(
+    came_back_in_part: Callable[[str], None], workspace: Workspace, at_work: AtWork
+) -> None:
+    perforce = registry.perforce(workspace.site.perforce_server)
+    have = perforce.have_list(workspace.client_name)
+    came_back_in_part("sync")
+    added = at_work.root / "src" / "added.txt"
+    added.write_text("mine\n")
+    at_work.p4.run("add", str(added))
+
+    restore(workspace)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert perforce.have_list(workspace.client_name) == have
+    assert len(opened_in(workspace)) == 2
+
+
+def test_what_came_back_in_part_can_be_discarded(
+    came_back_in_part: Callable[[str], None], workspace: Workspace, at_work: AtWork
+) -> None:
+    came_back_in_part("edit")
+    at_work.leave_an_untracked_file()
+
+    retire(workspace, unsaved=Unsaved.DISCARD)
+
+    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+    record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
+    assert "untracked" in record.data
+    perforce = registry.perforce(workspace.site.perforce_server)
+    rescue = Rescue.objects.filter(workspace=workspace).first()
+    assert rescue is not None
+    assert rescue.shelves
+    for shelf in rescue.shelves:
+        assert perforce.list_shelved_files(shelf["change"])
+
+
+def test_what_is_opened_after_a_look_that_found_nothing_is_rescued(
+    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def be_late(run: object) -> None:
+        at_work.open_for_edit()
+        at_work.file.write_text("written at the last moment\n")
+
+    with monkeypatch.context() as racing:
+        racing.setattr(retiring, "drop_copies", be_late)
+        operation = retire(workspace)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    rescue = Rescue.objects.get(workspace=workspace)
+    assert sum(len(shelf["files"]) for shelf in rescue.shelves) == 1
+    restore(workspace)
+    assert {action for _, action, _ in opened_in(workspace)} == {"edit"}
+
+
+def test_what_is_done_after_a_late_rescue_that_failed_is_not_lost(
+    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workspace was given back, and nobody looked once more before it went."""
+
+    def be_late(run: object) -> None:
+        at_work.open_for_edit()
+        (at_work.root / "src" / "late.txt").write_text("late\n")
+
+    area = workspace.site.rescue_root
+    Site.objects.update(rescue_root="")
+    with monkeypatch.context() as racing:
+        racing.setattr(retiring, "drop_copies", be_late)
+        operation = retire(workspace)
+    assert operation.status_code == "no_rescue_area"
+    at_work.leave_an_untracked_file()
+    at_work.p4.run("revert", "-k", "//...")
+    Site.objects.update(rescue_root=area)
+
+    refused = retire(workspace, unsaved=Unsaved.REFUSE)
+
+    assert refused.state == Operation.State.REFUSED, refused.status_message
+    retire(workspace)
+    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+    rescue = Rescue.objects.with_work().first()
+    assert rescue is not None
+    with tarfile.open(Path(rescue.directory) / "work.tar") as archive:
+        assert sorted(archive.getnames()) == ["src/late.txt", "src/notes.txt"]
 
 
 def test_what_is_opened_while_the_client_is_deleted_is_rescued_with_the_rest(
