@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Subquery
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -23,7 +24,7 @@ from provisioner.workspaces.models import (
     Subscription,
     Workspace,
 )
-from provisioner.workspaces.queries import default_snapshot
+from provisioner.workspaces.queries import default_snapshot, operations_since_whole
 
 CHANGES_NAMED = 10
 LINES_QUOTED = 30
@@ -76,6 +77,9 @@ def _about_workspace(
     policy = leases.policy_for(workspace.template, workspace.purpose)
     deadline = leases.deadline_of(workspace, policy, now)
     operation = Operation.objects.filter(pk=notice.data.get("operation")).first()
+    # A retirement that was tried again goes on with what the first had settled.
+    retiring = operations_since_whole(workspace)
+    began_at = retiring.values("created_at")[:1]
     return {
         "workspace": workspace,
         "deadline": deadline,
@@ -84,12 +88,9 @@ def _about_workspace(
         "restorable_until": _said(deadline.restorable_until),
         "left": _left(deadline.ends_at, now=now),
         "operation": operation,
-        "rescue": Rescue.objects.with_work().filter(operation=operation).first()
-        if operation
-        else None,
-        "was_discarded": operation is not None
-        and workspace.events.filter(
-            kind="unsaved_work_discarded", at__gte=operation.created_at
+        "rescue": Rescue.objects.with_work().filter(operation__in=retiring).first(),
+        "was_discarded": workspace.events.filter(
+            kind="unsaved_work_discarded", at__gte=Subquery(began_at)
         ).exists(),
         "reasons": notice.data.get("reasons", []),
         "asked_by": notice.data.get("asked_by", ""),

@@ -288,6 +288,21 @@ def latest_operation(subject: Workspace | Template) -> Operation | None:
     )
 
 
+def operations_since_whole(workspace: Workspace) -> QuerySet[Operation]:
+    """Return those since the client was whole, which go on with one another.
+
+    They begin with the retirement that found it so, or with the last restoration.
+    """
+    operations = workspace.operations.order_by("pk")
+    was_whole = operations.filter(
+        Q(kind=Operation.Kind.RESTORE, state=Operation.State.SUCCEEDED)
+        | Q(kind=Operation.Kind.RETIRE, steps__remote__is_half_restored=False)
+    ).last()
+    if was_whole is None:
+        return operations
+    return operations.filter(pk__gte=was_whole.pk)
+
+
 def carry_under_way(source: Workspace) -> Carry | None:
     """Return how a workspace's work is being brought forward now, None if it is not."""
     return (

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from provisioner.gateways.perforce.types import HaveList
 from provisioner.workspaces import governor, states
 from provisioner.workspaces.models import Operation, Rescue, Step
+from provisioner.workspaces.queries import operations_since_whole
 from provisioner.workspaces.steps.flushing import flush_towards_pin
 from provisioner.workspaces.steps.run import StepRun
 
 GIVEN_BACK = "was_given_back"
 IS_FLUSHED = "is_flushed"
-
-
-def since_whole(run: StepRun) -> QuerySet[Operation]:
-    """Return the operations since the client was whole, which go on with one another.
-
-    They begin with the retirement that found it so, or with the last restoration.
-    """
-    operations = run.workspace.operations.order_by("pk")
-    was_whole = operations.filter(
-        Q(kind=Operation.Kind.RESTORE, state=Operation.State.SUCCEEDED)
-        | Q(kind=Operation.Kind.RETIRE, steps__remote__is_half_restored=False)
-    ).last()
-    if was_whole is None:
-        return operations
-    return operations.filter(pk__gte=was_whole.pk)
 
 
 def note_given_back(run: StepRun) -> None:
@@ -41,14 +27,14 @@ def was_given_back(run: StepRun) -> bool:
     """
     is_undone = Q(kind=Operation.Kind.RESTORE) & ~Q(state=Operation.State.SUCCEEDED)
     has_stopped = Q(steps__remote__has_key=GIVEN_BACK)
-    return since_whole(run).filter(is_undone | has_stopped).exists()
+    since_whole = operations_since_whole(run.workspace)
+    return since_whole.filter(is_undone | has_stopped).exists()
 
 
 def last_rescue(run: StepRun) -> Rescue | None:
     """Return what was kept of the client since it was whole, None where nothing was."""
-    return Rescue.objects.filter(
-        operation__in=since_whole(run), is_complete=True
-    ).first()
+    since_whole = operations_since_whole(run.workspace)
+    return Rescue.objects.filter(operation__in=since_whole, is_complete=True).first()
 
 
 def note_flushed(run: StepRun, is_flushed: bool) -> None:

@@ -26,6 +26,7 @@ from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import (
     Notice,
     Operation,
+    Rescue,
     Snapshot,
     Workspace,
 )
@@ -258,6 +259,27 @@ def test_who_had_work_discarded_by_somebody_is_told_that(
     body = Mailbox.delivered[0][1].body
     assert (discarded in body, nothing in body) == (was_found, not was_found)
     assert "look at what was rescued" not in body
+
+
+def test_what_an_earlier_try_had_rescued_is_told(
+    workspace: Workspace, clock: Clock, admin: User
+) -> None:
+    actions.workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
+    Rescue.objects.create(
+        workspace=workspace,
+        operation=workspace.operations.get(kind=Operation.Kind.RETIRE),
+        shelves=[{"change": 4711, "was": "default", "files": ["//depot/a"]}],
+        is_complete=True,
+    )
+    end_running(workspace, Operation.State.FAILED)
+    failed = Workspace.State.FAILED
+    states.set_workspace_state(workspace, failed, code="x", message="It failed.")
+    actions.workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
+    work(workspace, clock)
+
+    run(clock, days=1)
+
+    assert "shelved change 4711, 1 files" in Mailbox.delivered[0][1].body
 
 
 def test_machines_get_no_mail_and_no_trash(
@@ -838,6 +860,8 @@ class World:
         self._check_end(was, retired=bool(retired))
         purge_expired(now=now)
         work(self.workspace, self.clock)
+        if was.state == Workspace.State.RESTORING:
+            self.expected.replan(self.warn, now=now)
         tell_owners(now=now)
         due = self.expected.due(now) if is_leased else None
         if self.workspace.state not in leases.LEASED:
