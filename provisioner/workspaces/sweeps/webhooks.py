@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 FIRST_PAUSE = dt.timedelta(seconds=15)
 LONGEST_PAUSE = dt.timedelta(hours=1)
 MOST_ATTEMPTS = 14
-# Without a message that was taken in all that time, it is turned off.
+# Without a message that was taken in all that time, the next one given up turns it off.
 FAILS_FOR = dt.timedelta(days=3)
 KEPT_FOR = dt.timedelta(days=30)
 # A message that should have been tried so long ago has lost its job.
@@ -123,11 +123,10 @@ def _note(
         return
     failing_since = webhook.failing_since or now
     Webhook.objects.filter(pk=webhook.pk).update(failing_since=failing_since)
-    if now - failing_since >= FAILS_FOR:
+    if delivery.attempts >= MOST_ATTEMPTS:
         _end(delivery, WebhookDelivery.State.GIVEN_UP, error=answer.error)
-        _turn_off(webhook, answer.error)
-    elif delivery.attempts >= MOST_ATTEMPTS:
-        _end(delivery, WebhookDelivery.State.GIVEN_UP, error=answer.error)
+        if now - failing_since >= FAILS_FOR:
+            _turn_off(webhook, answer.error)
     else:
         delivery.next_try_at = now + pause_after(delivery.attempts)
         same.update(next_try_at=delivery.next_try_at, error=answer.error)

@@ -230,7 +230,9 @@ def test_who_fails_for_days_is_turned_off_with_an_event(
     deliver_all()
     clock.advance(days=3)
     ready_workspace(alice, snapshot)
-    sweep.deliver(WebhookDelivery.objects.earliest("pk").pk)
+    first = WebhookDelivery.objects.earliest("pk")
+    WebhookDelivery.objects.filter(pk=first.pk).update(attempts=sweep.MOST_ATTEMPTS - 1)
+    sweep.deliver(first.pk)
 
     hook.refresh_from_db()
     assert not hook.is_enabled
@@ -244,6 +246,26 @@ def test_who_fails_for_days_is_turned_off_with_an_event(
     assert "hook?a=1" not in event.subject + event.message
     ready_workspace(alice, snapshot)
     assert WebhookDelivery.objects.count() == 2
+
+
+def test_a_first_attempt_turns_nothing_off_however_long_nothing_was_sent(
+    hook: Webhook, alice: User, snapshot: Snapshot, listener: Listener, clock: Clock
+) -> None:
+    listener.codes = [500, 503]
+    ready_workspace(alice, snapshot)
+    WebhookDelivery.objects.update(attempts=sweep.MOST_ATTEMPTS - 1)
+    deliver_all()
+    clock.advance(days=21)
+    ready_workspace(alice, snapshot)
+    deliver_all()
+
+    hook.refresh_from_db()
+    assert hook.is_enabled
+    delivery = WebhookDelivery.objects.latest("pk")
+    assert (delivery.state, delivery.attempts) == (State.WAITING, 1)
+    deliver_all()
+    delivery.refresh_from_db()
+    assert delivery.state == State.DELIVERED
 
 
 def test_a_test_says_at_once_what_came_of_it_and_is_sent_when_turned_off(
