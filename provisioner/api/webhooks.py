@@ -289,9 +289,11 @@ class DeliveryViewSet(ApiViewSet):
 
     @described(
         "Send it again",
+        "With the same `Cloneyard-Delivery`: a receiver that took it already may pass "
+        "it over.",
         ok=DeliverySerializer,
         status=202,
-        refused=[403, 404],
+        refused=[403, 404, 409],
         operation_id="webhooks_deliveries_again",
     )
     @action(methods=["post"], detail=True)

@@ -229,6 +229,12 @@ class NotAbandoned(ActionRefused):
     code = "not_abandoned"
 
 
+class WebhookOff(ActionRefused):
+    """{reason} Nothing is sent again until that has changed."""
+
+    code = "webhook_off"
+
+
 class PreviewStale(ActionRefused):
     """Whom this affects has changed since it was shown: {count} workspaces now. Look
     again, then decide."""

@@ -29,7 +29,6 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.queueing import defer_once
 
-TEST = "test"
 QUEUE = "sweeps"
 DELIVER = "deliver_webhook"
 # A message that waits to be tried again keeps no other of its webhook waiting.
@@ -120,7 +119,7 @@ def _has_new_suspects(build: Operation) -> bool:
 def write_test(webhook: Webhook, *, at: str) -> WebhookDelivery:
     """Write a message that says nothing but that messages arrive."""
     said = {"message": "This is a test."}
-    [delivery] = _write([webhook], TEST, at=at, said=said)
+    [delivery] = _write([webhook], WebhookDelivery.TEST, at=at, said=said)
     return delivery
 
 

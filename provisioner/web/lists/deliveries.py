@@ -12,7 +12,10 @@ from provisioner.workspaces.models import Webhook, WebhookDelivery
 
 class SendAgain(Act[WebhookDelivery]):
     name, label, done = "again", "Send again", "Being sent again"
-    lead = "Each goes as it was, as a new message."
+    lead = (
+        "Each goes as it was, with the id it had: a receiver that took it already may "
+        "pass it over."
+    )
 
     def do(self, row: WebhookDelivery, **told: Any) -> WebhookDelivery:
         return actions.delivery_repeat(by=self.by, delivery=row)

@@ -145,6 +145,10 @@ def webhook_again(request: WebRequest, pk: int, delivery_pk: int) -> HttpRespons
     """Send a message once more."""
     deliveries = _webhook(request, pk).deliveries.select_related("webhook__owner")
     delivery = get_object_or_404(deliveries, pk=delivery_pk)
-    actions.delivery_repeat(by=request.user, delivery=delivery)
-    messages.success(request, "It is sent again.")
+    try:
+        actions.delivery_repeat(by=request.user, delivery=delivery)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, "It is sent again.")
     return redirect("webhook-detail", pk)

@@ -17,7 +17,7 @@ from provisioner.gateways.webhooks.addresses import (
     read_url,
 )
 from provisioner.workspaces import hooks, permissions, states
-from provisioner.workspaces.errors import InvalidRequest
+from provisioner.workspaces.errors import InvalidRequest, WebhookOff
 from provisioner.workspaces.models import (
     Template,
     Webhook,
@@ -138,9 +138,11 @@ def webhook_test(*, by: User, webhook: Webhook) -> WebhookDelivery:
 def delivery_repeat(*, by: User, delivery: WebhookDelivery) -> WebhookDelivery:
     """Send a message once more, with its id.
 
-    Raises: NotAllowed.
+    Raises: NotAllowed, WebhookOff.
     """
     permissions.require(permissions.can_change_webhook(by, delivery.webhook))
+    if delivery.why_not:
+        raise WebhookOff(reason=delivery.why_not)
     with transaction.atomic():
         return hooks.write_again(delivery)
 

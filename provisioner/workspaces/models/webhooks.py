@@ -89,8 +89,10 @@ class WebhookDelivery(models.Model):
     """One message to one address: written in the transaction of its event.
 
     `message_id` is what the far side tells repeats by; sending by hand again keeps it.
-    `next_try_at` goes with WAITING.
+    `next_try_at` goes with WAITING. The event of a test by hand is TEST.
     """
+
+    TEST = "test"
 
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting"
@@ -135,3 +137,15 @@ class WebhookDelivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.event} to {self.webhook}"
+
+    @property
+    def why_not(self) -> str:
+        """Why it is not sent, now or again, "" where it is."""
+        owner = self.webhook.owner
+        if not owner.is_active:
+            return f"The account {owner.username} is closed."
+        if self.webhook.is_for_all and not owner.is_administrator:
+            return f"{owner.username} is no administrator any more."
+        if not self.webhook.is_enabled and self.event != self.TEST:
+            return "The webhook is turned off."
+        return ""

@@ -60,9 +60,8 @@ def deliver(delivery_id: int) -> None:
     )
     if delivery is None:
         return
-    reason = why_not(delivery.webhook, is_test=delivery.event == hooks.TEST)
-    if reason:
-        _end(delivery, WebhookDelivery.State.VOID, error=reason)
+    if delivery.why_not:
+        _end(delivery, WebhookDelivery.State.VOID, error=delivery.why_not)
         return
     now = timezone.now()
     answer = post(
@@ -83,17 +82,6 @@ def deliver(delivery_id: int) -> None:
         )
         if webhook is not None:  # nobody has deleted it meanwhile
             _note(delivery, webhook, answer, now=now)
-
-
-def why_not(webhook: Webhook, *, is_test: bool) -> str:
-    """Return why nothing is sent to a webhook any more, "" where it is."""
-    if not webhook.owner.is_active:
-        return f"The account {webhook.owner.username} is closed."
-    if webhook.is_for_all and not webhook.owner.is_administrator:
-        return f"{webhook.owner.username} is no administrator any more."
-    if not webhook.is_enabled and not is_test:
-        return "The webhook is turned off."
-    return ""
 
 
 def _note(
@@ -118,7 +106,7 @@ def _note(
         return
     log.warning("webhook_not_delivered", attempt=delivery.attempts, **keys)
     # A test by hand that fails says so at once, and speaks neither for nor against it.
-    if delivery.event == hooks.TEST:
+    if delivery.event == delivery.TEST:
         _end(delivery, WebhookDelivery.State.GIVEN_UP, error=answer.error)
         return
     failing_since = webhook.failing_since or now

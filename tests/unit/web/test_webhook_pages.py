@@ -53,6 +53,39 @@ def test_a_webhook_is_made_tested_switched_and_deleted(
     assert "whsec" not in told
 
 
+def test_nothing_is_sent_again_while_a_webhook_is_off_but_a_test(
+    alice: User, signed_in: Callable[[User], Client]
+) -> None:
+    webhook = Webhook.objects.create(
+        owner=alice, url=URL, events=["workspace.ready"], is_enabled=False
+    )
+    sent = [
+        WebhookDelivery.objects.create(
+            webhook=webhook, event=event, body="{}", state="delivered", next_try_at=None
+        )
+        for event in ("workspace.ready", "test")
+    ]
+    one, test = (reverse("webhook-again", args=[webhook.pk, d.pk]) for d in sent)
+
+    client = signed_in(alice)
+    page = client.get(reverse("webhook-detail", args=[webhook.pk])).text
+    assert test in page
+    assert one not in page
+    said = client.post(one, follow=True).text
+    assert "The webhook is turned off. Nothing is sent again until" in said
+    assert "It is sent again." not in said
+    _, token = token_create(by=alice)
+    answer = Client().post(
+        reverse("api:webhook-delivery-again", args=[webhook.pk, sent[0].pk]),
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    assert (answer.status_code, answer.json()["code"]) == (409, "webhook_off")
+    assert webhook.deliveries.count() == 2
+
+    assert "It is sent again." in client.post(test, follow=True).text
+    assert webhook.deliveries.count() == 3
+
+
 def test_addresses_inside_and_for_all_are_refused(
     alice: User, signed_in: Callable[[User], Client]
 ) -> None:
