@@ -52,6 +52,7 @@ REFUSAL_STATUS = {
     "lease_not_longer": 409,
     "workspace_kept": 409,
     "workspace_not_kept": 409,
+    "asked_already": 409,
     "webhook_off": 409,
     "preview_stale": 409,
     "not_abandoned": 409,

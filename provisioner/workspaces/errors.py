@@ -229,6 +229,12 @@ class NotAbandoned(ActionRefused):
     code = "not_abandoned"
 
 
+class AskedAlready(ActionRefused):
+    """{owner} was asked about “{name}” today (UTC) already: no second mail goes out."""
+
+    code = "asked_already"
+
+
 class WebhookOff(ActionRefused):
     """{reason} Nothing is sent again until that has changed."""
 

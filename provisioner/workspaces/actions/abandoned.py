@@ -15,6 +15,7 @@ from provisioner.workspaces.abandonment import Abandonment, abandonment_of
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.errors import (
     ActionRefused,
+    AskedAlready,
     InvalidRequest,
     NotAbandoned,
     WorkspaceNotReady,
@@ -40,19 +41,21 @@ def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
 
     At most one mail a day and workspace, whoever asks.
 
-    Raises: NotAllowed, WorkspaceNotReady, NotAbandoned.
+    Raises: NotAllowed, WorkspaceNotReady, NotAbandoned, AskedAlready.
     """
     permissions.require(by.is_administrator)
     with transaction.atomic():
         workspace, abandonment = _looked_at_again(workspace)
         now = timezone.now()
-        notices.say(
+        notice = notices.say(
             workspace,
             Notice.Kind.ABANDONED,
             due_at=now,
             deadline_at=now.replace(hour=0, minute=0, second=0, microsecond=0),
             data={"reasons": abandonment.reasons, "asked_by": by.username},
         )
+        if notice.claimed_at is not None:
+            raise AskedAlready(owner=workspace.owner, name=workspace.name)
         states.record_event(
             workspace,
             kind="owner_asked",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
@@ -50,6 +51,23 @@ def test_owners_are_asked_once_a_day(as_admin: APIClient, ready: Workspace) -> N
     assert (result["outcome"], result["operation"]) == ("notify", None)
     notice = Notice.objects.get(kind="abandoned")
     assert "no Perforce command for 41 days" in notice.data["reasons"]
+
+
+def test_who_was_sent_a_mail_today_is_asked_no_second_time(
+    as_admin: APIClient, ready: Workspace
+) -> None:
+    User.objects.filter(pk=ready.owner_id).update(email="alice@example.com")
+    abandon(ready)
+    chosen = {"workspaces": [ready.pk]}
+    as_admin.post(f"{ABANDONED}/notify", chosen)
+    Notice.objects.filter(kind="abandoned").update(claimed_at=timezone.now())
+
+    response = as_admin.post(f"{ABANDONED}/notify", chosen)
+
+    [result] = response.json()["results"]
+    assert (result["outcome"], result["code"]) == ("refused", "asked_already")
+    assert "no second mail goes out" in result["sentence"]
+    assert ready.events.filter(kind="owner_asked").count() == 1
 
 
 def test_a_preview_does_nothing(as_admin: APIClient, ready: Workspace) -> None:

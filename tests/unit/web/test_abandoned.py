@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import states
@@ -70,6 +71,11 @@ def test_owners_are_asked_after_a_preview(as_admin: Client, ready: Workspace) ->
 
     assert "Asked about: 1 workspace." in as_admin.get(ABANDONED).text
     assert Notice.objects.filter(kind="abandoned", workspace=ready).count() == 1
+
+    Notice.objects.filter(kind="abandoned").update(claimed_at=timezone.now())
+    preview = post(as_admin, ABANDONED, do="notify", chosen=[ready.pk])
+    assert "A mail goes to" not in preview.content.decode()
+    assert "no second mail goes out" in preview.content.decode()
 
 
 def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
