@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions, leases, states, tasks
+from provisioner.workspaces import actions, leases, notices, states, tasks
 from provisioner.workspaces.actions import lease_policies
 from provisioner.workspaces.actions.leases import (
     workspace_extend,
@@ -23,6 +23,7 @@ from provisioner.workspaces.actions.leases import (
     workspace_release,
 )
 from provisioner.workspaces.errors import ActionRefused
+from provisioner.workspaces.mails import mail_of
 from provisioner.workspaces.models import (
     Notice,
     Operation,
@@ -194,6 +195,26 @@ def test_a_lease_ends_after_thirty_days_with_two_mails_before(
     assert operation.parameters["unsaved"] == "rescue"
     assert operation.requested_by.username == "cloneyard.system"
     assert "Its lease ended on" in workspace.status_message
+
+
+@pytest.mark.parametrize(
+    ("purpose", "is_promised"),
+    [("development", True), ("ci-edit", True), ("ci", False), ("build", False)],
+)
+def test_a_rescue_is_promised_to_those_alone_who_can_submit(
+    clock: Clock, alice: User, snapshot: Snapshot, purpose: str, is_promised: bool
+) -> None:
+    workspace = make_ready(alice, snapshot, purpose=purpose)
+    notice = notices.say(
+        workspace,
+        Notice.Kind.LEASE_ENDS,
+        due_at=clock.now,
+        deadline_at=workspace.expires_at,
+    )
+
+    text = mail_of(notice, now=clock.now).text
+
+    assert ("will be rescued" in text) == is_promised
 
 
 def test_the_trash_is_announced_and_emptied_in_time(
