@@ -80,7 +80,7 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
 def keep_have_list(run: StepRun, look: Look) -> None:
     """Keep what was synced after the snapshot, and nothing of the work: for an undo.
 
-    What the server does not say, as of a client for another host, stops no discard.
+    What the server does not say stops no discard.
     """
     if look.files is None:
         return
@@ -113,10 +113,11 @@ def _have_differences(run: StepRun) -> list[tuple[str, int]]:
     if run.workspace.ready_at is None:
         return []
     client, pin = run.workspace.client_name, run.workspace.snapshot
-    have = run.perforce.have_list(client)
+    perforce = run.perforce_for(client)
+    have = perforce.have_list(client)
     if (have.count, have.digest) == (pin.have_count, pin.have_digest):
         return []
-    return run.perforce.have_differences(client, change=pin.change, parts=parts_of(pin))
+    return perforce.have_differences(client, change=pin.change, parts=parts_of(pin))
 
 
 def _note_shelved(

@@ -91,7 +91,8 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
         # It was not deleted yet, or is flushed already: nothing is opened before that.
         knows = bool(run.perforce.list_opened(workspace.client_name))
     if knows:
-        have = run.perforce.have_list(workspace.client_name)
+        client = workspace.client_name
+        have = run.perforce_for(client).have_list(client)
     else:
         have = flush_to_what_it_had(run)
     return {"have_count": have.count, "have_digest": have.digest}

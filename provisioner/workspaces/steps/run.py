@@ -105,6 +105,15 @@ class StepRun:
         """Return the gateway to the site's server as somebody else."""
         return registry.perforce_as(account)
 
+    def perforce_for(self, client: str) -> PerforceGateway:
+        """Return the gateway to the site's server as from the Host of a client."""
+        spec = self.perforce.find_client(client)
+        if spec is None or not spec.host:
+            return self.perforce
+        return self.perforce_as(
+            dataclasses.replace(self.perforce_account, host=spec.host)
+        )
+
     @property
     def seconds(self) -> float:
         """How long this attempt has been running."""

@@ -56,15 +56,16 @@ def flush_to_what_it_had(run: StepRun) -> HaveList:
     workspace = run.workspace
     total = workspace.snapshot.have_count
     run.progress("flushing", done=0, total=total, unit="files")
+    perforce = run.perforce_for(workspace.client_name)
     have = flush_towards_pin(
-        run.perforce, workspace, on_command=lambda use: governor.observe(run.step, use)
+        perforce, workspace, on_command=lambda use: governor.observe(run.step, use)
     )
     rescue = last_rescue(run)
     if rescue is not None and rescue.have_differences:
-        run.perforce.flush_to(
+        perforce.flush_to(
             workspace.client_name,
             [(path, revision) for path, revision in rescue.have_differences],
         )
-        have = run.perforce.have_list(workspace.client_name)
+        have = perforce.have_list(workspace.client_name)
     note_flushed(run, True)
     return have

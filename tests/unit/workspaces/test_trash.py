@@ -222,6 +222,30 @@ def test_a_client_that_is_bound_to_a_host_can_be_discarded(
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 
 
+@pytest.mark.parametrize("is_newer", [False, True])
+def test_the_work_of_a_client_that_is_bound_to_a_host_is_rescued_and_comes_back(
+    workspace: Workspace, at_work: AtWork, is_newer: bool
+) -> None:
+    if is_newer:
+        at_work.p4.run("sync", "-k", f"{at_work.file}#none")
+    else:
+        at_work.open_for_edit()
+    opened = opened_in(workspace)
+    client = at_work.p4.fetch_client()
+    client["Host"] = "elsewhere"
+    at_work.p4.save_client(client)
+
+    operation = retire(workspace)
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    restore(workspace)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert opened_in(workspace) == opened
+    client = at_work.p4.fetch_client()
+    assert client.pop("Host") == "elsewhere"
+    at_work.p4.save_client(client)  # so that what is opened can be reverted from here
+
+
 def test_what_was_opened_before_an_earlier_retirement_is_not_opened_again(
     workspace: Workspace, at_work: AtWork
 ) -> None:
