@@ -14,8 +14,7 @@ class ForwardSerializer(serializers.Serializer[Any]):
 
     snapshot = IdOrName(
         required=False,
-        help_text="Its id or its name; the newest that is handed out unasked if not "
-        "given.",
+        help_text="Its id or its name; what a new workspace would get if not given.",
     )
     name = Name(required=False, help_text="Of the new one; made up if not given.")
     changed = Flag(

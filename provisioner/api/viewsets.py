@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from django.db.models import Model, Q, QuerySet
@@ -52,7 +51,7 @@ class ApiViewSet(GenericViewSet[Any]):
         assert isinstance(self.request.user, User)
         return self.request.user
 
-    def get_throttles(self) -> Sequence[BaseThrottle]:  # type: ignore[override]
+    def get_throttles(self) -> list[BaseThrottle]:
         throttles = super().get_throttles()
         if self.action is None or self.action != self.makes_workspaces:
             return throttles

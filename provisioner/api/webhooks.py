@@ -128,7 +128,6 @@ class SubscriptionViewSet(ApiViewSet):
     serializer_class = SubscriptionSerializer
 
     def get_queryset(self) -> QuerySet[Template]:
-        permissions.require(permissions.can_be_told(self.user))
         return queries.templates_visible_to(self.user)
 
     @described(
@@ -139,6 +138,7 @@ class SubscriptionViewSet(ApiViewSet):
     )
     @action(methods=["get"], detail=True)
     def subscription(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_be_told(self.user))
         return self._as_it_is()
 
     @described(

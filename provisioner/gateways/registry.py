@@ -77,6 +77,15 @@ def perforce(server: PerforceAddress) -> PerforceGateway:
     return _perforce_gateway(perforce_account(server))
 
 
+def perforce_for(server: PerforceAddress, *, client: str) -> PerforceGateway:
+    """Return the gateway to the server as from the Host of a client."""
+    gateway = perforce(server)
+    spec = gateway.find_client(client)
+    if spec is None or not spec.host:
+        return gateway
+    return _perforce_gateway(replace(perforce_account(server), host=spec.host))
+
+
 def perforce_as(account: PerforceAccount) -> PerforceGateway:
     """Return a gateway as somebody else; their ticket is not kept."""
     return P4PerforceGateway(account)

@@ -160,8 +160,8 @@ class NothingNewer(ActionRefused):
 
 
 class NothingGoodNewer(ActionRefused):
-    """Nobody gets a snapshot unasked that is newer than that of “{name}”. Choose one of
-    those that there are, or wait for the next build."""
+    """No snapshot newer than that of “{name}” is one that new workspaces get. Choose
+    one of those that there are, or wait for the next build."""
 
     code = "nothing_good_newer"
 

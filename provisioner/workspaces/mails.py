@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Subquery
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -80,6 +79,7 @@ def _about_workspace(
     # A retirement that was tried again goes on with what the first had settled.
     retiring = operations_since_whole(workspace)
     began_at = retiring.values("created_at")[:1]
+    discards = workspace.events.filter(kind="unsaved_work_discarded", at__gte=began_at)
     return {
         "workspace": workspace,
         "deadline": deadline,
@@ -89,9 +89,7 @@ def _about_workspace(
         "left": _left(deadline.ends_at, now=now),
         "operation": operation,
         "rescue": Rescue.objects.with_work().filter(operation__in=retiring).first(),
-        "was_discarded": workspace.events.filter(
-            kind="unsaved_work_discarded", at__gte=Subquery(began_at)
-        ).exists(),
+        "discarded": discards.last(),
         "reasons": notice.data.get("reasons", []),
         "asked_by": notice.data.get("asked_by", ""),
         "link": link_to(workspace),

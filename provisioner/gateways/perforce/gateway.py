@@ -264,7 +264,7 @@ class PerforceGateway(Protocol):
     def have_list(self, client: str) -> HaveList:
         """Return number and digest of the client's have list.
 
-        Raises: NotFound (client).
+        Raises: NotFound (client), Refused (it belongs to another host).
         Source: p4 have.
         """
 
@@ -322,7 +322,7 @@ class PerforceGateway(Protocol):
 
         Keeps none of them; returns how many there were.
 
-        Raises: NotFound (client).
+        Raises: NotFound (client), Refused (it belongs to another host).
         Source: p4 have.
         """
 
@@ -335,7 +335,7 @@ class PerforceGateway(Protocol):
         same view to the same change and parts, `flush_to` these brings the have list
         back. Opened files are among them in any case.
 
-        Raises: NotFound (client or change).
+        Raises: NotFound (client or change), Refused (it belongs to another host).
         Source: p4 sync -n //client/...@change, p4 opened, p4 have.
         """
 
@@ -548,7 +548,7 @@ class PerforceGateway(Protocol):
     def local_paths(self, client: str, each: Callable[[str], None]) -> None:
         """Call `each` with the local path of every file that the client has.
 
-        Raises: NotFound (client).
+        Raises: NotFound (client), Refused (it belongs to another host).
         Source: p4 have.
         """
 

@@ -48,8 +48,8 @@ def workspace_forward(
 ) -> Workspace:
     """Ask for a newer workspace with the work of this one; return the new one.
 
-    Where no snapshot is named, it is the newest that is handed out unasked. The old one
-    is only read; it goes to the trash at the end if nothing is left to be decided and
+    Where no snapshot is named, it is what a new workspace would get. The old one is
+    only read; it goes to the trash at the end if nothing is left to be decided and
     `retires_source`. Asking again meanwhile answers with the workspace that is being
     made. It belongs to the owner; a scoped token of theirs that asks bounds it, and has
     it then.

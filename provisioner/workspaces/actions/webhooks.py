@@ -141,8 +141,8 @@ def delivery_repeat(*, by: User, delivery: WebhookDelivery) -> WebhookDelivery:
     Raises: NotAllowed, WebhookOff.
     """
     permissions.require(permissions.can_change_webhook(by, delivery.webhook))
-    if delivery.why_not:
-        raise WebhookOff(reason=delivery.why_not)
+    if reason := delivery.why_not:
+        raise WebhookOff(reason=reason)
     with transaction.atomic():
         return hooks.write_again(delivery)
 

@@ -66,7 +66,7 @@ def ensure_client(run: StepRun) -> dict[str, Any]:
     if found is None:
         # Nobody but its owner may use a locked client: it is locked again at the end.
         wanted = _as_it_was(workspace)
-        note_flushed(run, False)
+        note_flushed(run, knows=False)
         run.perforce.save_client(
             dataclasses.replace(
                 wanted, options=wanted.options.replace(" locked", " unlocked")

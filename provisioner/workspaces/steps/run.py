@@ -107,12 +107,7 @@ class StepRun:
 
     def perforce_for(self, client: str) -> PerforceGateway:
         """Return the gateway to the site's server as from the Host of a client."""
-        spec = self.perforce.find_client(client)
-        if spec is None or not spec.host:
-            return self.perforce
-        return self.perforce_as(
-            dataclasses.replace(self.perforce_account, host=spec.host)
-        )
+        return registry.perforce_for(self.site.perforce_server, client=client)
 
     @property
     def seconds(self) -> float:

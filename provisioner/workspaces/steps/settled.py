@@ -37,9 +37,9 @@ def last_rescue(run: StepRun) -> Rescue | None:
     return Rescue.objects.filter(operation__in=since_whole, is_complete=True).first()
 
 
-def note_flushed(run: StepRun, is_flushed: bool) -> None:
+def note_flushed(run: StepRun, *, knows: bool) -> None:
     """Remember whether the client, which we make anew, knows by now what it has."""
-    states.remember_remote(run.step, {IS_FLUSHED: is_flushed})
+    states.remember_remote(run.step, {IS_FLUSHED: knows})
 
 
 def is_flushed(run: StepRun) -> bool | None:
@@ -67,5 +67,5 @@ def flush_to_what_it_had(run: StepRun) -> HaveList:
             [(path, revision) for path, revision in rescue.have_differences],
         )
         have = perforce.have_list(workspace.client_name)
-    note_flushed(run, True)
+    note_flushed(run, knows=True)
     return have

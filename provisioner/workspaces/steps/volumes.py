@@ -112,7 +112,7 @@ def ensure_ours(
 def come_back_later(error: AlreadyExists) -> Busy:
     """Return what has a step repeated whose name is taken by nothing to be seen yet."""
     return Busy(
-        f"{error.sentence} It cannot be seen yet.",
+        f"{error.sentence} ONTAP does not list it yet.",
         system=error.system,
         operation=error.operation,
         remote_code=error.remote_code,

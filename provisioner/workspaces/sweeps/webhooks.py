@@ -60,8 +60,8 @@ def deliver(delivery_id: int) -> None:
     )
     if delivery is None:
         return
-    if delivery.why_not:
-        _end(delivery, WebhookDelivery.State.VOID, error=delivery.why_not)
+    if reason := delivery.why_not:
+        _end(delivery, WebhookDelivery.State.VOID, error=reason)
         return
     now = timezone.now()
     answer = post(

@@ -28,14 +28,14 @@ ASK_FROM_THREADS = """
 import threading
 import django
 django.setup()
-from django.db import connection
+from django.db import Error, connection
 
 def ask(sql):
     def run():
         try:
             with connection.cursor() as cursor:
                 answers.append(cursor.execute(sql).fetchone()[0])
-        except Exception as error:
+        except Error as error:
             answers.append(str(error))
         connection.close()
     answers = []

@@ -272,7 +272,9 @@ def test_who_had_work_discarded_by_somebody_is_told_that(
     nothing, discarded = "nothing in it that was not", "was discarded, as admin chose"
     actions.workspace_retire(by=admin, workspace=workspace, unsaved="discard")
     if was_found:
-        states.record_event(workspace, kind="unsaved_work_discarded", message="3 files")
+        states.record_event(
+            workspace, kind="unsaved_work_discarded", message="3 files", actor=admin
+        )
     work(workspace, clock)
 
     run(clock, days=1)
@@ -300,7 +302,7 @@ def test_what_an_earlier_try_had_rescued_is_told(
 
     run(clock, days=1)
 
-    assert "shelved change 4711, 1 files" in Mailbox.delivered[0][1].body
+    assert "shelved change 4711, 1 file\n" in Mailbox.delivered[0][1].body
 
 
 def test_machines_get_no_mail_and_no_trash(

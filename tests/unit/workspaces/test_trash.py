@@ -43,6 +43,26 @@ def workspace(lab_workspace: Workspace) -> Workspace:
     return lab_workspace
 
 
+@pytest.fixture
+def at_the_last_moment(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Callable[[], None]], None]:
+    """Have something done, once, right before the workspace's client is deleted."""
+    delete_client = P4PerforceGateway.delete_client
+
+    def have_done(work: Callable[[], None]) -> None:
+        waiting = [work]
+
+        def be_late(self: P4PerforceGateway, name: str, **options: Any) -> None:
+            if name == workspace.client_name and waiting:
+                waiting.pop()()
+            delete_client(self, name, **options)
+
+        monkeypatch.setattr(P4PerforceGateway, "delete_client", be_late)
+
+    return have_done
+
+
 def retire(workspace: Workspace, *, unsaved: str = Unsaved.RESCUE) -> Operation:
     operation = actions.workspace_retire(
         by=workspace.owner, workspace=workspace, unsaved=unsaved
@@ -272,22 +292,16 @@ def test_what_was_opened_before_an_earlier_retirement_is_not_opened_again(
 
 
 def test_an_undo_has_nothing_of_a_retirement_that_was_refused(
-    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
+    at_work: AtWork,
+    at_the_last_moment: Callable[[Callable[[], None]], None],
 ) -> None:
     """Something is opened after the last look; later all goes back to the pin."""
     perforce = registry.perforce(workspace.site.perforce_server)
     pinned = perforce.have_list(workspace.client_name)
     submit_from(at_work)
-    delete_client = P4PerforceGateway.delete_client
-
-    def be_late(self: P4PerforceGateway, name: str, **options: Any) -> None:
-        if name == workspace.client_name:
-            at_work.open_for_edit()
-        delete_client(self, name, **options)
-
-    with monkeypatch.context() as racing:
-        racing.setattr(P4PerforceGateway, "delete_client", be_late)
-        assert retire(workspace, unsaved=Unsaved.REFUSE).state == "refused"
+    at_the_last_moment(at_work.open_for_edit)
+    assert retire(workspace, unsaved=Unsaved.REFUSE).state == "refused"
     at_work.p4.run("revert", "//...")
     at_work.p4.run("sync", f"//...@{workspace.snapshot.change}")
     assert perforce.have_list(workspace.client_name) == pinned
@@ -523,25 +537,19 @@ def test_what_is_done_after_a_late_rescue_that_failed_is_not_lost(
 
 
 def test_what_is_opened_while_the_client_is_deleted_is_rescued_with_the_rest(
-    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
+    at_work: AtWork,
+    at_the_last_moment: Callable[[Callable[[], None]], None],
 ) -> None:
     """Once after all was reverted, so that the deletion is refused and tried again."""
     at_work.open_for_edit()
     late = at_work.root / "src" / "file4.txt"
     before = opened_in(workspace)
-    delete_client = P4PerforceGateway.delete_client
-    opened: list[object] = []
+    at_the_last_moment(lambda: at_work.p4.run("edit", str(late)))
 
-    def be_late(self: P4PerforceGateway, name: str, **options: Any) -> None:
-        if name == workspace.client_name and not opened:
-            opened.extend(at_work.p4.run("edit", str(late)))
-        delete_client(self, name, **options)
-
-    monkeypatch.setattr(P4PerforceGateway, "delete_client", be_late)
     operation = retire(workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    assert opened
     rescue = Rescue.objects.get(workspace=workspace)
     paths = {path for shelf in rescue.shelves for path in shelf["files"]}
     assert paths == {file["depot_file"] for file in rescue.reverted}
@@ -552,19 +560,17 @@ def test_what_is_opened_while_the_client_is_deleted_is_rescued_with_the_rest(
 
 
 def test_what_is_opened_anew_while_the_client_is_deleted_is_rescued_as_it_is(
-    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
+    at_work: AtWork,
+    at_the_last_moment: Callable[[Callable[[], None]], None],
 ) -> None:
+    def write() -> None:
+        at_work.p4.run("edit", str(at_work.file))
+        at_work.file.write_text("written at the last moment\n")
+
     at_work.open_for_edit()
-    delete_client = P4PerforceGateway.delete_client
-    opened: list[object] = []
+    at_the_last_moment(write)
 
-    def be_late(self: P4PerforceGateway, name: str, **options: Any) -> None:
-        if name == workspace.client_name and not opened:
-            opened.extend(at_work.p4.run("edit", str(at_work.file)))
-            at_work.file.write_text("written at the last moment\n")
-        delete_client(self, name, **options)
-
-    monkeypatch.setattr(P4PerforceGateway, "delete_client", be_late)
     operation = retire(workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message

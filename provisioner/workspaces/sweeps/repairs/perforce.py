@@ -68,10 +68,11 @@ def finish_lost_client(finding: Finding) -> str:
     workspace = workspace_in(finding, Workspace.State.READY)
     if governor.is_paused(finding.site.perforce_server_id):
         raise CannotRepair("The Perforce server is paused; ask again once it is not.")
-    perforce = registry.perforce(finding.site.perforce_server)
+    server = finding.site.perforce_server
     if client_now(finding) is None:
-        perforce.save_client(client_spec_of(workspace))
-    elif perforce.have_list(finding.subject).count:
+        registry.perforce(server).save_client(client_spec_of(workspace))
+    perforce = registry.perforce_for(server, client=finding.subject)
+    if perforce.have_list(finding.subject).count:
         return GONE
     # What was defined a moment ago, here or by a try that was killed, knows no file.
     flush_to_pin(perforce, workspace)

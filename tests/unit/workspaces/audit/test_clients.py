@@ -223,18 +223,27 @@ def test_a_repair_that_was_killed_before_its_flush_is_finished(
     assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
 
 
+@pytest.mark.parametrize("host", ["", "elsewhere"])
 def test_a_client_that_its_owner_defined_again_keeps_what_it_has(
-    workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
+    host: str,
+    workspace: Workspace,
+    lab_site: Site,
+    perforce: Any,
+    p4: Any,
+    admin: User,
 ) -> None:
     perforce.delete_client(workspace.client_name)
     found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
     perforce.save_client(client_spec_of(workspace))
     p4.client = workspace.client_name
     p4.run("flush", f"//depot/{DEPOT}/src/file1.txt")
+    mine = dataclasses.replace(client_spec_of(workspace), host=host)
+    perforce.save_client(mine)
 
     resolve(found, admin)
 
     assert found.resolution == "The difference was gone."
+    perforce.save_client(dataclasses.replace(mine, host=""))
     assert perforce.have_list(workspace.client_name).count == 1
 
 
