@@ -107,17 +107,15 @@ def reclaimable(user: User) -> Reclaimable:
     Raises: NotAllowed.
     """
     permissions.require(user.is_administrator)
-    found = _ready(user).filter(_looks_abandoned()).order_by()
+    is_unseen = Q(activity_seen_at__isnull=True)
+    found = _ready(user).filter(_looks_abandoned() | is_unseen).order_by()
     sums = found.aggregate(
-        number=Count("*"),
-        frees_bytes=Coalesce(Sum("unique_bytes"), 0),
-        unmeasured=Count("pk", filter=Q(unique_bytes__isnull=True)),
+        number=Count("pk", filter=~is_unseen),
+        frees_bytes=Coalesce(Sum("unique_bytes", filter=~is_unseen), 0),
+        unmeasured=Count("pk", filter=~is_unseen & Q(unique_bytes__isnull=True)),
+        unseen=Count("pk", filter=is_unseen),
     )
-    return Reclaimable(
-        after_days=settings.ABANDONED_AFTER_DAYS,
-        unseen=_ready(user).filter(activity_seen_at__isnull=True).count(),
-        **sums,
-    )
+    return Reclaimable(after_days=settings.ABANDONED_AFTER_DAYS, **sums)
 
 
 def workspaces_by_idleness(user: User) -> QuerySet[Workspace]:
@@ -135,7 +133,7 @@ def _looks_abandoned() -> Q:
 
 def shown_abandoned(workspaces: Sequence[Workspace]) -> list[AbandonedWorkspace]:
     """Return workspaces with the signs that say so, and what holds on to them."""
-    now, policies = timezone.now(), leases.saved_policies()
+    now, policies = timezone.now(), leases.policies_of(workspaces)
     clones, notified_at = _clones_of_snapshots(workspaces), _notified_at(workspaces)
     return [
         AbandonedWorkspace(
@@ -249,6 +247,8 @@ def retirement_progress(user: User, *, pks: Sequence[int]) -> RetirementProgress
     Raises: NotAllowed.
     """
     permissions.require(user.is_administrator)
+    if not pks:
+        return RetirementProgress(lines=())
     workspaces = list(
         workspaces_visible_to(user).filter(pk__in=pks).order_by("name", "pk")
     )

@@ -19,6 +19,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from django.db import connection
@@ -168,10 +169,11 @@ def all_quota_limits(tallies: Tallies) -> list[Limit]:
     teams = Team.objects.filter(has_one).values_list(*bounds, "name")
     people = User.objects.filter(has_one, is_active=True).order_by("username")
     limits: list[Limit] = []
+    nothing, of_team, of_owner = Tally(), tallies.by_team, tallies.by_owner
     for pk, *most, name in teams:
-        limits += _of_team(name, Bounds(*most), _held_in(tallies.by_team.get(pk)))
+        limits += _of_team(name, Bounds(*most), _held_in(of_team.get(pk, nothing)))
     for pk, *most, name in people.values_list(*bounds, "username"):
-        limits += _of_user(name, Bounds(*most), _held_in(tallies.by_owner.get(pk)))
+        limits += _of_user(name, Bounds(*most), _held_in(of_owner.get(pk, nothing)))
     return limits
 
 
@@ -202,9 +204,8 @@ def _held(**whose: User | Team) -> Held:
     return Held(number=there["number"], taken=int(there["taken"] or 0))
 
 
-def _held_in(tally: Tally | None) -> Held:
-    tally = tally or Tally()
-    return Held(number=tally.held, taken=tally.held_bytes)
+def _held_in(tally: Tally) -> Held:
+    return Held(tally.held, tally.held_bytes)
 
 
 def _bounds_of(quota: Quota) -> Bounds:
@@ -269,7 +270,7 @@ def _clone_limits(known: _Known, template: Template, snapshot: Snapshot) -> list
         volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
     )
     return [
-        _clones(known, template, ours=ours["volume"]),
+        _clones(known, template.name, template.volume_uuid, ours=ours["volume"]),
         Limit(
             code="snapshot_clone_limit",
             title=f"Clones of snapshot {snapshot.name}",
@@ -283,44 +284,45 @@ def _clone_limits(known: _Known, template: Template, snapshot: Snapshot) -> list
 def snapshot_limit(template: Template) -> Limit:
     """Return how many snapshots the template's volume has, ours or others'."""
     ours = template.snapshots.filter(deleted_at__isnull=True).count()
-    return _snapshots(_known(template.site), template, ours=ours)
+    known = _known(template.site)
+    return _snapshots(known, template.name, template.volume_uuid, ours=ours)
 
 
-def template_limits(site: Site, tallies: Tallies) -> list[Limit]:
+def _template_limits(known: _Known, tallies: Tallies) -> list[Limit]:
     """Return the limits of all templates that were built, in a few queries."""
-    known = _known(site)
+    site = known.site
     snapshots = Snapshot.objects.filter(template__site=site, deleted_at__isnull=True)
     snapshots_of = dict(
         snapshots.order_by().values_list("template").annotate(Count("pk"))
     )
     templates = site.templates.exclude(state=Template.State.NEW)
     limits = []
-    for template in templates.only("site", "name", "volume_uuid"):
-        tally = tallies.by_template.get(template.pk, Tally())
+    for pk, name, uuid in templates.values_list("pk", "name", "volume_uuid"):
+        tally = tallies.by_template.get(pk, Tally())
         limits += [
-            _clones(known, template, ours=tally.clones),
-            _snapshots(known, template, ours=snapshots_of.get(template.pk, 0)),
+            _clones(known, name, uuid, ours=tally.clones),
+            _snapshots(known, name, uuid, ours=snapshots_of.get(pk, 0)),
         ]
     return limits
 
 
-def _clones(known: _Known, template: Template, *, ours: int) -> Limit:
+def _clones(known: _Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
     return Limit(
         code="clone_limit",
-        title=f"Clones of the volume of {template.name}",
-        subject=template.name,
-        used=ours + known.clones_of_others(template.volume_uuid),
+        title=f"Clones of the volume of {template}",
+        subject=template,
+        used=ours + known.clones_of_others(volume_uuid),
         allowed=known.clones_allowed,
     )
 
 
-def _snapshots(known: _Known, template: Template, *, ours: int) -> Limit:
+def _snapshots(known: _Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
     return Limit(
         code="snapshot_limit",
-        title=f"Snapshots of the volume of {template.name}",
-        subject=template.name,
-        used=max(ours, known.snapshots_of(template.volume_uuid)),
-        allowed=template.site.snapshots_per_volume,
+        title=f"Snapshots of the volume of {template}",
+        subject=template,
+        used=max(ours, known.snapshots_of(volume_uuid)),
+        allowed=known.site.snapshots_per_volume,
     )
 
 
@@ -346,7 +348,7 @@ class _Known:
             return 0
         return int(self.measured.details.get(kind, {}).get(uuid, 0))
 
-    @property
+    @cached_property
     def clones_allowed(self) -> int:
         if self.site.clones_per_volume is not None:
             return self.site.clones_per_volume
@@ -370,7 +372,10 @@ def clones_allowed_by(version: str) -> int:
 
 
 def _known(site: Site) -> _Known:
-    measured = one_of(SiteCapacity.objects.filter(site=site))
+    return _known_by(site, one_of(SiteCapacity.objects.filter(site=site)))
+
+
+def _known_by(site: Site, measured: SiteCapacity | None) -> _Known:
     fresh = None if is_stale(measured) else measured
     return _Known(site=site, measured=measured, fresh=fresh)
 
@@ -385,6 +390,14 @@ def is_stale(capacity: SiteCapacity | None) -> bool:
 def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:
     """Return the limits of a site; `needed_bytes` is the size of one more volume."""
     return _site_limits(_known(site), needed_bytes=needed_bytes)
+
+
+def all_limits_of_site(
+    site: Site, measured: SiteCapacity | None, tallies: Tallies
+) -> list[Limit]:
+    """Return the limits of a site, as it was measured, and of all its templates."""
+    known = _known_by(site, measured)
+    return [*_site_limits(known, needed_bytes=1), *_template_limits(known, tallies)]
 
 
 def _site_limits(known: _Known, *, needed_bytes: int) -> list[Limit]:

@@ -191,8 +191,8 @@ def installation(user: User) -> Installation:
 def _nearest_limits(user: User, tallies: Tallies) -> list[Limit]:
     overview = limits_overview(user, tallies)
     limits = [limit for of_site in overview.sites for limit in of_site.limits]
-    known = [limit for limit in (*limits, *overview.quotas) if limit.percent]
-    return nearest(known, most=NEAREST_LIMITS)
+    first = nearest([*limits, *overview.quotas], most=NEAREST_LIMITS)
+    return [limit for limit in first if limit.percent]
 
 
 def _clones(

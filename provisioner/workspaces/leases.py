@@ -133,6 +133,13 @@ def saved_policies() -> Policies:
     return _read(LeasePolicy.objects.all())
 
 
+def policies_of(workspaces: Iterable[Workspace]) -> Policies:
+    """Read the policies that can count for some workspaces, in one query."""
+    templates = {workspace.template_id for workspace in workspaces}
+    fitting = Q(template__in=templates) | Q(template__isnull=True)
+    return _read(LeasePolicy.objects.filter(fitting))
+
+
 def _read(rows: Iterable[LeasePolicy]) -> Policies:
     return Policies(
         {(row.template_id, row.purpose): policy_of_row(row) for row in rows}

@@ -65,20 +65,22 @@ def limits_overview(user: User, tallies: Tallies | None = None) -> LimitsOvervie
     """
     permissions.require(permissions.can_administer(user))
     tallies = tallies or Tallies()
+    measured = {capacity.site_id: capacity for capacity in SiteCapacity.objects.all()}
     return LimitsOverview(
-        sites=[limits_of_site(site, tallies) for site in Site.objects.order_by("name")],
+        sites=[
+            limits_of_site(site, measured.get(site.pk), tallies)
+            for site in Site.objects.order_by("name")
+        ],
         quotas=admission.all_quota_limits(tallies),
     )
 
 
-def limits_of_site(site: Site, tallies: Tallies) -> SiteLimits:
+def limits_of_site(
+    site: Site, measured: SiteCapacity | None, tallies: Tallies
+) -> SiteLimits:
     """Return what is limited at a site, its templates included."""
     return SiteLimits(
         site=site,
-        capacity=SiteCapacity.objects.filter(site=site).first()
-        or SiteCapacity(site=site),
-        limits=[
-            *admission.site_limits(site),
-            *admission.template_limits(site, tallies),
-        ],
+        capacity=measured or SiteCapacity(site=site),
+        limits=admission.all_limits_of_site(site, measured, tallies),
     )

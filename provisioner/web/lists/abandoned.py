@@ -93,4 +93,5 @@ ABANDONED = Listing[Workspace](
     dress=lambda user, some: shown_abandoned(some),
     acts=(AskOwner, RetireAbandoned),
     page_size=25,
+    is_read_whole=True,
 )

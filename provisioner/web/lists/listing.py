@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.paginator import Page, Paginator
-from django.db.models import F, Model, QuerySet
+from django.db.models import Count, F, Model, QuerySet, Window
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 
@@ -29,6 +29,7 @@ from provisioner.workspaces.queries import with_words
 
 Row = TypeVar("Row", bound=Model)
 READ_AT_A_TIME = 1000
+NEAR = 1000
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class Listing(Generic[Row]):
     `usual` is the column sorted by where the address names none. `choosable` are the
     rows that acts are for, where a filter hides some unless it is asked for them; `key`
     names them in forms. Filters are shown from `quiet_below` rows on. `is_cards` lists
-    have no headings to sort by.
+    have no headings to sort by. `is_read_whole` says that no index helps to find a
+    page: the database looks at all rows for it, so it counts them as it does.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Listing(Generic[Row]):
     page_size: int = 50
     quiet_below: int = 1
     is_cards: bool = False
+    is_read_whole: bool = False
     nothing: str = "There is none yet."
 
     def __post_init__(self) -> None:
@@ -190,6 +193,30 @@ class KeyPaginator(Paginator[Any]):
         return Page(list(backwards)[::-1], number, self)
 
 
+class CountingPaginator(KeyPaginator):
+    """Pages of keys: the first ones and the last come with the number of all."""
+
+    def get_page(self, number: float | str | None) -> Page[Any]:
+        text = str(number or 1)
+        begin = (int(text) - 1) * self.per_page if _is_number(text) else -1
+        if begin >= NEAR:
+            last = self._counted(self.object_list.reverse(), 0)
+            if begin >= self.count - self.per_page:
+                number_there = self.count - (self.num_pages - 1) * self.per_page
+                return Page(last[:number_there][::-1], self.num_pages, self)
+        elif begin >= 0 and (keys := self._counted(self.object_list, begin)):
+            return Page(keys, int(text), self)
+        return super().get_page(number)
+
+    def _counted(self, keys: QuerySet[Any, Any], begin: int) -> list[Any]:
+        """Return the keys of a page, and count all where there is such a page."""
+        counted = keys.annotate(of_all=Window(Count("*"))).values_list("pk", "of_all")
+        found = list(counted[begin : begin + self.per_page])
+        if found:
+            self.count = found[0][1]
+        return [key for key, _ in found]
+
+
 class Look(Generic[Row]):
     """One look at a list, as an address asks for it: what its page shows."""
 
@@ -213,7 +240,8 @@ class Look(Generic[Row]):
     def page(self) -> Page[Any]:
         """The keys of the rows of a page: the rest is read for these alone."""
         keys = self.rows.values_list("pk", flat=True)
-        return KeyPaginator(keys, self.listing.page_size).get_page(self._number)
+        pages = CountingPaginator if self.listing.is_read_whole else KeyPaginator
+        return pages(keys, self.listing.page_size).get_page(self._number)
 
     @cached_property
     def entries(self) -> list[Entry]:

@@ -144,7 +144,7 @@ class LeasedWorkspace:
 
 
 def _leased(user: User, workspaces: list[Workspace]) -> Sequence[LeasedWorkspace]:
-    policies, now = leases.saved_policies(), timezone.now()
+    policies, now = leases.policies_of(workspaces), timezone.now()
     return [
         LeasedWorkspace(
             workspace=workspace,
