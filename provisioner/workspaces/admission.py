@@ -154,7 +154,6 @@ def _limits_of_token(user: User) -> list[Limit]:
     return [
         Limit(
             code="token_workspaces",
-            title=f"Workspaces of the token {scope}",
             subject=str(scope),
             used=there,
             allowed=scope.max_workspaces,
@@ -217,38 +216,22 @@ def _is_bounded(most: Bounds) -> bool:
 
 
 def _of_user(username: str, most: Bounds, held: Held) -> list[Limit]:
-    return _quotas(most, held, subject=username, code="quota", kind="")
+    return _quotas("quota", username, most, held)
 
 
 def _of_team(name: str, most: Bounds, held: Held) -> list[Limit]:
-    return _quotas(most, held, subject=name, code="team_quota", kind="team ")
+    return _quotas("team_quota", name, most, held)
 
 
-def _quotas(
-    most: Bounds, held: Held, *, subject: str, code: str, kind: str
-) -> list[Limit]:
+def _quotas(code: str, subject: str, most: Bounds, held: Held) -> list[Limit]:
     limits = []
     if most.workspaces is not None:
         limits.append(
-            Limit(
-                code=f"{code}_workspaces",
-                title=f"Workspaces of {kind}{subject}",
-                subject=subject,
-                used=held.number,
-                allowed=most.workspaces,
-            )
+            Limit(f"{code}_workspaces", subject, held.number, most.workspaces)
         )
     if most.unique_bytes is not None:
-        limits.append(
-            Limit(
-                code=f"{code}_bytes",
-                title=f"Space of {kind}{subject}",
-                subject=subject,
-                used=held.taken,
-                allowed=most.unique_bytes,
-                is_bytes=True,
-            )
-        )
+        taken, allowed = held.taken, most.unique_bytes
+        limits.append(Limit(f"{code}_bytes", subject, taken, allowed, is_bytes=True))
     return limits
 
 
@@ -273,7 +256,6 @@ def _clone_limits(known: _Known, template: Template, snapshot: Snapshot) -> list
         _clones(known, template.name, template.volume_uuid, ours=ours["volume"]),
         Limit(
             code="snapshot_clone_limit",
-            title=f"Clones of snapshot {snapshot.name}",
             subject=snapshot.name,
             used=ours["snapshot"] + known.clones_of_others(snapshot.ontap_uuid),
             allowed=known.clones_allowed,
@@ -309,7 +291,6 @@ def _template_limits(known: _Known, tallies: Tallies) -> list[Limit]:
 def _clones(known: _Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
     return Limit(
         code="clone_limit",
-        title=f"Clones of the volume of {template}",
         subject=template,
         used=ours + known.clones_of_others(volume_uuid),
         allowed=known.clones_allowed,
@@ -319,7 +300,6 @@ def _clones(known: _Known, template: str, volume_uuid: str, *, ours: int) -> Lim
 def _snapshots(known: _Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
     return Limit(
         code="snapshot_limit",
-        title=f"Snapshots of the volume of {template}",
         subject=template,
         used=max(ours, known.snapshots_of(volume_uuid)),
         allowed=known.site.snapshots_per_volume,
@@ -415,7 +395,6 @@ def _volumes(known: _Known) -> Limit:
     of_others = known.measured.volumes_of_others if known.measured else 0
     return Limit(
         code="volume_limit",
-        title="Volumes of the SVM",
         subject=str(site),
         used=workspaces + templates + of_others,
         allowed=known.volumes_allowed,
@@ -428,7 +407,6 @@ def _space(known: _Known) -> Limit:
     usable = 100 - known.site.free_percent
     return Limit(
         code="space_low",
-        title="Space of the aggregate",
         subject=str(known.site),
         used=fresh.aggregate_used_bytes if fresh and is_known else None,
         allowed=fresh.aggregate_size_bytes * usable // 100
@@ -450,7 +428,6 @@ def _promised(known: _Known, *, needed_bytes: int) -> Limit:
             allowed = fresh.aggregate_size_bytes * percent // 100
     return Limit(
         code="overcommitted",
-        title="Sizes of all volumes",
         subject=str(known.site),
         used=used,
         allowed=allowed,

@@ -217,6 +217,10 @@ def _failures(*, since: dt.datetime) -> QuerySet[Operation]:
     return (
         Operation.objects.filter(state=Operation.State.FAILED, ended_at__gte=since)
         .select_related("workspace", "template", "requested_by")
+        .only(
+            *("kind", "state", "created_at", "ended_at", "requested_by__username"),
+            *("status_code", "status_message", "workspace__name", "template__name"),
+        )
         .order_by("-ended_at")
     )
 

@@ -19,20 +19,23 @@ NEAR_PERCENT = 80
 class Limit(NamedTuple):
     """A number of things, or of bytes, that may be there.
 
-    `code` is that of its refusal. `subject` is whose limit it is. `used` is None where
+    `code` is that of its refusal, `subject` whose limit it is. `used` is None where
     nobody has measured it lately, `allowed` where there is no limit; `needed` is how
     much one more takes. `as_of` is when a measured part was measured. A tuple, because
     a page looks through thousands for those that are near.
     """
 
     code: str
-    title: str
     subject: str
     used: int | None
     allowed: int | None
     needed: int = 1
     is_bytes: bool = False
     as_of: dt.datetime | None = None
+
+    @property
+    def title(self) -> str:
+        return REFUSALS[self.code].title.format(self.subject)
 
     @property
     def is_reached(self) -> bool:
@@ -69,6 +72,7 @@ class LimitReached(ActionRefused):
     """A limit is reached: {used} of {allowed}."""
 
     code = "limit_reached"
+    title = ""  # of the limit, with {} for whose it is
 
     def __init__(self, limit: Limit, limits: Sequence[Limit] = ()) -> None:
         super().__init__(
@@ -85,6 +89,7 @@ class CloneLimitReached(LimitReached):
     have. Retire workspaces of it and empty the trash, or choose another template."""
 
     code = "clone_limit"
+    title = "Clones of the volume of {}"
 
 
 class SnapshotCloneLimitReached(LimitReached):
@@ -92,6 +97,7 @@ class SnapshotCloneLimitReached(LimitReached):
     Choose another snapshot, or retire workspaces of it and empty the trash."""
 
     code = "snapshot_clone_limit"
+    title = "Clones of snapshot {}"
 
 
 class VolumeLimitReached(LimitReached):
@@ -99,6 +105,7 @@ class VolumeLimitReached(LimitReached):
     workspaces that nobody needs and empty the trash, or ask an administrator."""
 
     code = "volume_limit"
+    title = "Volumes of the SVM"
 
 
 class SnapshotLimitReached(LimitReached):
@@ -106,6 +113,7 @@ class SnapshotLimitReached(LimitReached):
     can have. Retire workspaces of old snapshots, and keep fewer of them."""
 
     code = "snapshot_limit"
+    title = "Snapshots of the volume of {}"
 
 
 class SpaceLow(LimitReached):
@@ -114,6 +122,7 @@ class SpaceLow(LimitReached):
     administrator for room."""
 
     code = "space_low"
+    title = "Space of the aggregate"
 
 
 class Overcommitted(LimitReached):
@@ -122,6 +131,7 @@ class Overcommitted(LimitReached):
     an administrator."""
 
     code = "overcommitted"
+    title = "Sizes of all volumes"
 
 
 class QuotaReached(LimitReached):
@@ -129,6 +139,7 @@ class QuotaReached(LimitReached):
     you do not need, or ask an administrator for more."""
 
     code = "quota_workspaces"
+    title = "Workspaces of {}"
 
 
 class QuotaOfBytesReached(LimitReached):
@@ -137,6 +148,7 @@ class QuotaOfBytesReached(LimitReached):
     for more."""
 
     code = "quota_bytes"
+    title = "Space of {}"
 
 
 class TeamQuotaReached(LimitReached):
@@ -144,6 +156,7 @@ class TeamQuotaReached(LimitReached):
     Retire one that nobody needs, or ask an administrator for more."""
 
     code = "team_quota_workspaces"
+    title = "Workspaces of team {}"
 
 
 class TeamQuotaOfBytesReached(LimitReached):
@@ -152,6 +165,7 @@ class TeamQuotaOfBytesReached(LimitReached):
     ask an administrator for more."""
 
     code = "team_quota_bytes"
+    title = "Space of team {}"
 
 
 class TokenQuotaReached(LimitReached):
@@ -159,6 +173,7 @@ class TokenQuotaReached(LimitReached):
     Retire one, or wait until the lease of one has ended."""
 
     code = "token_workspaces"
+    title = "Workspaces of the token {}"
 
 
 REFUSALS: dict[str, type[LimitReached]] = {

@@ -361,7 +361,7 @@ def test_a_refusal_says_how_near_the_others_are(
 
 
 def test_each_limit_has_its_own_code_and_sentence() -> None:
-    limit = Limit(code="", title="", subject="Munich", used=1, allowed=1)
+    limit = Limit(code="", subject="Munich", used=1, allowed=1)
     sentences = {refusal(limit).sentence for refusal in REFUSALS.values()}
     assert len(sentences) == len(REFUSALS)
     assert all("{" not in sentence for sentence in sentences)
@@ -381,9 +381,7 @@ def test_each_limit_has_its_own_code_and_sentence() -> None:
 def test_a_limit_is_reached_where_one_more_does_not_fit(
     used: int | None, allowed: int | None, needed: int, reached: bool
 ) -> None:
-    limit = Limit(
-        code="", title="", subject="", used=used, allowed=allowed, needed=needed
-    )
+    limit = Limit(code="", subject="", used=used, allowed=allowed, needed=needed)
     assert limit.is_reached == reached
 
 
