@@ -244,7 +244,7 @@ class WebhookViewSet(ApiViewSet):
         "Once; look at the delivery for what came of it.",
         ok=DeliverySerializer,
         status=202,
-        refused=[403, 404],
+        refused=[403, 404, 409],
         operation_id="webhooks_test",
     )
     @action(methods=["post"], detail=True)

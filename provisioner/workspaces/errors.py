@@ -236,7 +236,7 @@ class AskedAlready(ActionRefused):
 
 
 class WebhookOff(ActionRefused):
-    """{reason} Nothing is sent again until that has changed."""
+    """{reason} Nothing is sent until that has changed."""
 
     code = "webhook_off"
 

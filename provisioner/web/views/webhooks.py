@@ -115,8 +115,13 @@ def webhook_switch(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 def webhook_test(request: WebRequest, pk: int) -> HttpResponse:
     """Send a test."""
-    actions.webhook_test(by=request.user, webhook=_webhook(request, pk))
-    messages.success(request, "A test is on its way. Look below for what came of it.")
+    try:
+        actions.webhook_test(by=request.user, webhook=_webhook(request, pk))
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        said = "A test is on its way. Look below for what came of it."
+        messages.success(request, said)
     return redirect("webhook-detail", pk)
 
 

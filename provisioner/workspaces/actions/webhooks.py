@@ -126,11 +126,14 @@ def webhook_delete(*, by: User, webhook: Webhook) -> None:
 
 
 def webhook_test(*, by: User, webhook: Webhook) -> WebhookDelivery:
-    """Send a message that says nothing, once, also where the webhook is off.
+    """Send a message that says nothing, once, also where the webhook is turned off.
 
-    Raises: NotAllowed.
+    Raises: NotAllowed, WebhookOff.
     """
     permissions.require(permissions.can_change_webhook(by, webhook))
+    _refuse_what_is_not_sent(
+        WebhookDelivery(webhook=webhook, event=WebhookDelivery.TEST)
+    )
     with transaction.atomic():
         return hooks.write_test(webhook, at=timezone.now().isoformat())
 
@@ -141,10 +144,15 @@ def delivery_repeat(*, by: User, delivery: WebhookDelivery) -> WebhookDelivery:
     Raises: NotAllowed, WebhookOff.
     """
     permissions.require(permissions.can_change_webhook(by, delivery.webhook))
-    if reason := delivery.why_not:
-        raise WebhookOff(reason=reason)
+    _refuse_what_is_not_sent(delivery)
     with transaction.atomic():
         return hooks.write_again(delivery)
+
+
+def _refuse_what_is_not_sent(delivery: WebhookDelivery) -> None:
+    """Raises: WebhookOff."""
+    if reason := delivery.why_not:
+        raise WebhookOff(reason=reason)
 
 
 def _checked(events: Sequence[str]) -> list[str]:

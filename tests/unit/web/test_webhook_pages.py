@@ -72,7 +72,7 @@ def test_nothing_is_sent_again_while_a_webhook_is_off_but_a_test(
     assert test in page
     assert one not in page
     said = client.post(one, follow=True).text
-    assert "The webhook is turned off. Nothing is sent again until" in said
+    assert "The webhook is turned off. Nothing is sent until" in said
     assert "It is sent again." not in said
     _, token = token_create(by=alice)
     answer = Client().post(
@@ -84,6 +84,26 @@ def test_nothing_is_sent_again_while_a_webhook_is_off_but_a_test(
 
     assert "It is sent again." in client.post(test, follow=True).text
     assert webhook.deliveries.count() == 3
+
+
+def test_no_test_is_said_to_be_on_its_way_for_an_account_that_is_closed(
+    alice: User, admin: User, signed_in: Callable[[User], Client]
+) -> None:
+    webhook = Webhook.objects.create(owner=alice, url=URL, events=["workspace.ready"])
+    User.objects.filter(pk=alice.pk).update(is_active=False)
+
+    tried = reverse("webhook-test", args=[webhook.pk])
+    said = signed_in(admin).post(tried, follow=True).text
+    _, token = token_create(by=admin)
+    answer = Client().post(
+        reverse("api:webhook-test", args=[webhook.pk]),
+        headers={"Authorization": f"Bearer {token}"},
+    )
+
+    assert "The account alice is closed. Nothing is sent until" in said
+    assert "on its way" not in said
+    assert (answer.status_code, answer.json()["code"]) == (409, "webhook_off")
+    assert not webhook.deliveries.exists()
 
 
 def test_addresses_inside_and_for_all_are_refused(
