@@ -161,18 +161,24 @@ def _limits_of_token(user: User) -> list[Limit]:
     ]
 
 
-def all_quota_limits(tallies: Tallies) -> list[Limit]:
-    """Return the quotas of all teams and people that have one, in a query each."""
-    has_one = Q(max_workspaces__isnull=False) | Q(max_unique_bytes__isnull=False)
-    bounds = ("pk", "max_workspaces", "max_unique_bytes")
-    teams = Team.objects.filter(has_one).values_list(*bounds, "name")
-    people = User.objects.filter(has_one, is_active=True).order_by("username")
-    limits: list[Limit] = []
-    nothing, of_team, of_owner = Tally(), tallies.by_team, tallies.by_owner
-    for pk, *most, name in teams:
-        limits += _of_team(name, Bounds(*most), _held_in(of_team.get(pk, nothing)))
-    for pk, *most, name in people.values_list(*bounds, "username"):
-        limits += _of_user(name, Bounds(*most), _held_in(of_owner.get(pk, nothing)))
+_HAS_QUOTA = Q(max_workspaces__isnull=False) | Q(max_unique_bytes__isnull=False)
+_QUOTA = ("pk", "max_workspaces", "max_unique_bytes")
+
+
+def team_limits(tallies: Tallies) -> list[Limit]:
+    """Return the quotas of all teams that have one, in one query."""
+    nothing, held, limits = Tally(), tallies.by_team, list[Limit]()
+    for pk, *most, name in Team.objects.filter(_HAS_QUOTA).values_list(*_QUOTA, "name"):
+        limits += _of_team(name, Bounds(*most), _held_in(held.get(pk, nothing)))
+    return limits
+
+
+def people_limits(tallies: Tallies) -> list[Limit]:
+    """Return the quotas of all people that have one, in one query."""
+    people = User.objects.filter(_HAS_QUOTA, is_active=True).order_by("username")
+    nothing, held, limits = Tally(), tallies.by_owner, list[Limit]()
+    for pk, *most, name in people.values_list(*_QUOTA, "username"):
+        limits += _of_user(name, Bounds(*most), _held_in(held.get(pk, nothing)))
     return limits
 
 

@@ -22,8 +22,9 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces import governor, history, permissions
+from provisioner.workspaces.admission import team_limits
 from provisioner.workspaces.limits import Limit
-from provisioner.workspaces.limits_overview import limits_overview, nearest
+from provisioner.workspaces.limits_overview import limits_of_sites, nearest
 from provisioner.workspaces.models import (
     CapacityDay,
     Operation,
@@ -170,7 +171,7 @@ def installation(user: User) -> Installation:
                 "site__name"
             )
         ],
-        nearest_limits=_nearest_limits(user, tallies),
+        nearest_limits=_nearest_limits(tallies),
         by_template=_clones(
             tallies.by_template, Template.objects.values_list("pk", "name")
         ),
@@ -188,10 +189,10 @@ def installation(user: User) -> Installation:
     )
 
 
-def _nearest_limits(user: User, tallies: Tallies) -> list[Limit]:
-    overview = limits_overview(user, tallies)
-    limits = [limit for of_site in overview.sites for limit in of_site.limits]
-    first = nearest([*limits, *overview.quotas], most=NEAREST_LIMITS)
+def _nearest_limits(tallies: Tallies) -> list[Limit]:
+    """Return what sites and teams will reach first; of people many are at theirs."""
+    limits = [limit for of_site in limits_of_sites(tallies) for limit in of_site.limits]
+    first = nearest([*limits, *team_limits(tallies)], most=NEAREST_LIMITS)
     return [limit for limit in first if limit.percent]
 
 

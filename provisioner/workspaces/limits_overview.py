@@ -58,27 +58,31 @@ class LimitsOverview:
         return max(len(self.quotas) - LIMITS_SHOWN, 0)
 
 
-def limits_overview(user: User, tallies: Tallies | None = None) -> LimitsOverview:
+def limits_overview(user: User) -> LimitsOverview:
     """Return the limits of every site, and all quotas.
 
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
-    tallies = tallies or Tallies()
-    measured = {capacity.site_id: capacity for capacity in SiteCapacity.objects.all()}
+    tallies = Tallies(with_people=True)
     return LimitsOverview(
-        sites=[
-            limits_of_site(site, measured.get(site.pk), tallies)
-            for site in Site.objects.order_by("name")
-        ],
-        quotas=admission.all_quota_limits(tallies),
+        sites=limits_of_sites(tallies),
+        quotas=[*admission.team_limits(tallies), *admission.people_limits(tallies)],
     )
 
 
-def limits_of_site(
+def limits_of_sites(tallies: Tallies) -> list[SiteLimits]:
+    """Return what is limited at each site, its templates included."""
+    measured = {capacity.site_id: capacity for capacity in SiteCapacity.objects.all()}
+    return [
+        _limits_of_site(site, measured.get(site.pk), tallies)
+        for site in Site.objects.order_by("name")
+    ]
+
+
+def _limits_of_site(
     site: Site, measured: SiteCapacity | None, tallies: Tallies
 ) -> SiteLimits:
-    """Return what is limited at a site, its templates included."""
     return SiteLimits(
         site=site,
         capacity=measured or SiteCapacity(site=site),

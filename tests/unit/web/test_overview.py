@@ -79,6 +79,21 @@ def test_retired_workspaces_are_no_clones(admin: User, retired: Workspace) -> No
     assert installation(admin).clones == 0
 
 
+def test_sites_and_teams_are_told_to_be_near_a_limit_but_not_each_of_many_people(
+    as_admin: Client, ready: Workspace, alice: User
+) -> None:
+    alice.team = Team.objects.create(name="Rendering", max_workspaces=4)
+    alice.max_workspaces = 1
+    alice.save()
+
+    limits = as_admin.get("/overview/").text.partition('id="limits"')[2]
+
+    assert "Workspaces of team Rendering" in limits
+    assert "25 %" in limits
+    assert "Workspaces of alice" not in limits
+    assert "Workspaces of alice" in as_admin.get("/limits/").text
+
+
 def test_half_and_nearly_all_of_a_day_are_told(alice: User, snapshot: Snapshot) -> None:
     for seconds in (2, 4, 6, 8, 30):
         workspace = Workspace.objects.create(
