@@ -1,15 +1,19 @@
 """What another user's commands take while 200 clients are defined and flushed.
 
 Prints one JSON object. The lab's Perforce server runs in a process of its own, with its
-locks on tables. The other user changes their have list, file by file, and the server
-tells how long each command waited for locks (-Ztrack): at rest, before and in between;
+locks on tables. The other user does what a developer does all day, file by file: has
+it, looks at it, opens it, sees what is opened, reverts it, sees what is new, what is
+had of a directory, and has it no longer. The server tells how long each command waited
+for locks (-Ztrack): at rest, before and in between;
 while the clients are flushed as the governor has it, so many at a time and in batches
 with rests between; and while fifty at a time are flushed, each in one go. The
 governor's turns are given by the database; here as many threads stand for them.
 
 `by_locks` is how many times as long their commands took as they would have without
 those waits, at the same time on the same machine: what else is at work there lengthens
-both. `on_the_clock` compares medians with those at rest; in it is what the lab, which
+both. `have_list_by_locks` is the same of those alone that change their have list: these
+are over in less than a millisecond, and wait for the very table that we write.
+`on_the_clock` compares medians with those at rest; in it is what the lab, which
 is one process, and all others take from the processors. NEIGHBOUR_CLIENTS,
 NEIGHBOUR_FILES, NEIGHBOUR_BUDGET and NEIGHBOUR_COMMANDS change the numbers.
 """
@@ -41,6 +45,17 @@ CLIENTS = int(os.environ.get("NEIGHBOUR_CLIENTS", "200"))
 FILES = int(os.environ.get("NEIGHBOUR_FILES", "2000"))
 BUDGET = int(os.environ.get("NEIGHBOUR_BUDGET", "4"))
 COMMANDS = int(os.environ.get("NEIGHBOUR_COMMANDS", "200"))
+WORK = {
+    "get": ("sync", "-k", "{path}#head"),
+    "look": ("fstat", "{path}"),
+    "open": ("edit", "-k", "{path}"),
+    "opened": ("opened",),
+    "revert": ("revert", "-k", "{path}"),
+    "changes": ("changes", "-m", "10"),
+    "have": ("have", "{above}/..."),
+    "drop": ("sync", "-k", "{path}#none"),
+}
+CHANGES_HAVE_LIST = ("get", "drop")
 AT_ONCE = 50
 CHANGE = 1
 
@@ -51,16 +66,19 @@ class Seen:
 
     seconds: list[float] = field(default_factory=list)
     waited_ms: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
 
-    @property
-    def by_locks(self) -> float:
-        """How many times as long they took as without their waits for locks."""
-        took, waited = sum(self.seconds), sum(self.waited_ms) / 1000
+    def by_locks(self, *names: str) -> float:
+        """How many times as long they, or those, took as without waits for locks."""
+        chosen = [at for at, name in enumerate(self.names) if name in (names or WORK)]
+        took = sum(self.seconds[at] for at in chosen)
+        waited = sum(self.waited_ms[at] for at in chosen) / 1000
         return round(took / max(took - waited, 0.001), 3)
 
     def figures(self, *, rest: Seen) -> dict[str, Any]:
         return {
-            "by_locks": self.by_locks,
+            "by_locks": self.by_locks(),
+            "have_list_by_locks": self.by_locks(*CHANGES_HAVE_LIST),
             "on_the_clock": round(
                 statistics.median(self.seconds) / statistics.median(rest.seconds), 3
             ),
@@ -90,15 +108,19 @@ class Neighbour:
         self._count = 0
 
     def work(self, seen: Seen) -> None:
-        """Have a file, or no longer."""
+        """Do the next thing of a day with one file after the other."""
+        number, doing = divmod(self._count, len(WORK))
+        name, path = list(WORK)[doing], depot_path(number % FILES)
         self._count += 1
-        revision = "#head" if self._count % 2 else "#none"
-        path = depot_path((self._count // 2) % FILES)
+        command = [
+            word.format(path=path, above=Path(path).parent) for word in WORK[name]
+        ]
         began = time.monotonic()
-        self._p4.run("sync", "-k", f"{path}{revision}")
+        self._p4.run(*command)
         seen.seconds.append(time.monotonic() - began)
-        use = lock_use("sync -k", map(str, self._p4.track_output))
+        use = lock_use(name, map(str, self._p4.track_output))
         seen.waited_ms.append(use.waited_ms if use else 0)
+        seen.names.append(name)
 
 
 def main() -> None:
