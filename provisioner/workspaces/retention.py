@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, QuerySet, Window
+from django.db.models import Count, QuerySet, Subquery, Window
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from provisioner.workspaces.models import Quality, Snapshot, Template, Workspace
-from provisioner.workspaces.queries import available_snapshots, default_snapshot
+from provisioner.workspaces.queries import available_snapshots
 
 
 @dataclass(kw_only=True)
@@ -62,18 +63,24 @@ class Pins:
 
 
 def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
-    """Return what pins each published snapshot, newest first; five queries.
+    """Return what pins each published snapshot, newest first; three queries.
 
     So many workspaces of each are `named`; None: all of them.
     """
-    snapshots = list(available_snapshots().filter(template=template))
-    default, tested = default_snapshot(template), _last_tested(template)
+    of_it = available_snapshots().filter(template=template)
+    default = Snapshot.objects.default_first().filter(template=template)
+    tested = of_it.complete().filter(quality=Quality.TESTED)
+    chosen = {
+        "default_pk": Subquery(default.values("pk")[:1]),
+        "tested_pk": Subquery(tested.values("pk")[:1]),
+    }
+    snapshots: list[Any] = list(of_it.annotate(**chosen))
     pins = {
         snapshot.pk: Pins(
             snapshot=snapshot,
             is_recent=place < template.snapshots_to_keep,
-            is_default=snapshot == default,
-            is_last_tested=snapshot == tested,
+            is_default=snapshot.pk == snapshot.default_pk,
+            is_last_tested=snapshot.pk == snapshot.tested_pk,
         )
         for place, snapshot in enumerate(snapshots)
     }
@@ -91,11 +98,6 @@ def pins_of_snapshot(snapshot: Snapshot) -> Pins | None:
     """Return what pins a snapshot, None where it is off the offer."""
     pins = pins_of(snapshot.template)
     return next((pin for pin in pins if pin.snapshot == snapshot), None)
-
-
-def _last_tested(template: Template) -> Snapshot | None:
-    tested = available_snapshots().complete().filter(quality=Quality.TESTED)
-    return tested.filter(template=template).first()
 
 
 def _needing(snapshots: Sequence[Snapshot]) -> QuerySet[Workspace]:
