@@ -139,7 +139,10 @@ def main() -> None:
     say(
         "neighbour",
         figures=figures,
-        limits={"by_locks": Limit(at_most=1.1)},
+        limits={
+            "by_locks": Limit(at_most=1.1),
+            "have_list_by_locks": Limit(at_most=1.1),
+        },
         load_before=load_before,
     )
 
@@ -182,6 +185,7 @@ def _measure(lab: Lab, place: Path) -> dict[str, Any]:
     }
     return {
         "by_locks": figures["governed"]["by_locks"],
+        "have_list_by_locks": figures["governed"]["have_list_by_locks"],
         "clients": CLIENTS,
         "files": FILES,
         "directories": FILES // PER_DIRECTORY,

@@ -89,7 +89,7 @@ def _about_workspace(
         "left": _left(deadline.ends_at, now=now),
         "operation": operation,
         "rescue": Rescue.objects.with_work().filter(operation__in=retiring).first(),
-        "discarded": discards.last(),
+        "discarded": discards.first(),
         "reasons": notice.data.get("reasons", []),
         "asked_by": notice.data.get("asked_by", ""),
         "link": link_to(workspace),

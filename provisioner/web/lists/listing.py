@@ -29,7 +29,6 @@ from provisioner.workspaces.queries import with_words
 
 Row = TypeVar("Row", bound=Model)
 READ_AT_A_TIME = 1000
-NEAR = 1000
 
 
 @dataclass(frozen=True)
@@ -194,12 +193,17 @@ class KeyPaginator(Paginator[Any]):
 
 
 class CountingPaginator(KeyPaginator):
-    """Pages of keys: the first ones and the last come with the number of all."""
+    """Pages of keys: the first ones and the last come with the number of all.
+
+    From the row `near` on, a page is more often the last than any other.
+    """
+
+    near = 1000
 
     def get_page(self, number: float | str | None) -> Page[Any]:
         text = str(number or 1)
         begin = (int(text) - 1) * self.per_page if _is_number(text) else -1
-        if begin >= NEAR:
+        if begin >= self.near:
             last = self._counted(self.object_list.reverse(), 0)
             if begin >= self.count - self.per_page:
                 number_there = self.count - (self.num_pages - 1) * self.per_page

@@ -12,7 +12,6 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.test import Client
 
 from provisioner.accounts.models import User
-from provisioner.web.lists import listing
 from provisioner.web.lists.listing import CountingPaginator, KeyPaginator
 from provisioner.web.lists.workspaces import ALL_WORKSPACES
 from provisioner.workspaces import actions, states
@@ -110,30 +109,30 @@ def test_pages_one_after_the_other_are_all_of_it_in_order(
 @pytest.mark.parametrize("near", [0, 1, 1000])
 @pytest.mark.parametrize("per_page", [1, 2, 3, 4])
 def test_pages_that_count_as_they_read_are_the_same(
-    three: list[Workspace], near: int, per_page: int, monkeypatch: pytest.MonkeyPatch
+    three: list[Workspace], near: int, per_page: int
 ) -> None:
-    monkeypatch.setattr(listing, "NEAR", near)
     for rows in (Workspace.objects.all(), Workspace.objects.none()):
         keys = rows.order_by("name", "pk").values_list("pk", flat=True)
         for number in (None, "", "x", "-1", "0", "1", "2", "3", "4", "9" * 30):
             wanted = KeyPaginator(keys, per_page).get_page(number)
-            page = CountingPaginator(keys, per_page).get_page(number)
+            pages = CountingPaginator(keys, per_page)
+            pages.near = near
+            page = pages.get_page(number)
             assert page.object_list == wanted.object_list, number
             assert page.number == wanted.number
             assert page.paginator.count == wanted.paginator.count
 
 
 def test_the_first_and_the_last_page_are_counted_in_the_query_that_reads_them(
-    three: list[Workspace],
-    django_assert_num_queries: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    three: list[Workspace], django_assert_num_queries: Any
 ) -> None:
-    monkeypatch.setattr(listing, "NEAR", 2)
     keys = Workspace.objects.order_by("name", "pk").values_list("pk", flat=True)
 
     for number in ("1", "2", "3", "99"):
+        pages = CountingPaginator(keys, 1)
+        pages.near = 2
         with django_assert_num_queries(1):
-            page = CountingPaginator(keys, 1).get_page(number)
+            page = pages.get_page(number)
             assert (page.number, page.paginator.count) == (min(int(number), 3), 3)
 
 

@@ -365,6 +365,9 @@ def test_each_limit_has_its_own_code_and_sentence() -> None:
     sentences = {refusal(limit).sentence for refusal in REFUSALS.values()}
     assert len(sentences) == len(REFUSALS)
     assert all("{" not in sentence for sentence in sentences)
+    titles = {limit._replace(code=code).title for code in REFUSALS}
+    assert len(titles) == len(REFUSALS)
+    assert all(title and "{" not in title for title in titles)
 
 
 @pytest.mark.parametrize(
