@@ -12,9 +12,9 @@
    filesystem, so that no file in it has a name outside; HAS_MOUNTS 1 that something is
    mounted in it.
 
-   main.c starts it, walk.c reads directories, entries.c gives names to the owner,
-   links.c decides about files with several names, directories.c keeps descriptors,
-   tell.c writes what the caller reads.
+   main.c starts it, walk.c reads directories, stacks.c keeps those that are to be read,
+   entries.c gives names to the owner, links.c decides about files with several names,
+   directories.c keeps descriptors, tell.c writes what the caller reads.
 
    Needs Linux 5.8, for STATX_MNT_ID. Source: statx(2), openat(2), fchownat(2),
    getdents64(2). */
@@ -41,7 +41,8 @@ struct order {
 
 /* A directory of the tree; changed under `lock` alone. */
 struct directory {
-  struct directory *parent, *next;
+  struct directory *parent;
+  struct directory *older, *newer; /* on its stack; `older` links a list before */
   int fd;           /* -1 before it is entered, and when it was closed meanwhile */
   unsigned users;   /* threads that use the descriptor now, and its reading */
   unsigned waiting; /* subdirectories that are still to be opened from it */
@@ -71,7 +72,7 @@ extern struct order order;
    under this lock. */
 extern pthread_mutex_t lock;
 extern pthread_cond_t is_over;
-extern unsigned unfinished; /* directories on the stack or in a thread's hands */
+extern unsigned unfinished; /* directories on a stack or in a thread's hands */
 extern unsigned opened, threads;
 extern struct counts totals;
 
@@ -106,13 +107,18 @@ bool change_found(struct directory *directory, int fd, const char *name,
 bool change_name(struct directory *directory, int fd, const char *name,
                         struct counts *counts);
 void change_names(struct directory *directory, int fd, const char *chunk,
-                         ssize_t size, struct counts *counts);
+                         ssize_t size, bool was_wrong, struct counts *counts);
 
 /* links.c */
 void meet_link(struct directory *directory, const char *name,
                       const struct statx *found, struct counts *counts);
 void name_links_left(void);
 
-/* walk.c: both under `lock`. */
+/* stacks.c: `push` under `lock`. */
+void make_stack(void);
 void push(struct directory *directory);
+struct directory *take(void);
+void finish_one(const struct counts *counts);
+
+/* walk.c: under `lock`. */
 void add_threads(unsigned wanted);

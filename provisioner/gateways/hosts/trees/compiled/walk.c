@@ -24,40 +24,11 @@ enum {
    costs a processor then is the reason to have no more threads than keep all busy. */
 static const double SLOW_SECONDS = 100e-6, CALL_CPU_SECONDS = 4e-6;
 
-static pthread_cond_t has_work = PTHREAD_COND_INITIALIZER;
-static struct directory *stack;
 static double waits[SAMPLES];
 static uint64_t samples;
 static size_t chunk_bytes = SMALL_CHUNK;
 
 static void *work(void *);
-
-/* Wait for a directory that is to be entered or read on; NULL when all is done. */
-static struct directory *take(void) {
-  pthread_mutex_lock(&lock);
-  while (!stack && unfinished) pthread_cond_wait(&has_work, &lock);
-  struct directory *taken = stack;
-  if (taken) stack = taken->next;
-  pthread_mutex_unlock(&lock);
-  return taken;
-}
-
-void push(struct directory *directory) {
-  directory->next = stack;
-  stack = directory;
-  unfinished++;
-  pthread_cond_signal(&has_work);
-}
-
-static void finish_one(const struct counts *counts) {
-  pthread_mutex_lock(&lock);
-  add_counts(&totals, counts);
-  if (!--unfinished) {
-    pthread_cond_broadcast(&has_work);
-    pthread_cond_signal(&is_over);
-  }
-  pthread_mutex_unlock(&lock);
-}
 
 /* Something else took the name of a directory after it was read. */
 static void not_entered(struct directory *directory, int parent_fd, int error,
@@ -119,7 +90,7 @@ static bool is_dots(const char *name) {
   return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
-/* Put the directories of a chunk before others, linked by `next`. */
+/* Put the directories of a chunk before others, linked by `older`. */
 static struct directory *subdirectories(struct directory *parent, const char *chunk,
                                         ssize_t size, struct directory *first) {
   for (const char *at = chunk; at < chunk + size;) {
@@ -127,7 +98,7 @@ static struct directory *subdirectories(struct directory *parent, const char *ch
     at += entry->length;
     if (entry->type != DT_DIR || is_dots(entry->name)) continue;
     struct directory *made = make_subdirectory(parent, entry->name);
-    made->next = first;
+    made->older = first;
     first = made;
   }
   return first;
@@ -143,11 +114,11 @@ static void share(struct directory *directory, struct directory *below, bool is_
     push(directory);
   }
   while (below) {
-    struct directory *next = below->next;
+    struct directory *older = below->older;
     directory->waiting++;
     directory->holders++;
     push(below);
-    below = next;
+    below = older;
   }
   pthread_mutex_unlock(&lock);
 }
@@ -214,10 +185,12 @@ static void learn(double waited) {
 /* Act on one chunk of a directory, and on itself when it is new. */
 static void change_chunk(struct directory *directory, const struct statx *itself,
                          const char *chunk, ssize_t size, struct counts *counts) {
+  if (!itself && !size) return;
   uint64_t before = counts->entries;
   struct meter meter = read_meter();
-  if (itself) change_found(directory, directory->fd, "", itself, counts);
-  change_names(directory, directory->fd, chunk, size, counts);
+  bool was_wrong =
+      itself && change_found(directory, directory->fd, "", itself, counts);
+  change_names(directory, directory->fd, chunk, size, was_wrong, counts);
   uint64_t calls = counts->entries - before;
   if (calls) learn(waited_each(&meter, calls));
 }
@@ -260,6 +233,7 @@ static void walk(struct directory *directory, char *chunk, struct counts *counts
 static void *work(void *unused) {
   char *chunk = allocate(LARGE_CHUNK);
   struct directory *directory;
+  make_stack();
   while ((directory = take())) {
     struct counts counts = {0};
     walk(directory, chunk, &counts);
