@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -41,7 +42,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.queries import GONE, one_of
-from provisioner.workspaces.tallies import Tallies, Tally
+from provisioner.workspaces.tallies import CountedTemplate, Tallies, Tally
 
 STALE_AFTER = dt.timedelta(minutes=15)
 
@@ -166,9 +167,9 @@ _QUOTA = ("pk", "max_workspaces", "max_unique_bytes")
 
 
 def team_limits(tallies: Tallies) -> list[Limit]:
-    """Return the quotas of all teams that have one, in one query."""
+    """Return the quotas of all teams that have one."""
     nothing, held, limits = Tally(), tallies.by_team, list[Limit]()
-    for pk, *most, name in Team.objects.filter(_HAS_QUOTA).values_list(*_QUOTA, "name"):
+    for pk, name, *most in tallies.teams:
         limits += _of_team(name, Bounds(*most), _held_in(held.get(pk, nothing)))
     return limits
 
@@ -276,20 +277,17 @@ def snapshot_limit(template: Template) -> Limit:
     return _snapshots(known, template.name, template.volume_uuid, ours=ours)
 
 
-def _template_limits(known: _Known, tallies: Tallies) -> list[Limit]:
-    """Return the limits of all templates that were built, in a few queries."""
-    site = known.site
-    snapshots = Snapshot.objects.filter(template__site=site, deleted_at__isnull=True)
-    snapshots_of = dict(
-        snapshots.order_by().values_list("template").annotate(Count("pk"))
-    )
-    templates = site.templates.exclude(state=Template.State.NEW)
+def _template_limits(
+    known: _Known, tallies: Tallies, templates: Sequence[CountedTemplate]
+) -> list[Limit]:
+    """Return the limits of templates that have a volume."""
+    nothing, of_each = Tally(), tallies.by_template
     limits = []
-    for pk, name, uuid in templates.values_list("pk", "name", "volume_uuid"):
-        tally = tallies.by_template.get(pk, Tally())
+    for each in templates:
+        clones = of_each.get(each.pk, nothing).clones
         limits += [
-            _clones(known, name, uuid, ours=tally.clones),
-            _snapshots(known, name, uuid, ours=snapshots_of.get(pk, 0)),
+            _clones(known, each.name, each.volume_uuid, ours=clones),
+            _snapshots(known, each.name, each.volume_uuid, ours=each.snapshots),
         ]
     return limits
 
@@ -383,26 +381,41 @@ def all_limits_of_site(
 ) -> list[Limit]:
     """Return the limits of a site, as it was measured, and of all its templates."""
     known = _known_by(site, measured)
-    return [*_site_limits(known, needed_bytes=1), *_template_limits(known, tallies)]
-
-
-def _site_limits(known: _Known, *, needed_bytes: int) -> list[Limit]:
+    templates = [each for each in tallies.templates if each.site_id == site.pk]
+    with_volume = [each for each in templates if each.has_volume]
+    # A workspace is where its template is.
+    clones = sum(
+        tallies.by_template[each.pk].clones
+        for each in templates
+        if each.pk in tallies.by_template
+    )
     return [
-        _volumes(known),
-        _space(known),
-        _promised(known, needed_bytes=needed_bytes),
+        _volumes(known, ours=clones + len(with_volume)),
+        *_space_limits(known, needed_bytes=1),
+        *_template_limits(known, tallies, with_volume),
     ]
 
 
-def _volumes(known: _Known) -> Limit:
+def _site_limits(known: _Known, *, needed_bytes: int) -> list[Limit]:
     site = known.site
     workspaces = site.workspaces.exclude(state=Workspace.State.RETIRED).count()
     templates = site.templates.exclude(state=Template.State.NEW).count()
+    return [
+        _volumes(known, ours=workspaces + templates),
+        *_space_limits(known, needed_bytes=needed_bytes),
+    ]
+
+
+def _space_limits(known: _Known, *, needed_bytes: int) -> list[Limit]:
+    return [_space(known), _promised(known, needed_bytes=needed_bytes)]
+
+
+def _volumes(known: _Known, *, ours: int) -> Limit:
     of_others = known.measured.volumes_of_others if known.measured else 0
     return Limit(
         code="volume_limit",
-        subject=str(site),
-        used=workspaces + templates + of_others,
+        subject=str(known.site),
+        used=ours + of_others,
         allowed=known.volumes_allowed,
     )
 

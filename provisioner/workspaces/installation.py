@@ -15,22 +15,22 @@ from django.db.models import (
     Min,
     Q,
     QuerySet,
+    Window,
 )
 from django.db.models.functions import Now
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from provisioner.accounts.models import Team, User
+from provisioner.accounts.models import User
 from provisioner.workspaces import governor, history, permissions
 from provisioner.workspaces.admission import team_limits
 from provisioner.workspaces.limits import Limit
-from provisioner.workspaces.limits_overview import limits_of_sites, nearest
+from provisioner.workspaces.limits_overview import SiteLimits, limits_of_sites, nearest
 from provisioner.workspaces.models import (
     CapacityDay,
     Operation,
     SiteCapacity,
     Step,
-    Template,
 )
 from provisioner.workspaces.ready_times import DayToReady, Percentile, days_to_ready
 from provisioner.workspaces.tallies import Tallies, Tally
@@ -159,39 +159,40 @@ def installation(user: User) -> Installation:
     """
     permissions.require(permissions.can_administer(user))
     now = timezone.now()
-    failures = _failures(since=now - FAILURES_SINCE)
+    failures = list(_failures(since=now - FAILURES_SINCE)[:FAILURES_SHOWN])
     workers = alive_workers()
     first_day = now.astimezone(dt.UTC).date() - dt.timedelta(days=HISTORY_DAYS)
     space_days = history.space_days(since=first_day)
     tallies = Tallies()
+    sites = limits_of_sites(tallies)
     return Installation(
         spaces=[
-            Space(capacity=capacity, days=space_days.get(capacity.site_id, []))
-            for capacity in SiteCapacity.objects.select_related("site").order_by(
-                "site__name"
-            )
+            Space(capacity=site.capacity, days=space_days.get(site.site.pk, []))
+            for site in sites
+            if site.capacity.pk is not None
         ],
-        nearest_limits=_nearest_limits(tallies),
+        nearest_limits=_nearest_limits(sites, tallies),
         by_template=_clones(
-            tallies.by_template, Template.objects.values_list("pk", "name")
+            tallies.by_template, [(each.pk, each.name) for each in tallies.templates]
         ),
         by_team=_clones(
-            tallies.by_team, [(None, ""), *Team.objects.values_list("pk", "name")]
+            tallies.by_team,
+            [(None, ""), *((team.pk, team.name) for team in tallies.teams)],
         ),
         days=days_to_ready(since=now - dt.timedelta(days=DAYS)),
         clones_by_day=history.clones_by_day(since=first_day),
         failures_by_day=history.failures_by_day(days=DAYS),
-        failures=list(failures[:FAILURES_SHOWN]),
-        failures_count=failures.count(),
+        failures=failures,
+        failures_count=failures[0].of_all if failures else 0,
         queues=_queues(workers),
         workers=workers,
         perforce=_perforce_waits(since=now - dt.timedelta(days=1)),
     )
 
 
-def _nearest_limits(tallies: Tallies) -> list[Limit]:
+def _nearest_limits(sites: list[SiteLimits], tallies: Tallies) -> list[Limit]:
     """Return what sites and teams will reach first; of people many are at theirs."""
-    limits = [limit for of_site in limits_of_sites(tallies) for limit in of_site.limits]
+    limits = [limit for site in sites for limit in site.limits]
     first = nearest([*limits, *team_limits(tallies)], most=NEAREST_LIMITS)
     return [limit for limit in first if limit.percent]
 
@@ -214,7 +215,8 @@ def _clones(
     return sorted(rows, key=lambda row: (-row.number, row.name))
 
 
-def _failures(*, since: dt.datetime) -> QuerySet[Operation]:
+def _failures(*, since: dt.datetime) -> QuerySet[Any]:
+    """Return what failed, the last first, each with the number `of_all`."""
     return (
         Operation.objects.filter(state=Operation.State.FAILED, ended_at__gte=since)
         .select_related("workspace", "template", "requested_by")
@@ -222,6 +224,7 @@ def _failures(*, since: dt.datetime) -> QuerySet[Operation]:
             *("kind", "state", "created_at", "ended_at", "requested_by__username"),
             *("status_code", "status_message", "workspace__name", "template__name"),
         )
+        .annotate(of_all=Window(Count("*")))
         .order_by("-ended_at")
     )
 

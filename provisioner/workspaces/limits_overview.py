@@ -73,10 +73,9 @@ def limits_overview(user: User) -> LimitsOverview:
 
 def limits_of_sites(tallies: Tallies) -> list[SiteLimits]:
     """Return what is limited at each site, its templates included."""
-    measured = {capacity.site_id: capacity for capacity in SiteCapacity.objects.all()}
     return [
-        _limits_of_site(site, measured.get(site.pk), tallies)
-        for site in Site.objects.order_by("name")
+        _limits_of_site(site, getattr(site, "capacity", None), tallies)
+        for site in Site.objects.select_related("capacity").order_by("name")
     ]
 
 

@@ -10,8 +10,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from django.db import connection
+from django.db.models import Count, Q
 
-from provisioner.workspaces.models import Workspace
+from provisioner.accounts.models import Team
+from provisioner.workspaces.models import Template, Workspace
 from provisioner.workspaces.queries import GONE
 
 # The ORM knows no grouping sets, and would read everything for each of them.
@@ -47,8 +49,34 @@ class Tally(NamedTuple):
     held_bytes: int = 0
 
 
+class CountedTemplate(NamedTuple):
+    """A template, and how many snapshots of it are published."""
+
+    pk: int
+    name: str
+    site_id: int
+    volume_uuid: str
+    state: str
+    snapshots: int
+
+    @property
+    def has_volume(self) -> bool:
+        return self.state != Template.State.NEW
+
+
+class CountedTeam(NamedTuple):
+    """A team, and what it may have."""
+
+    pk: int
+    name: str
+    max_workspaces: int | None
+    max_unique_bytes: int | None
+
+
 class Tallies:
     """All workspaces, in one query, read when a figure is first asked for.
+
+    So are the templates and the teams, each when they are first asked for.
 
     `with_people` has them told apart by owner, too: many rows, which few pages need.
     """
@@ -71,6 +99,23 @@ class Tallies:
     def by_team(self) -> dict[int | None, Tally]:
         """What the members of each team have together; None: who is in no team."""
         return self._found["team"]
+
+    @cached_property
+    def templates(self) -> list[CountedTemplate]:
+        """All templates by name, those without a workspace, too."""
+        published = Count("snapshots", filter=Q(snapshots__deleted_at__isnull=True))
+        rows = (
+            Template.objects.order_by("name", "pk")
+            .values_list("pk", "name", "site_id", "volume_uuid", "state")
+            .annotate(published=published)
+        )
+        return [CountedTemplate(*row) for row in rows]
+
+    @cached_property
+    def teams(self) -> list[CountedTeam]:
+        """All teams by name, those without a workspace or a quota, too."""
+        rows = Team.objects.order_by("name").values_list(*CountedTeam._fields)
+        return [CountedTeam(*row) for row in rows]
 
     @cached_property
     def _found(self) -> dict[str, dict[int | None, Tally]]:
