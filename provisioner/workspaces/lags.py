@@ -140,11 +140,14 @@ def policy_of(template: Template) -> refreshing.Policy:
 def policies_of(templates: Collection[Template]) -> dict[int, refreshing.Policy]:
     """Return when templates are refreshed, by their ids. One query."""
     rows = RefreshPolicy.objects.filter(template__in=[t.pk for t in templates])
-    saved = {row.template_id: policy_in(row) for row in rows}
-    return {t.pk: saved.get(t.pk, refreshing.Policy()) for t in templates}
+    saved = {row.template_id: row for row in rows}
+    return {t.pk: policy_in(saved.get(t.pk)) for t in templates}
 
 
-def policy_in(row: RefreshPolicy) -> refreshing.Policy:
+def policy_in(row: RefreshPolicy | None) -> refreshing.Policy:
+    """Return what a row says, or what holds where none was saved."""
+    if row is None:
+        return refreshing.Policy()
     return refreshing.Policy(
         mode=refreshing.Mode(row.mode),
         quiet_seconds=row.quiet_seconds,
@@ -163,10 +166,11 @@ def pauses_of(template: Template) -> list[str]:
     if is_everything_paused():
         said.append("The refresh of all templates is paused.")
     server = template.site.perforce_server
-    if ServerWatch.objects.filter(server=server, is_paused=True).exists():
+    watch = getattr(server, "watch", None)
+    if watch is not None and watch.is_paused:
         said.append(f"The refresh of all templates of {server} is paused.")
-    governor = Governor.objects.filter(server=server, paused_at__isnull=False).first()
-    if governor is not None:
+    governor = getattr(server, "governor", None)
+    if governor is not None and governor.paused_at is not None:
         said.append(f"The Perforce server {server} is paused: {governor.paused_reason}")
     return said
 

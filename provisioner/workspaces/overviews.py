@@ -23,7 +23,6 @@ from provisioner.workspaces.models import (
     Operation,
     Quality,
     Rescue,
-    ServerWatch,
     Snapshot,
     Step,
     Template,
@@ -32,6 +31,7 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
     can_be_restored,
+    one_of,
     operations_visible_to,
     snapshots_to_move_to,
     templates_to_choose_from,
@@ -554,6 +554,14 @@ class TemplateOverview:
         return f"{self.template.name}: {self.template.get_state_display()}."
 
 
+# What says when a template is refreshed, and what keeps it from that.
+_REFRESHED_BY = (
+    "refresh_policy",
+    "site__perforce_server__watch",
+    "site__perforce_server__governor",
+)
+
+
 def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     """Return a template with its snapshots and builds, or None.
 
@@ -562,22 +570,18 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     of_it = operations_visible_to(user).filter(template=pk).prefetch_related(None)
     newest = of_it.select_related(None).select_related("requested_by")
     builds = list(newest[:BUILDS_SHOWN])  # the steps of the first alone are shown
-    template = templates_visible_to(user).filter(pk=pk).first()
+    visible = templates_visible_to(user).select_related(*_REFRESHED_BY)
+    template = one_of(visible.filter(pk=pk))
     if template is None:
         return None
+    watch = getattr(template.site.perforce_server, "watch", None)
     return TemplateOverview(
         template=template,
         generations=generations_of(template),
         last=operation_overview(builds[0]) if builds else None,
         builds=builds,
         lag=lags.lag_of(template),
-        policy=lags.policy_of(template),
+        policy=lags.policy_in(getattr(template, "refresh_policy", None)),
         pauses=lags.pauses_of(template),
-        watch_error=_watch_error(template),
+        watch_error="" if watch is None else watch.last_error,
     )
-
-
-def _watch_error(template: Template) -> str:
-    server_id = template.site.perforce_server_id
-    errors = ServerWatch.objects.filter(server_id=server_id)
-    return errors.values_list("last_error", flat=True).first() or ""
