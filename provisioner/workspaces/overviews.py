@@ -543,6 +543,11 @@ class TemplateOverview:
     watch_error: str
 
     @property
+    def has_default(self) -> bool:
+        """Whether a new workspace may get one of the snapshots unasked."""
+        return any(generation.pins.is_default for generation in self.generations)
+
+    @property
     def has_marked(self) -> bool:
         """Whether the last build published a snapshot whose test failed."""
         return self.template.status_code == "test_failed"
@@ -570,7 +575,7 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     of_it = operations_visible_to(user).filter(template=pk).prefetch_related(None)
     newest = of_it.select_related(None).select_related("requested_by")
     builds = list(newest[:BUILDS_SHOWN])  # the steps of the first alone are shown
-    visible = templates_visible_to(user).select_related(*_REFRESHED_BY)
+    visible = templates_to_choose_from(user).select_related(*_REFRESHED_BY)
     template = one_of(visible.filter(pk=pk))
     if template is None:
         return None

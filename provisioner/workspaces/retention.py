@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, QuerySet, Subquery, Window
+from django.db.models import Count, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from provisioner.workspaces.models import Quality, Snapshot, Template, Workspace
+from provisioner.workspaces.models.templates import AT_LEAST
 from provisioner.workspaces.queries import available_snapshots
 
 
@@ -67,20 +67,17 @@ def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
 
     So many workspaces of each are `named`; None: all of them.
     """
-    of_it = available_snapshots().filter(template=template)
-    default = Snapshot.objects.default_first().filter(template=template)
-    tested = of_it.complete().filter(quality=Quality.TESTED)
-    chosen = {
-        "default_pk": Subquery(default.values("pk")[:1]),
-        "tested_pk": Subquery(tested.values("pk")[:1]),
-    }
-    snapshots: list[Any] = list(of_it.annotate(**chosen))
+    snapshots = list(available_snapshots().filter(template=template))
+    complete = [snapshot for snapshot in snapshots if not snapshot.parts]
+    enough = AT_LEAST[template.wanted_quality]
+    default = next((each for each in complete if each.quality in enough), None)
+    tested = next((each for each in complete if each.quality == Quality.TESTED), None)
     pins = {
         snapshot.pk: Pins(
             snapshot=snapshot,
             is_recent=place < template.snapshots_to_keep,
-            is_default=snapshot.pk == snapshot.default_pk,
-            is_last_tested=snapshot.pk == snapshot.tested_pk,
+            is_default=snapshot == default,
+            is_last_tested=snapshot == tested,
         )
         for place, snapshot in enumerate(snapshots)
     }
