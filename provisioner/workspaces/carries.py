@@ -50,9 +50,5 @@ class CarryOverview:
 
 def carry_of(workspace: Workspace) -> CarryOverview | None:
     """Return how work came into a workspace, None where none did."""
-    carry = (
-        Carry.objects.select_related("workspace", "source")
-        .filter(workspace=workspace)
-        .first()
-    )
+    carry = getattr(workspace, "carry", None)
     return CarryOverview(carry=carry) if carry else None

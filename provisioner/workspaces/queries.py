@@ -151,6 +151,13 @@ def siblings_of(workspace: Workspace) -> QuerySet[Workspace]:
     )
 
 
+def siblings_visible_to(user: User, workspace: Workspace) -> QuerySet[Workspace]:
+    """Return those of them that a person may see: their names, states and owners."""
+    siblings = siblings_of(workspace)
+    visible = siblings if user.is_administrator else siblings.filter(_shared(user))
+    return visible.select_related("owner").only("name", "state", "owner__username")
+
+
 def workspaces_of(user: User) -> QuerySet[Workspace]:
     """Return a person's own workspaces that are not in the trash, newest first."""
     return workspaces_visible_to(user).filter(owner=user).exclude(state__in=GONE)

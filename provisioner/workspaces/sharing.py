@@ -10,8 +10,8 @@ from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
     GONE,
     siblings_of,
+    siblings_visible_to,
     workspaces_shared_with,
-    workspaces_visible_to,
 )
 
 SIBLINGS_SHOWN = 10
@@ -42,17 +42,15 @@ class Company:
 def company_of(user: User, workspace: Workspace) -> Company:
     """Return the siblings that a person may see, and whom it is shared with."""
     may_change = can_change_workspace(user, workspace)
-    siblings = siblings_of(workspace)
-    visible = workspaces_visible_to(user).filter(
-        pk__in=siblings.order_by().values("pk")
-    )
+    visible = siblings_visible_to(user, workspace)
     shown = list(visible.order_by("name", "pk")[:SIBLINGS_SHOWN])
-    shares = list(shares_of(workspace)) if may_change else []
+    # Most are shared with nobody: the rest takes longer to plan than to ask that.
+    is_shared = may_change and workspace.shares.exists()
     return Company(
         siblings=shown,
-        more=siblings.count() - len(shown),
+        more=siblings_of(workspace).count() - len(shown),
         may_share=may_change and workspace.state not in GONE,
-        shares=shares,
+        shares=shares_of(workspace) if is_shared else [],
         share=None if may_change else _share_for(user, workspace),
         reads_as=reads_as(user, workspace),
     )
