@@ -384,11 +384,8 @@ def all_limits_of_site(
     templates = [each for each in tallies.templates if each.site_id == site.pk]
     with_volume = [each for each in templates if each.has_volume]
     # A workspace is where its template is.
-    clones = sum(
-        tallies.by_template[each.pk].clones
-        for each in templates
-        if each.pk in tallies.by_template
-    )
+    nothing, of_each = Tally(), tallies.by_template
+    clones = sum(of_each.get(each.pk, nothing).clones for each in templates)
     return [
         _volumes(known, ours=clones + len(with_volume)),
         *_space_limits(known, needed_bytes=1),

@@ -16,6 +16,7 @@ from provisioner.workspaces import admission
 from provisioner.workspaces.actions import template_build, workspace_create
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.limits import REFUSALS, Limit, LimitReached
+from provisioner.workspaces.limits_overview import limits_of_sites
 from provisioner.workspaces.models import (
     Operation,
     Site,
@@ -24,7 +25,8 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
-from tests.factories import SnapshotFactory, UserFactory
+from provisioner.workspaces.tallies import Tallies
+from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
 
 GIB = 2**30
 
@@ -428,3 +430,34 @@ def test_two_cannot_take_the_last_place(limit: str, jobs_emptied: None) -> None:
     code = {"user": "quota_workspaces", "team": "team_quota_workspaces"}
     assert answers == sorted(["made"] + [code.get(limit, "clone_limit")] * 5)
     assert Workspace.objects.count() == 1
+
+
+def test_the_overview_counts_as_who_refuses_does(
+    alice: User, carol: User, snapshot: Snapshot, site: Site
+) -> None:
+    measured(site, volumes_of_others=7)
+    other = SnapshotFactory(template=TemplateFactory(site=site, name="other"))
+    TemplateFactory(site=site, name="not-built", state=Template.State.NEW)
+    elsewhere = SnapshotFactory()
+    assert elsewhere.template.site != site
+    for of in (snapshot, other):
+        change(of.template, state=Template.State.READY)
+    for at, (who, of) in enumerate(
+        [(alice, snapshot), (carol, snapshot), (alice, other), (alice, elsewhere)]
+    ):
+        put_into(ask(who, of), ["ready", "retired", "trashed", "ready"][at])
+
+    (of_site,) = (one for one in limits_of_sites(Tallies()) if one.site == site)
+    told = {(one.code, one.subject): one.used for one in of_site.limits}
+
+    checked = [
+        *admission.site_limits(site),
+        *admission._clone_limits(admission._known(site), other.template, other)[:1],
+        *(admission.snapshot_limit(of.template) for of in (snapshot, other)),
+    ]
+    assert [told[one.code, one.subject] for one in checked] == [
+        one.used for one in checked
+    ]
+    assert ("clone_limit", "not-built") not in told
+    volumes = next(one for one in checked if one.code == "volume_limit")
+    assert volumes.used == 2 + 2 + 7
