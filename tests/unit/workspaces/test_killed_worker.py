@@ -27,12 +27,12 @@ SETTLED_WITHIN_SECONDS = 60.0
 LOOK_EVERY_SECONDS = 0.03
 # Every remote call takes this long, so that a step lasts long enough to be killed in.
 LATENCY_SECONDS = 0.15
-# And so does telling the database of the end of the step that asks nobody far away.
-END_OF_OWNER_TAKES_LONG = f"""
+# And so does telling the database of the end of the steps that ask nobody far away.
+END_OF_LOCAL_STEPS_TAKES_LONG = f"""
     CREATE FUNCTION take_long() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN PERFORM pg_sleep({LATENCY_SECONDS}); RETURN NEW; END $$;
     CREATE TRIGGER take_long BEFORE UPDATE ON {Step._meta.db_table} FOR EACH ROW
-    WHEN (OLD.name = 'owner' AND NEW.state = '{Step.State.DONE}')
+    WHEN (OLD.name IN ('owner', 'p4config') AND NEW.state = '{Step.State.DONE}')
     EXECUTE FUNCTION take_long();
 """
 
@@ -73,9 +73,9 @@ def start_worker(
 
 
 @pytest.fixture
-def slow_owner(transactional_db: None) -> Iterator[None]:
+def slow_local_steps(transactional_db: None) -> Iterator[None]:
     with connection.cursor() as cursor:
-        cursor.execute(END_OF_OWNER_TAKES_LONG)
+        cursor.execute(END_OF_LOCAL_STEPS_TAKES_LONG)
     yield
     with connection.cursor() as cursor:
         cursor.execute("DROP FUNCTION take_long CASCADE")
@@ -121,7 +121,7 @@ def kill_in_steps(
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 
 
-@pytest.mark.usefixtures("slow_owner")
+@pytest.mark.usefixtures("slow_local_steps")
 def test_workers_killed_while_provisioning_are_a_non_event(
     published_template: Template, lab: Lab, start_worker: Callable[[], Child]
 ) -> None:
