@@ -76,9 +76,8 @@ class CountedTeam(NamedTuple):
 class Tallies:
     """All workspaces, in one query, read when a figure is first asked for.
 
-    So are the templates and the teams, each when they are first asked for.
-
-    `with_people` has them told apart by owner, too: many rows, which few pages need.
+    The templates and the teams likewise, in one query each. `with_people` has all
+    workspaces told apart by owner, too: many rows, which few pages need.
     """
 
     def __init__(self, *, with_people: bool = False) -> None:

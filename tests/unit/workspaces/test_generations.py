@@ -74,6 +74,8 @@ def test_the_default_is_the_newest_whole_one_that_is_good_enough(
     assert default_snapshot(template) == of_change(template, change)
     offered = templates_visible_to(alice).get()
     assert (offered.default_change, offered.has_snapshots) == (change, True)
+    pins = retention.pins_of(template)
+    assert [pin.snapshot.change for pin in pins if pin.is_default] == [change]
     assert workspace_create(by=alice, template=template).snapshot.change == change
 
 

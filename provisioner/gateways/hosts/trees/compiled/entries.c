@@ -6,9 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Names of a chunk that are looked at before the rest is taken to be alike: a walk that
-   was ended had changed the directory first, so where that was still wrong, one will do. */
-enum { NAMES_LOOKED_AT = 4, LOOKED_AT_IF_WRONG = 1 };
+/* Names of a chunk that are looked at before the rest is taken to be alike. */
+enum { NAMES_LOOKED_AT = 4 };
 
 /* setgid without group execute means mandatory locking, which chown leaves. */
 bool loses_privilege(mode_t mode) {
@@ -61,17 +60,16 @@ bool change_name(struct directory *directory, int fd, const char *name,
 }
 
 /* In a filesystem that is all ours, a chunk in which the first names all had to be
-   changed is finished without looking: changing what is right does no harm. `was_wrong`
-   says that the directory itself has just been changed. */
+   changed is finished without looking: changing what is right does no harm. */
 void change_names(struct directory *directory, int fd, const char *chunk,
-                         ssize_t size, bool was_wrong, struct counts *counts) {
-  unsigned looks = was_wrong ? LOOKED_AT_IF_WRONG : NAMES_LOOKED_AT;
+                         ssize_t size, struct counts *counts) {
   unsigned position = 0, changed = 0;
   for (const char *at = chunk; at < chunk + size;) {
     const struct listed *entry = (const struct listed *)at;
     at += entry->length;
     if (entry->type == DT_DIR) continue;
-    bool is_seen = order.looks_at_all || position < looks || changed < position;
+    bool is_seen =
+        order.looks_at_all || position < NAMES_LOOKED_AT || changed < position;
     changed += is_seen ? change_name(directory, fd, entry->name, counts)
                        : change_unseen(directory, fd, entry->name, counts);
     position++;

@@ -107,7 +107,7 @@ bool change_found(struct directory *directory, int fd, const char *name,
 bool change_name(struct directory *directory, int fd, const char *name,
                         struct counts *counts);
 void change_names(struct directory *directory, int fd, const char *chunk,
-                         ssize_t size, bool was_wrong, struct counts *counts);
+                         ssize_t size, struct counts *counts);
 
 /* links.c */
 void meet_link(struct directory *directory, const char *name,

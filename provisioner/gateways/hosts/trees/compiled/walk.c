@@ -185,12 +185,11 @@ static void learn(double waited) {
 /* Act on one chunk of a directory, and on itself when it is new. */
 static void change_chunk(struct directory *directory, const struct statx *itself,
                          const char *chunk, ssize_t size, struct counts *counts) {
-  if (!itself && !size) return;
+  if (!itself && !size) return; /* its end was found */
   uint64_t before = counts->entries;
   struct meter meter = read_meter();
-  bool was_wrong =
-      itself && change_found(directory, directory->fd, "", itself, counts);
-  change_names(directory, directory->fd, chunk, size, was_wrong, counts);
+  if (itself) change_found(directory, directory->fd, "", itself, counts);
+  change_names(directory, directory->fd, chunk, size, counts);
   uint64_t calls = counts->entries - before;
   if (calls) learn(waited_each(&meter, calls));
 }
