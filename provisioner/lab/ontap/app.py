@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import socket
 import time
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ from provisioner.lab.ontap.http import Call, Handler, Reply, Route
 from provisioner.lab.ontap.routes import (
     aggregates,
     cluster,
+    command_line,
     export_policies,
     interfaces,
     jobs,
@@ -62,6 +64,7 @@ ROUTES: tuple[Route, ...] = (
     *snapmirror.ROUTES,
     *snapmirror_policies.ROUTES,
     *private_cli.ROUTES,
+    *command_line.ROUTES,
     *recovery_queue.ROUTES,
     *lab.ROUTES,
     Route("GET", "/lab/openapi", describe),
@@ -73,8 +76,8 @@ _DRAIN_LIMIT_BYTES = 64 << 20
 SOCKET_KEY = "cloneyard.socket"
 
 
-HANDLERS: dict[tuple[str, str], Handler] = {
-    (route.path, route.method): route.handler for route in ROUTES
+BY_METHOD: dict[tuple[str, str], Route] = {
+    (route.path, route.method): route for route in ROUTES
 }
 
 
@@ -125,7 +128,7 @@ class Application:
         try:
             may_write = self._authenticate(request)
             call, handler, arguments = self._route(request)
-            if not may_write and request.method not in ("GET", "HEAD"):
+            if not may_write and request.method not in ("GET", "HEAD", "OPTIONS"):
                 raise OntapError("6")
             if fault is not None and fault.concerns_job:
                 call.job_fault = fault
@@ -157,15 +160,17 @@ class Application:
         raise OntapError("6691623")
 
     def _route(self, request: Request) -> tuple[Call, Handler, dict[str, Any]]:
-        path = request.path.rstrip("/") or "/"
+        path = re.sub("/+", "/", request.path).rstrip("/") or "/"
         adapter = self._urls.bind("lab")
         try:
             endpoint, arguments = adapter.match(path)
         except (NotFound, MethodNotAllowed):
             raise OntapError("3") from None
         method = "GET" if request.method == "HEAD" else request.method
-        handler = HANDLERS.get((endpoint, method))
-        if handler is None:
+        route = BY_METHOD.get((endpoint, method))
+        if method == "OPTIONS":
+            route = Route("OPTIONS", endpoint, _methods_of(endpoint))
+        if route is None:
             raise OntapError("262198", method=request.method, path=path)
         call = Call(
             array=self._array,
@@ -174,8 +179,19 @@ class Application:
             query=_query(request),
             data=_body(request),
             wants_links=request.headers.get("Accept") != "application/json",
+            own_name=route.own_name,
         )
-        return call, handler, dict(arguments)
+        return call, route.handler, dict(arguments)
+
+
+def _methods_of(path: str) -> Handler:
+    """Return who answers OPTIONS with the methods of a path."""
+    methods = {method for known, method in BY_METHOD if known == path} | {"OPTIONS"}
+    if "GET" in methods:
+        methods.add("HEAD")
+    return lambda call, **arguments: Reply(
+        headers={"Allow": ", ".join(sorted(methods))}
+    )
 
 
 def _body(request: Request) -> bytes:

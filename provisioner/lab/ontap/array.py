@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import threading
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator
@@ -58,6 +59,7 @@ _OPEN_TO_ALL: dict[str, object] = {
     "anonymous_user": "65534",
     "allow_suid": True,
     "allow_device_creation": True,
+    "allow_nfs_tls_only": False,
     "chown_mode": "restricted",
     "ntfs_unix_security": "fail",
 }
@@ -88,6 +90,7 @@ class Array:
             self, store=self.store, verbs=VERBS, threads=config.job_threads
         )
         self.stopping = threading.Event()
+        self._started_at = time.monotonic()
         self.housekeeping = Housekeeping(self)
         self._svms: dict[str, Svm] = {}
         self._identities: dict[str, str] = {}
@@ -121,6 +124,10 @@ class Array:
     def mount_root(self, svm: Svm) -> Path:
         """Return the top of the SVM's namespace."""
         return self.root / "svm" / svm.name / "ns"
+
+    def uptime_seconds(self) -> int:
+        """Return how long the array has been running."""
+        return int(time.monotonic() - self._started_at)
 
     def identity(self, name: str) -> str:
         """Return the uuid of something that there is one of, such as the cluster."""

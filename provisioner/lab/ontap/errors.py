@@ -222,7 +222,16 @@ ERRORS: dict[str, ErrorKind] = {
     "1704047": ErrorKind(400, "Ruleset name is longer than 256 characters."),
     "1704036": ErrorKind(400, 'Invalid clientmatch: "{match}".'),
     "1704050": ErrorKind(400, 'Invalid clientmatch: duplicate match "{match}".'),
-    "1704070": ErrorKind(409, 'Clientmatch "{match}" already exists in the policy.'),
+    "1704070": ErrorKind(
+        409,
+        "Export policy rule already exists. The export policy rule was not created "
+        "because an export policy rule with the same values already exists.",
+    ),
+    "1704071": ErrorKind(
+        409,
+        "The export policy was not created because of duplicate export policy rules "
+        "present in the request",
+    ),
     "3277162": ErrorKind(400, "Rule index 0 is not allowed."),
     # --- volumes: efficiency
     "6881332": ErrorKind(400, 'Efficiency is not enabled on volume "{volume}".'),

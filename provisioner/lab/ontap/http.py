@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
 MAXIMUM_RETURN_TIMEOUT = 120
+# How long a write by query waits when the request does not say.
+_QUERY_SECONDS = 15
 
 # Query parameters that steer the answer and are no filters.
 STEERING = (
@@ -55,6 +58,8 @@ class Call:
     query: MultiDict[str, str]
     data: bytes
     wants_links: bool = True
+    # What the records are called: ``volume.name`` asks a volume for its ``name``.
+    own_name: str = ""
     # What is to become of the job that the request starts.
     job_fault: Fault | None = None
 
@@ -92,6 +97,12 @@ class Call:
             ) from None
 
     @functools.cached_property
+    def is_strict(self) -> bool:
+        """Whether unknown fields are refused in this call."""
+        ignores = self.flag("ignore_unknown_fields", default=False)
+        return self.array.settings.strict and not ignores
+
+    @functools.cached_property
     def filters(self) -> dict[str, str]:
         """Return the query fields that select records; ``svm`` means its name."""
         found: dict[str, str] = {}
@@ -100,8 +111,13 @@ class Call:
                 continue
             value = self.parameter(name)
             assert value is not None
-            found["svm.name" if name == "svm" else name] = value
+            found[self._field_of(name)] = value
         return found
+
+    def _field_of(self, name: str) -> str:
+        if name == "svm":
+            name = "svm.name"
+        return name.removeprefix(f"{self.own_name}.") if self.own_name else name
 
     def body(
         self,
@@ -123,12 +139,12 @@ class Call:
             flat,
             schema=schema,
             read_only=tuple(read_only),
-            strict=self.array.settings.strict,
+            strict=self.is_strict,
         )
 
     def refuse_query(self, *, allowed: Iterable[str]) -> None:
         """Refuse query parameters that a write does not know (strict mode)."""
-        if not self.array.settings.strict:
+        if not self.is_strict:
             return
         for name in self.query:
             if name not in allowed and name not in STEERING and name:
@@ -148,8 +164,9 @@ Handler = Callable[..., Reply]
 class Route:
     """A method, a path with ``<name>`` parts, and who answers.
 
-    For the description of the lab: the fields that records have, what a body may hold,
-    and query parameters beside those that every route of its method has.
+    own_name: see `Call`. For the description of the lab: the fields that records have,
+    what a body may hold, and query parameters beside those that every route of its
+    method has.
     """
 
     method: str
@@ -157,6 +174,7 @@ class Route:
     handler: Handler
     fields: FieldSet | None = None
     body: Mapping[str, Kind] | None = None
+    own_name: str = ""
     query: Mapping[str, Kind] = field(default_factory=dict)
 
 
@@ -195,6 +213,21 @@ def answer_job(
         body = {"num_records": 1, "records": [record], **body} if record else body
     headers = {"Location": location} if location else {}
     return Reply(body, status=status, headers=headers)
+
+
+def answer_jobs(call: Call, jobs: Sequence[Job]) -> Reply:
+    """Start the jobs of a write by query and wait for all, by default 15 seconds."""
+    array = call.array
+    for job in jobs:
+        array.jobs.start(job)
+    deadline = time.monotonic() + call.wait_seconds(default=_QUERY_SECONDS)
+    ended = [
+        array.jobs.wait(job, timeout_seconds=max(0.0, deadline - time.monotonic()))
+        for job in jobs
+    ]
+    done = all(job.state == "success" for job in ended)
+    links = [job_link(job)["job"] for job in jobs]
+    return Reply({"num_records": len(jobs), "jobs": links}, status=200 if done else 202)
 
 
 def answer_created(call: Call, record: dict[str, Any], *, location: str) -> Reply:

@@ -11,8 +11,10 @@ import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import unquote
 
 from cheroot import wsgi
+from cheroot.server import HTTPConnection, HTTPRequest
 from cheroot.ssl.builtin import BuiltinSSLAdapter
 
 from provisioner.lab.ontap.app import SOCKET_KEY, Application
@@ -42,10 +44,25 @@ class _Gateway(wsgi.Gateway_10):
         """Add the client's socket to the WSGI environment."""
         environ: Any = super().get_environ()  # type: ignore[no-untyped-call]  # cheroot
         environ[SOCKET_KEY] = self.req.conn.socket
+        uri = environ["REQUEST_URI"]
+        if uri.startswith("//"):  # cheroot takes `//api/cluster` for a host named api
+            environ["PATH_INFO"] = unquote(uri.partition("?")[0], "latin-1")
         return environ
 
 
+class _Request(HTTPRequest):
+    def __init__(self, server: Any, conn: Any) -> None:
+        """Take requests of the form `//api/…`, which clients by NetApp send."""
+        super().__init__(server, conn, proxy_mode=True)
+
+
+class _Connection(HTTPConnection):
+    RequestHandlerClass = _Request
+
+
 class _Server(wsgi.Server):
+    ConnectionClass = _Connection
+
     @staticmethod
     def bind_socket(socket_: socket.socket, bind_addr: Any) -> socket.socket:
         """Bind; a socket that cannot be bound is closed, which cheroot forgets."""

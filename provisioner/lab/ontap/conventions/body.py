@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 
-from provisioner.lab.ontap.conventions.values import Kind
+from provisioner.lab.ontap.conventions.values import Kind, ListOf, Record
 from provisioner.lab.ontap.errors import OntapError
 
 BODY_LIMIT_BYTES = 1 << 20
@@ -75,7 +75,7 @@ def read_fields(
     are refused in strict mode and else ignored.
     """
     result: dict[str, object] = {}
-    for name, value in flat.items():
+    for name, value in _with_lists(flat, schema).items():
         if name == "_links" or name.startswith("_links."):
             continue
         kind = schema.get(name) or _kind_of_tree(name, schema)
@@ -86,6 +86,37 @@ def read_fields(
         elif strict:
             raise OntapError("262179", target=name, field=name)
     return result
+
+
+def _with_lists(
+    flat: Mapping[str, object], schema: Mapping[str, Kind]
+) -> dict[str, object]:
+    """Return the body with lists of records that were given field by field.
+
+    ``"aggregates.name": ["a"]`` means ``"aggregates": [{"name": "a"}]``.
+    """
+    result: dict[str, object] = {}
+    columns: dict[str, dict[str, list[object]]] = {}
+    for name, value in flat.items():
+        parent, _, leaf = name.rpartition(".")
+        if name not in schema and _has_column(schema.get(parent), leaf):
+            values = value if isinstance(value, list) else [value]
+            columns.setdefault(parent, {})[leaf] = values
+        else:
+            result[name] = value
+    for name, by_leaf in columns.items():
+        if name in result:
+            raise OntapError("262188", target=name, field=name)
+        if len({len(values) for values in by_leaf.values()}) > 1:
+            raise OntapError("262197", target=name, field=name, value=str(by_leaf)[:99])
+        rows = zip(*by_leaf.values(), strict=True)
+        result[name] = [dict(zip(by_leaf, row, strict=True)) for row in rows]
+    return result
+
+
+def _has_column(kind: Kind | None, leaf: str) -> bool:
+    is_list = isinstance(kind, ListOf) and isinstance(kind.element, Record)
+    return is_list and leaf in kind.element.fields  # type: ignore[union-attr]  # is one
 
 
 def _kind_of_tree(name: str, schema: Mapping[str, Kind]) -> Kind | None:

@@ -131,10 +131,13 @@ class _Search:
 
 
 def _check_filters(call: Call, fields: FieldSet) -> None:
-    for name, value in call.filters.items():
-        if call.array.settings.strict and not fields.knows(name):
-            raise OntapError("262179", target=name, field=name)
-        if value == "":
+    for name, value in list(call.filters.items()):
+        if not fields.knows(name):
+            if call.is_strict:
+                raise OntapError("262179", target=name, field=name)
+            if call.flag("ignore_unknown_fields", default=False):
+                del call.filters[name]
+        elif value == "":
             raise OntapError("262194", target=name, field=name)
 
 

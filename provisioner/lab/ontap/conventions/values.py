@@ -86,15 +86,18 @@ def boolean(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Choice:
-    """Accept one of the words."""
+    """Accept one of the words, in any case."""
 
     allowed: tuple[str, ...]
 
     def __call__(self, value: object) -> object:
-        """Return the word."""
-        if value not in self.allowed:
+        """Return the word as it is documented."""
+        if not isinstance(value, str):
             raise ValueError(value)
-        return value
+        for word in self.allowed:
+            if word.casefold() == value.casefold():
+                return word
+        raise ValueError(value)
 
 
 def choice(*allowed: str) -> Choice:

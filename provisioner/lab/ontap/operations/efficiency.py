@@ -28,7 +28,7 @@ def check(array: Array, volume: Volume, fields: Fields) -> None:
     """Refuse what cannot be. Raises: OntapError 6881332, 6881612, 6881640, 6881661."""
     if "efficiency.state" in fields:
         raise OntapError("6881640", target="efficiency.state")
-    wanted = _with(volume, fields)
+    wanted = settings_of(volume, fields)
     for name in ("dedupe", "cross_volume_dedupe"):
         asked = fields.get(f"efficiency.{name}")
         if asked in ("inline", "both") and not array.settings.all_flash:
@@ -49,7 +49,8 @@ def is_enabled(efficiency: Mapping[str, object]) -> bool:
     )
 
 
-def _with(volume: Volume, fields: Fields) -> dict[str, object]:
+def settings_of(volume: Volume, fields: Fields) -> dict[str, object]:
+    """Return the settings of a volume with those of a body."""
     changed = dict(volume.efficiency)
     for name in SETTINGS:
         key = "efficiency.policy.name" if name == "policy" else f"efficiency.{name}"
@@ -62,7 +63,7 @@ def apply(array: Array, volume_uuid: str, changes: Fields) -> None:
     """Keep the settings, and start or stop the scanner."""
     with array.store.transaction():
         volume = array.store.get(Volume, volume_uuid)
-        efficiency = _with(volume, changes)
+        efficiency = settings_of(volume, changes)
         was_active = efficiency.get("op_state") == "active"
         state = changes.get("efficiency.scanner.state")
         job = None

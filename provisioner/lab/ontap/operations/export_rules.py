@@ -17,6 +17,7 @@ _DEFAULTS: RuleFields = {
     "anonymous_user": "65534",
     "allow_suid": True,
     "allow_device_creation": True,
+    "allow_nfs_tls_only": False,
     "chown_mode": "restricted",
     "ntfs_unix_security": "fail",
 }
@@ -63,17 +64,28 @@ def _is_match(match: str) -> bool:
 
 
 def with_rule_moved(
-    rules: Sequence[RuleFields], rule: RuleFields, *, index: int | None
+    rules: Sequence[RuleFields],
+    rule: RuleFields,
+    *,
+    index: int | None,
+    equal: str = "1704070",
 ) -> list[RuleFields]:
     """Return the rules with one more at the index (1 is first; None is last).
 
-    Raises: OntapError 3277162 for index 0.
+    Raises: OntapError 3277162 for index 0, `equal` where a rule has all its values.
     """
     if index is not None and index < 1:
         raise OntapError("3277162", target="index")
+    if any(_values(row) == _values(rule) for row in rules):
+        raise OntapError(equal, target="clients.match")
     ordered = list(rules)
     ordered.insert(len(ordered) if index is None else index - 1, rule)
     return [{**row, "index": number} for number, row in enumerate(ordered, start=1)]
+
+
+def _values(rule: RuleFields) -> RuleFields:
+    """Return what makes two rules equal: everything but their place."""
+    return {name: value for name, value in rule.items() if name != "index"}
 
 
 def lets_in(rules: Sequence[RuleFields], address: str) -> bool:

@@ -92,9 +92,7 @@ def check_aggregate(array: Array, fields: Mapping[str, object]) -> None:
 
     Raises: OntapError 918242 none, 787140 several, 917508 unknown, 787141 disagree.
     """
-    given = fields.get("aggregates")
-    if given is None:
-        given = [{"name": fields[key]} for key in ("aggregates.name",) if key in fields]
+    given = fields.get("aggregates", [])
     assert isinstance(given, list)
     if not given:
         raise OntapError("918242", target="aggregates")

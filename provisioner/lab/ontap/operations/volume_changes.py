@@ -16,6 +16,7 @@ from provisioner.lab.ontap.operations import (
     splits,
 )
 from provisioner.lab.ontap.operations.volumes import (
+    check_qos_policy,
     check_room,
     check_size,
     own_root,
@@ -91,6 +92,7 @@ def _check(array: Array, volume: Volume, fields: Fields) -> None:
         raise OntapError("917835", target="space.snapshot.reserve_percent")
     if "clone.split_initiated" in fields:
         _check_split(array, volume, wanted=fields["clone.split_initiated"])
+    check_qos_policy(fields)
     efficiency.check(array, volume, fields)
     if any(field.startswith("restore_to.") for field in fields):
         find_restore_snapshot(array, volume, fields)

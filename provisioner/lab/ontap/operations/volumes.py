@@ -49,8 +49,18 @@ MINIMUM_BYTES = 20 << 20
 CLONE_FIELDS = ("name", "svm", "comment", "type", "clone", "qos", "style", "_tags")
 CLONE_NAS_FIELDS = ("nas.path", "nas.uid", "nas.gid")
 
+AUTODELETE = "space.snapshot.autodelete"
+
+# Those that a cluster comes with. Source: "Adaptive QoS policy group", and
+# `qos policy-group show` of a new all-flash cluster.
+QOS_POLICIES = (
+    *("none", "extreme", "performance", "value"),
+    *("extreme-fixed", "performance-fixed", "value-fixed"),
+)
+
 # Documented settings that change nothing in the lab but are given back.
 _REMEMBERED = (
+    "access_time_enabled",
     "analytics",
     "autosize",
     "encryption",
@@ -123,6 +133,7 @@ def _check_name_free(array: Array, name: str, *, svm: Svm) -> None:
 
 def _plan_volume(array: Array, fields: Fields, *, svm: Svm) -> Volume:
     names.check_aggregate(array, fields)
+    check_qos_policy(fields)
     size = fields.get("size", fields.get("space.size", MINIMUM_BYTES))
     check_size(array, size)
     reserve = fields.get("space.snapshot.reserve_percent", 5)
@@ -131,7 +142,7 @@ def _plan_volume(array: Array, fields: Fields, *, svm: Svm) -> Volume:
     guarantee = fields.get("guarantee.type", "volume")
     check_room(array, size if guarantee == "volume" else 0)
     policy = names.find_export_policy(array, fields, svm_uuid=svm.uuid)
-    return Volume(
+    volume = Volume(
         str(uuid.uuid4()),
         svm_uuid=svm.uuid,
         name=fields["name"],
@@ -150,11 +161,14 @@ def _plan_volume(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         snapshot_reserve_percent=reserve,
         remembered=remembered_in(fields),
     )
+    efficiency.check(array, volume, fields)
+    return replace(volume, efficiency=efficiency.settings_of(volume, fields))
 
 
 def _plan_clone(array: Array, fields: Fields, *, svm: Svm) -> Volume:
     for name in fields:
         _check_clone_field(array, name)
+    check_qos_policy(fields)
     if not fields.get("clone.is_flexclone", True):
         raise OntapError(
             "262197", target="clone.is_flexclone", field="clone", value="false"
@@ -292,10 +306,19 @@ def check_room(array: Array, needed_bytes: int) -> None:
 def remembered_in(fields: Fields) -> dict[str, object]:
     """Return the documented settings of a body that the lab only remembers."""
     return {
-        name: value
+        name.replace(f"{AUTODELETE}_", f"{AUTODELETE}."): value
         for name, value in fields.items()
-        if name.partition(".")[0] in _REMEMBERED
+        if name.partition(".")[0] in _REMEMBERED or name.startswith(AUTODELETE)
     }
+
+
+def check_qos_policy(fields: Fields) -> None:
+    """Refuse a policy that the cluster does not have; NetApp documents no code."""
+    name = fields.get("qos.policy.name")
+    if name is not None and name not in QOS_POLICIES:
+        raise OntapError(
+            "2", target="qos.policy.name", field="qos.policy.name", value=name
+        )
 
 
 # --- verbs

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
 
+SERIAL_NUMBER = "000000000001"
+
+
 def _view(array: Array, _row: None) -> Flat:
     config = array.config
     return {
         "name": config.cluster,
         "uuid": array.identity("cluster"),
         "version": _version(array),
+        "health": "ok",
         "location": "lab",
         "contact": "",
         "timezone.name": "Etc/UTC",
@@ -40,6 +44,7 @@ CLUSTER: Resource[None] = Resource(
         keys=("name", "uuid"),
         standard=(
             "version",
+            "health",
             "location",
             "contact",
             "timezone",
@@ -80,11 +85,16 @@ def _node(array: Array, _row: None) -> Flat:
         "uuid": array.identity("node"),
         "name": array.config.node,
         "model": "LAB",
-        "serial_number": "000000000001",
+        "serial_number": SERIAL_NUMBER,
         "location": "lab",
         "state": "up",
         "membership": "available",
         "version": _version(array),
+        "uptime": array.uptime_seconds(),
+        "owner": "",
+        "controller.over_temperature": "normal",
+        "controller.failed_fan.count": 0,
+        "controller.failed_power_supply.count": 0,
     }
 
 
@@ -98,6 +108,11 @@ NODES: Resource[None] = Resource(
             "state",
             "membership",
             "version",
+            "uptime",
+            "owner",
+            "controller.over_temperature",
+            "controller.failed_fan.count",
+            "controller.failed_power_supply.count",
         ),
         trees=(
             "cluster_interfaces",
@@ -106,13 +121,11 @@ NODES: Resource[None] = Resource(
             "ha",
             "management_interfaces",
             "metric",
-            "owner",
             "service_processor",
             "statistics",
             "storage_configuration",
             "system_id",
             "system_machine_type",
-            "uptime",
             "vendor_serial_number",
         ),
     ),
@@ -135,7 +148,15 @@ def _license(array: Array, name: str) -> Flat:
         "description": _LICENSES[name],
         "scope": "node",
         "state": "compliant",
-        "licenses": [{"owner": array.config.node, "active": True, "evaluation": False}],
+        "licenses": [
+            {
+                "owner": array.config.node,
+                "serial_number": SERIAL_NUMBER,
+                "active": True,
+                "evaluation": False,
+                "installed_license": "Cloneyard lab",
+            }
+        ],
     }
 
 

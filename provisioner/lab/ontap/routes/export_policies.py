@@ -41,6 +41,7 @@ _RULE: dict[str, Kind] = {
     "anonymous_user": text,
     "allow_suid": boolean,
     "allow_device_creation": boolean,
+    "allow_nfs_tls_only": boolean,
     "chown_mode": choice("restricted", "unrestricted"),
     "ntfs_unix_security": choice("fail", "ignore"),
     "index": integer,
@@ -151,7 +152,9 @@ def create_policy(call: Call) -> Reply:
 def _rules_of(bodies: list[dict[str, Any]]) -> list[RuleFields]:
     rules: list[RuleFields] = []
     for body in bodies:
-        rules = with_rule_moved(rules, rule_from(body), index=body.get("index"))
+        rules = with_rule_moved(
+            rules, rule_from(body), index=body.get("index"), equal="1704071"
+        )
     return rules
 
 
@@ -221,7 +224,7 @@ def create_rule(call: Call, id: str) -> Reply:
         rules = with_rule_moved(policy.rules, rule, index=fields.get("index"))
         changed = replace(policy, rules=rules)
         call.array.store.save(changed)
-    added = next(row for row in rules if row["clients"] == rule["clients"])
+    added = next(row for row in rules if row.items() >= rule.items())
     record = RULES.record(
         call, _Rule(changed, added), wanted=Wanted(RULES.fields, ("*",))
     )

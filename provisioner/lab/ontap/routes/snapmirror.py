@@ -5,7 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
+from provisioner.lab.ontap.conventions.collection import (
+    Resource,
+    collection,
+    instance,
+    select,
+)
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat, Wanted
 from provisioner.lab.ontap.conventions.values import (
     Kind,
@@ -16,7 +21,7 @@ from provisioner.lab.ontap.conventions.values import (
     text,
 )
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
+from provisioner.lab.ontap.http import Call, Reply, Route, answer_job, answer_jobs
 from provisioner.lab.ontap.operations import snapmirror, transfers
 from provisioner.lab.ontap.peering import cluster_named
 from provisioner.lab.ontap.records import (
@@ -310,6 +315,20 @@ def delete_relationship(call: Call, uuid: str) -> Reply:
     return answer_job(call, job)
 
 
+def delete_relationships(call: Call) -> Reply:
+    """Delete every relationship that the query selects, at both ends."""
+    if not call.filters:
+        raise OntapError("262204")
+    rows = call.array.store.select(Relationship)
+    jobs = [
+        snapmirror.delete(
+            call.array, row.uuid, scope="both", svm_uuid=row.destination_svm_uuid
+        )
+        for row, _ in select(call, RELATIONSHIPS, rows)
+    ]
+    return answer_jobs(call, jobs)
+
+
 # --- transfers
 
 
@@ -413,6 +432,7 @@ def change_transfer(call: Call, uuid: str, transfer_uuid: str) -> Reply:
 ROUTES = (
     Route("GET", _BASE, list_relationships, fields=RELATIONSHIPS.fields, query=_SIDE),
     Route("POST", _BASE, create_relationship, body=_CREATE),
+    Route("DELETE", _BASE, delete_relationships, fields=RELATIONSHIPS.fields),
     Route(
         "GET",
         f"{_BASE}/<uuid>",

@@ -116,6 +116,6 @@ def get_svm(call: Call, uuid: str) -> Reply:
 
 
 ROUTES = (
-    Route("GET", "/api/svm/svms", list_svms, fields=SVMS.fields),
+    Route("GET", "/api/svm/svms", list_svms, fields=SVMS.fields, own_name="svm"),
     Route("GET", "/api/svm/svms/<uuid>", get_svm, fields=SVMS.fields),
 )

@@ -9,13 +9,25 @@ it that the base snapshot brought, so the difference is what the clone has of it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.fields import Flat
+from provisioner.lab.ontap.operations.volumes import AUTODELETE
 from provisioner.lab.ontap.records import Volume
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
+
+# Source: `volume snapshot autodelete modify` of the ONTAP command reference.
+_AUTODELETE_DEFAULTS: Mapping[str, object] = {
+    "enabled": False,
+    "trigger": "volume",
+    "commitment": "try",
+    "delete_order": "oldest_first",
+    "defer_delete": "user_created",
+    "target_free_space": 20,
+}
 
 STANDARD = (
     "space.size",
@@ -45,6 +57,8 @@ EXPENSIVE = (
     "space.snapshot.reserve_size",
     "space.snapshot.autodelete_enabled",
     "space.snapshot.autodelete_trigger",
+    *(f"{AUTODELETE}.{name}" for name in _AUTODELETE_DEFAULTS),
+    "space.metadata",
 )
 
 
@@ -57,6 +71,7 @@ def view(array: Array, volume: Volume) -> Flat:
         "space.size": size,
         "space.snapshot.reserve_percent": percent,
         "space.snapshot.reserve_size": reserve,
+        **_autodelete(volume),
         "space.logical_space.reporting": False,
         "space.logical_space.enforcement": False,
     }
@@ -101,6 +116,18 @@ def view(array: Array, volume: Volume) -> Flat:
         "space.logical_space.used": used,
         "space.logical_space.used_by_afs": used,
         "space.logical_space.used_percent": lambda: 100 * used() // active,
-        "space.snapshot.autodelete_enabled": False,
-        "space.snapshot.autodelete_trigger": "volume",
+        "space.metadata": 0,
+    }
+
+
+def _autodelete(volume: Volume) -> dict[str, object]:
+    """Return what a volume does with its snapshots when it fills up."""
+    kept = {
+        name: volume.remembered.get(f"{AUTODELETE}.{name}", default)
+        for name, default in _AUTODELETE_DEFAULTS.items()
+    }
+    return {
+        **{f"{AUTODELETE}.{name}": value for name, value in kept.items()},
+        f"{AUTODELETE}_enabled": kept["enabled"],
+        f"{AUTODELETE}_trigger": kept["trigger"],
     }

@@ -47,6 +47,7 @@ def _view(array: Array, volume: Volume) -> Flat:
             array.store.count(Destination, source_uuid=volume.uuid)
         ),
         "flexcache_endpoint_type": "none",
+        "access_time_enabled": True,
         "nas.export_policy.name": lambda: policy_of(array, volume).name,
         "nas.export_policy.id": volume.export_policy_id,
         "nas.path": volume.junction_path,
@@ -163,6 +164,7 @@ VOLUMES: Resource[Volume] = Resource(
             "guarantee.honored",
             "encryption.enabled",
             "is_svm_root",
+            "access_time_enabled",
             "flexcache_endpoint_type",
             *volume_space.EXPENSIVE,
             "efficiency.state",
@@ -237,7 +239,6 @@ VOLUMES: Resource[Volume] = Resource(
             "validate_only",
             "vmdisks",
             "convert_unicode",
-            "access_time_enabled",
             "aggressive_readahead_mode",
             "clone",
             "nas",

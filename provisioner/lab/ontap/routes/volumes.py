@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from provisioner.lab.ontap.conventions.collection import collection, instance, select
@@ -22,9 +21,16 @@ from provisioner.lab.ontap.conventions.values import (
     text,
 )
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.http import Call, Reply, Route, answer_job, job_link
+from provisioner.lab.ontap.http import (
+    Call,
+    Reply,
+    Route,
+    answer_job,
+    answer_jobs,
+    job_link,
+)
 from provisioner.lab.ontap.operations import volume_changes, volumes
-from provisioner.lab.ontap.records import LIVE, Job, Svm, Volume
+from provisioner.lab.ontap.records import LIVE, Svm, Volume
 from provisioner.lab.ontap.routes.volume_view import VOLUMES
 
 _SETTABLE: dict[str, Kind] = {
@@ -32,7 +38,7 @@ _SETTABLE: dict[str, Kind] = {
     "comment": lambda value: _comment(value),
     "size": size,
     "space.size": size,
-    "state": text,
+    "state": lambda value: text(value).lower(),
     "guarantee.type": choice("volume", "none"),
     "snapshot_policy.name": text,
     "snapshot_policy.uuid": text,
@@ -44,8 +50,10 @@ _SETTABLE: dict[str, Kind] = {
     "nas.security_style": choice("unix", "ntfs", "mixed", "unified"),
     "nas.export_policy.name": text,
     "nas.export_policy.id": integer,
+    "access_time_enabled": boolean,
     "qos.*": anything,
     "qos": anything,
+    "tiering.policy": choice("all", "auto", "backup", "none", "snapshot_only"),
     "tiering.*": anything,
     "analytics.*": anything,
     "autosize.*": anything,
@@ -57,13 +65,23 @@ _SETTABLE: dict[str, Kind] = {
     "_tags": anything,
 }
 
+_SAVING = choice("none", "background", "inline", "both")
+_SAVINGS: dict[str, Kind] = {
+    "efficiency.dedupe": _SAVING,
+    "efficiency.compression": _SAVING,
+    "efficiency.cross_volume_dedupe": _SAVING,
+    "efficiency.compaction": choice("none", "inline"),
+    "efficiency.policy.name": text,
+    "efficiency.state": text,
+}
+
 _CREATE: dict[str, Kind] = {
     **_SETTABLE,
+    **_SAVINGS,
     "svm.name": text,
     "svm.uuid": text,
     "svm": text,
     "aggregates": list_of(record({"name": text, "uuid": text})),
-    "aggregates.name": text,
     "type": choice("rw", "dp", "ls"),
     "style": choice("flexvol"),
     "clone.is_flexclone": boolean,
@@ -75,15 +93,20 @@ _CREATE: dict[str, Kind] = {
     "clone.parent_svm.uuid": text,
 }
 
-_SAVING = choice("none", "background", "inline", "both")
+_AUTODELETE = "space.snapshot.autodelete"
 _CHANGE: dict[str, Kind] = {
     **_SETTABLE,
-    "efficiency.dedupe": _SAVING,
-    "efficiency.compression": _SAVING,
-    "efficiency.cross_volume_dedupe": _SAVING,
-    "efficiency.compaction": choice("none", "inline"),
-    "efficiency.policy.name": text,
-    "efficiency.state": text,
+    **_SAVINGS,
+    f"{_AUTODELETE}_enabled": boolean,
+    f"{_AUTODELETE}.enabled": boolean,
+    f"{_AUTODELETE}.trigger": choice("volume", "snap_reserve"),
+    f"{_AUTODELETE}.commitment": choice("try", "disrupt", "destroy"),
+    f"{_AUTODELETE}.delete_order": choice("newest_first", "oldest_first"),
+    f"{_AUTODELETE}.defer_delete": choice(
+        "scheduled", "user_created", "prefix", "none"
+    ),
+    f"{_AUTODELETE}.prefix": text,
+    f"{_AUTODELETE}.target_free_space": integer,
     "efficiency.scanner.state": choice("active", "idle"),
     "efficiency.scanner.scan_old_data": boolean,
     "efficiency.scanner.*": anything,
@@ -102,9 +125,6 @@ _CHANGE_READ_ONLY = (
     "create_time",
 )
 _CREATE_READ_ONLY = ("uuid", "create_time", "clone.split_initiated", "restore_to")
-
-# How long a change by query waits when the request does not say.
-_QUERY_SECONDS = 15
 
 _CHANGE_QUERY: dict[str, Kind] = {
     "restore_to.snapshot.name": text,
@@ -232,14 +252,14 @@ def change_volumes(call: Call) -> Reply:
     fields = _change_fields(call)
     rows = _selected(call)
     jobs = [volume_changes.request(call.array, row, fields) for row in rows]
-    return _answer_jobs(call, jobs)
+    return answer_jobs(call, jobs)
 
 
 def delete_volumes(call: Call) -> Reply:
     """Delete every volume that the query selects."""
     force = call.flag("force", default=False)
     rows = _selected(call)
-    return _answer_jobs(
+    return answer_jobs(
         call, [volumes.delete(call.array, row, force=force) for row in rows]
     )
 
@@ -255,29 +275,21 @@ def _selected(call: Call) -> list[Volume]:
     return [row for row, _ in select(call, VOLUMES, _candidates(call))]
 
 
-def _answer_jobs(call: Call, jobs: list[Job]) -> Reply:
-    """Start the jobs and wait for all of them, by default for 15 seconds."""
-    array = call.array
-    for job in jobs:
-        array.jobs.start(job)
-    deadline = time.monotonic() + call.wait_seconds(default=_QUERY_SECONDS)
-    ended = [
-        array.jobs.wait(job, timeout_seconds=max(0.0, deadline - time.monotonic()))
-        for job in jobs
-    ]
-    done = all(job.state == "success" for job in ended)
-    links = [job_link(job)["job"] for job in jobs]
-    return Reply({"num_records": len(jobs), "jobs": links}, status=200 if done else 202)
-
-
 ROUTES = (
-    Route("GET", "/api/storage/volumes", list_volumes, fields=VOLUMES.fields),
+    Route(
+        "GET",
+        "/api/storage/volumes",
+        list_volumes,
+        fields=VOLUMES.fields,
+        own_name="volume",
+    ),
     Route("POST", "/api/storage/volumes", create_volume, body=_CREATE),
     Route(
         "PATCH",
         "/api/storage/volumes",
         change_volumes,
         fields=VOLUMES.fields,
+        own_name="volume",
         body=_CHANGE,
     ),
     Route(
@@ -285,6 +297,7 @@ ROUTES = (
         "/api/storage/volumes",
         delete_volumes,
         fields=VOLUMES.fields,
+        own_name="volume",
         query=_DELETE_QUERY,
     ),
     Route("GET", "/api/storage/volumes/<uuid>", get_volume, fields=VOLUMES.fields),

@@ -22,7 +22,7 @@ def test_properties_change(rest: Rest) -> None:
         {"snapshot_policy": {"name": "none"}},
         {"space": {"snapshot": {"reserve_percent": 0}}},
         {"guarantee": {"type": "none"}},
-        {"qos": {"policy": {"name": "fast"}}},
+        {"qos": {"policy": {"name": "value-fixed"}}},
     ):
         job = rest.done("PATCH", f"{VOLUMES}/{uuid}", change)
         assert job["state"] == "success", job
