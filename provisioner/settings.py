@@ -263,6 +263,13 @@ API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90)
 # How often each token may ask, for anything and for workspaces.
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", default=1200)
 API_WORKSPACES_PER_MINUTE = env.int("API_WORKSPACES_PER_MINUTE", default=120)
+# How many answers a process holds for `?wait=`, and how many of them for one person.
+# The web server has more threads than that: the others are for everything else.
+API_WAITS_PER_PROCESS = env.int("API_WAITS_PER_PROCESS", default=8)
+API_WAITS_PER_PERSON = env.int("API_WAITS_PER_PERSON", default=4)
+# Where the web server listens, and where for probes alone: those have own threads.
+WEB_BIND = env.str("WEB_BIND", default="127.0.0.1:8000")
+HEALTH_BIND = env.str("HEALTH_BIND", default="")
 # Our own token model takes the place of knox's; its migrations would still create
 # a table that nothing uses and that refers to our users.
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 - the name of a model

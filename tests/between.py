@@ -66,7 +66,8 @@ class Handler(BaseHTTPRequestHandler):
         with closing(onward):
             onward.request(self.command, self.path, body or None, kept)
             answer = onward.getresponse()
-            passed = {"Content-Type": answer.headers["Content-Type"]}
+            known = ("Content-Type", "Retry-After")
+            passed = {k: answer.headers[k] for k in known if k in answer.headers}
             return answer.status, passed, answer.read()
 
     def answer(self, status: int, headers: dict[str, str], content: bytes) -> None:

@@ -18,7 +18,7 @@ from provisioner.api.bisection_shapes import (
 from provisioner.api.query_strings import BisectionWaitQuery
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
-from provisioner.api.waiting import wait_until_asked_or_ended
+from provisioner.api.waiting import ask_again_unless, wait_until_asked_or_ended
 from provisioner.workspaces import actions, queries
 from provisioner.workspaces.bisections import BisectionOverview
 from provisioner.workspaces.models import Bisection
@@ -70,15 +70,14 @@ class BisectionViewSet(ApiViewSet):
             command=asked["command"],
         )
         where = reverse("api:bisection-detail", [bisection.pk], request=request)
-        return Response(
-            self._now(bisection.pk, seconds=seconds),
-            status=202,
-            headers={"Location": where},
-        )
+        answer = self._now(bisection.pk, seconds=seconds, status=202)
+        answer["Location"] = where
+        return answer
 
     @described(
         "Look at a bisection",
         ok=BisectionSerializer,
+        also={202: BisectionSerializer},
         refused=[400, 404],
         parameters=[BisectionWaitQuery],
     )
@@ -87,7 +86,7 @@ class BisectionViewSet(ApiViewSet):
         bisection = self.get_object()
         if not seconds:
             return Response(self._shown(bisection))
-        return Response(self._now(bisection.pk, seconds=seconds))
+        return self._now(bisection.pk, seconds=seconds)
 
     @described(
         "Say what a change is",
@@ -95,6 +94,7 @@ class BisectionViewSet(ApiViewSet):
         "same verdict on the same change once more changes nothing.",
         body=VerdictSerializer,
         ok=BisectionSerializer,
+        also={202: BisectionSerializer},
         refused=[403, 404, 409],
         parameters=[BisectionWaitQuery],
         operation_id="bisections_verdict",
@@ -105,7 +105,7 @@ class BisectionViewSet(ApiViewSet):
         bisection = self.get_object()
         asked = self.read_body(VerdictSerializer)
         actions.bisection_verdict(by=self.user, bisection=bisection, **asked)
-        return Response(self._now(pk, seconds=seconds))
+        return self._now(pk, seconds=seconds)
 
     @described(
         "Stop a bisection",
@@ -117,12 +117,13 @@ class BisectionViewSet(ApiViewSet):
     @action(methods=["post"], detail=True)
     def stop(self, request: Request, pk: int) -> Response:
         actions.bisection_stop(by=self.user, bisection=self.get_object())
-        return Response(self._now(pk))
+        return self._now(pk)
 
-    def _now(self, pk: int, *, seconds: int = 0) -> dict[str, Any]:
-        """Return a bisection as it is after the wait."""
-        wait_until_asked_or_ended(pk, seconds=seconds)
-        return self._shown(self.get_queryset().get(pk=pk))
+    def _now(self, pk: int, *, seconds: int = 0, status: int = 200) -> Response:
+        """Answer with a bisection as it is after the wait."""
+        was_held = wait_until_asked_or_ended(pk, seconds=seconds, by=self.user)
+        shown = self._shown(self.get_queryset().get(pk=pk))
+        return ask_again_unless(was_held, Response(shown, status=status))
 
     def _shown(self, bisection: Bisection) -> dict[str, Any]:
         overview = BisectionOverview(bisection, user=self.user)

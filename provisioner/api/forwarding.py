@@ -14,7 +14,7 @@ from provisioner.api.forward_shapes import CarrySerializer, ForwardSerializer
 from provisioner.api.schema import described
 from provisioner.api.serializers import WorkspaceSerializer
 from provisioner.api.viewsets import ApiViewSet, chosen
-from provisioner.api.waiting import wait_until_settled
+from provisioner.api.waiting import ask_again_unless, wait_until_settled
 from provisioner.workspaces import actions, queries
 from provisioner.workspaces.carries import carry_of
 from provisioner.workspaces.models import Workspace
@@ -98,11 +98,9 @@ class WorkspaceCarryViewSet(ApiViewSet):
         return Response(CarrySerializer(carried).data)
 
     def _settled(self, workspace_id: int, *, seconds: int) -> Response:
-        wait_until_settled(workspace_id, seconds=seconds)
+        was_held = wait_until_settled(workspace_id, seconds=seconds, by=self.user)
         workspace = self.get_queryset().get(pk=workspace_id)
         where = reverse("api:workspace-detail", [workspace_id], request=self.request)
-        return Response(
-            self.get_serializer(workspace).data,
-            status=202,
-            headers={"Location": where},
-        )
+        body = self.get_serializer(workspace).data
+        answer = Response(body, status=202, headers={"Location": where})
+        return ask_again_unless(was_held, answer)

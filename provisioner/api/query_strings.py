@@ -17,7 +17,9 @@ class WaitQuery(WorkedOutOnce):
         max_value=LONGEST_WAIT_SECONDS,
         default=0,
         help_text="Seconds to hold the answer until the workspace has settled. "
-        "The status says what was asked for; the state in the body, how it ended.",
+        "The status says what was asked for; the state in the body, how it ended. "
+        "Where too many answers are held already, yours comes at once: 202 with "
+        "`Retry-After`.",
     )
 
 
@@ -27,7 +29,8 @@ class BisectionWaitQuery(serializers.Serializer[Any]):
         max_value=LONGEST_WAIT_SECONDS,
         default=0,
         help_text="Seconds to hold the answer until it has ended, or waits for a "
-        "verdict.",
+        "verdict. Where too many answers are held already, yours comes at once: 202 "
+        "with `Retry-After`.",
     )
 
 

@@ -40,8 +40,9 @@ RETRY_AFTER = OpenApiParameter(
     "Retry-After",
     OpenApiTypes.INT,
     OpenApiParameter.HEADER,
-    description="Seconds to wait before trying again.",
-    response=[429],
+    description="Seconds to wait before trying again; after 202, before looking "
+    "again where the answer was not held.",
+    response=[202, 429],
 )
 REPLAYED = OpenApiParameter(
     "Idempotency-Replayed",

@@ -24,7 +24,7 @@ from provisioner.api.pagination import Pages
 from provisioner.api.refresh_shapes import RefreshSaveSerializer
 from provisioner.api.schema import REPLAYED, REQUEST_KEY, described
 from provisioner.api.throttling import WorkspaceThrottle
-from provisioner.api.waiting import wait_until_settled
+from provisioner.api.waiting import ask_again_unless, wait_until_settled
 from provisioner.workspaces import actions, permissions, queries
 from provisioner.workspaces.errors import (
     InvalidRequest,
@@ -385,6 +385,7 @@ class WorkspaceViewSet(ApiViewSet):
     @described(
         "Look at a workspace",
         ok=s.WorkspaceSerializer,
+        also={202: s.WorkspaceSerializer},
         refused=[400, 404],
         parameters=[q.WaitQuery],
     )
@@ -482,12 +483,13 @@ class WorkspaceViewSet(ApiViewSet):
 
     def _settled(self, workspace_id: int, *, seconds: int, status: int) -> Response:
         """Answer with the workspace as it is after the wait, and where it is."""
-        wait_until_settled(workspace_id, seconds=seconds)
+        was_held = wait_until_settled(workspace_id, seconds=seconds, by=self.user)
         workspace = self.get_queryset().get(pk=workspace_id)
         body = self.get_serializer(workspace).data
         where = reverse("api:workspace-detail", [workspace_id], request=self.request)
         headers = {"Location": where} if status == 202 else {}
-        return Response(body, status=status, headers=headers)
+        answer = Response(body, status=status, headers=headers)
+        return ask_again_unless(was_held, answer)
 
 
 class OperationViewSet(ApiViewSet):

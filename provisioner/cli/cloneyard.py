@@ -325,6 +325,7 @@ class Server:
         self.address = address
         self.patience = patience
         self._authorization = authorization
+        self._ask_again_seconds = 0.0
         try:
             context = ssl.create_default_context(cafile=ca_file or None)
         except OSError as error:
@@ -359,7 +360,10 @@ class Server:
                 url, data=data, headers=self._headers(data, key), method=method
             )
             try:
-                return self._once(request, timeout=ANSWER_WITHIN_SECONDS + held)
+                body = self._once(request, timeout=ANSWER_WITHIN_SECONDS + held)
+                # Held at our end, where the server holds too many answers already.
+                time.sleep(min(held, self._ask_again_seconds))
+                return body
             except Later as later:
                 seconds = pause if later.seconds is None else later.seconds
                 if not is_repeatable or time.monotonic() + seconds > ends:
@@ -387,6 +391,9 @@ class Server:
         try:
             with self._opener.open(request, timeout=timeout) as answer:
                 status, raw = answer.status, answer.read()
+                self._ask_again_seconds = (
+                    seconds_to_wait(answer.headers.get("Retry-After")) or 0.0
+                )
         except urllib.error.HTTPError as error:
             status, raw = error.code, self._read_refusal(error)
             self._refuse(status, error.headers, as_json(raw))

@@ -25,7 +25,7 @@ from provisioner.workspaces.models import Operation, Site, Template, Workspace
 from provisioner.workspaces.queries import default_snapshot, latest_operation
 
 WEB_PORT = 8000
-WEB_THREADS = "16"
+WEB_CONNECTIONS = "16"
 LAB_WITHIN_SECONDS = 90.0
 WEB_WITHIN_SECONDS = 30.0
 WORKSPACE_WITHIN_SECONDS = 600.0
@@ -112,22 +112,19 @@ class Demo:
             sys.executable,
             "-m",
             "gunicorn",
-            "--bind",
-            f"127.0.0.1:{port}",
-            "--preload",
-            "--workers",
-            "2",
-            "--threads",
-            WEB_THREADS,
+            "--config",
+            "python:provisioner.webserver",
             "--access-logfile",
             "-",
-            "provisioner.wsgi",
         ]
         web = Child(
             "web",
             command,
             log_dir=self.log_dir,
-            environment={"DATABASE_POOL": WEB_THREADS},
+            environment={
+                "DATABASE_POOL": WEB_CONNECTIONS,
+                "WEB_BIND": f"127.0.0.1:{port}",
+            },
         )
         self.children.append(web)
         self._wait_until(

@@ -27,6 +27,7 @@ TOP_LEVEL = {
 USES_ENVIRONMENT = {
     "manage.py": "says which settings Django takes",
     "provisioner/wsgi.py": "says which settings Django takes",
+    "provisioner/webserver.py": "says which settings Django takes",
     "provisioner/cli/cloneyard.py": "a program of its own, on people's machines",
     "provisioner/gateways/perforce/connection.py": "keeps P4 variables of whoever "
     "started us away from Perforce's library",

@@ -154,11 +154,14 @@ class Servers:
                 sys.executable,
                 "-m",
                 "gunicorn",
+                "--config",
+                "python:provisioner.webserver",
                 "--bind",
                 f"127.0.0.1:{port}",
+                "--workers",
+                "1",
                 "--threads",
                 "32",
-                "provisioner.wsgi",
             ],
         )
         self._watch.start()

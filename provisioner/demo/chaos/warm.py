@@ -10,13 +10,13 @@ from provisioner.lib.garbage import spare_what_is_loaded
 
 MODULES = (
     "gunicorn.app.wsgiapp",
-    "gunicorn.workers.gthread",
     "provisioner.lab.ontap.server",
     "provisioner.lab.perforce.server",
     "provisioner.urls",
     "provisioner.workspaces.management.commands.worker",
     "provisioner.workspaces.sweeps",
     "provisioner.workspaces.tasks",
+    "provisioner.webserver",
     "provisioner.wsgi",
 )
 

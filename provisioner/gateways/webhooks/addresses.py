@@ -22,6 +22,14 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 # An IPv4 address in its last 32 bits, reached through a translator (RFC 6052).
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# What Python's ipaddress takes for public, in some of its releases, and is not: see
+# https://www.iana.org/assignments/iana-ipv4-special-registry and -ipv6-.
+_NOT_PUBLIC = tuple(
+    ipaddress.ip_network(text)
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "3fff::/20")
+)
+# Every public IPv6 address is in it: https://www.iana.org/assignments/ipv6-address-space
+_PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
 
 
 class AddressRefused(ValueError):
@@ -125,6 +133,10 @@ def literal_address(target: Target) -> IPAddress | None:
 
 
 def _is_public(address: IPAddress) -> bool:
+    if address.version == 6 and address not in _PUBLIC_IPV6:
+        return False
+    if any(address in network for network in _NOT_PUBLIC):
+        return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from provisioner.api.waiting import wait_until_settled
@@ -119,12 +120,47 @@ def test_a_malformed_wait_is_refused_before_anything_is_done(
     assert Operation.objects.count() == 1
 
 
+@pytest.mark.parametrize("setting", ["API_WAITS_PER_PROCESS", "API_WAITS_PER_PERSON"])
+def test_beyond_the_places_the_answer_comes_at_once(
+    as_alice: APIClient, workspace: Workspace, settings: Settings, setting: str
+) -> None:
+    setattr(settings, setting, 0)
+    other = {"template": "main", "name": "another"}
+
+    looked = as_alice.get(f"{WORKSPACES}/{workspace.pk}?wait=60")
+    made = as_alice.post(f"{WORKSPACES}?wait=60", other)
+
+    for answer in (looked, made):
+        assert answer.status_code == 202
+        assert answer.json()["state"] == "provisioning"
+        assert int(answer["Retry-After"]) > 0
+
+
+def test_what_is_settled_needs_no_place(
+    as_alice: APIClient, failed: Workspace, settings: Settings
+) -> None:
+    settings.API_WAITS_PER_PROCESS = 0
+
+    answer = as_alice.get(f"{WORKSPACES}/{failed.pk}?wait=60")
+
+    assert answer.status_code == 200
+    assert "Retry-After" not in answer
+
+
+def test_a_place_is_given_back(
+    as_alice: APIClient, workspace: Workspace, settings: Settings
+) -> None:
+    settings.API_WAITS_PER_PERSON = 1
+    for _ in range(2):
+        assert as_alice.get(f"{WORKSPACES}/{workspace.pk}?wait=1").status_code == 200
+
+
 def test_looks_become_rarer(
     workspace: Workspace, django_assert_max_num_queries
 ) -> None:
     # 50 ms and half as much again each time: some seven looks in the first second.
     with django_assert_max_num_queries(8):
-        wait_until_settled(workspace.pk, seconds=1)
+        wait_until_settled(workspace.pk, seconds=1, by=workspace.owner)
 
 
 def test_two_requests_with_one_key_at_once_make_one_workspace(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import trustme
 from django.test import Client
+from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.models import ApiToken, User
@@ -238,6 +239,21 @@ def test_an_interrupted_wait_says_that_work_goes_on(
     assert (waiting.returncode, out) == (cloneyard.INTERRUPTED, "")
     assert "The work goes on at the server: “cloneyard wait hers”" in err
     become(workspace, Workspace.State.READY)
+
+
+def test_a_wait_that_the_server_cannot_hold_is_held_here(
+    command_line: CommandLine,
+    between: Between,
+    workspace: Workspace,
+    settings: Settings,
+) -> None:
+    settings.API_WAITS_PER_PROCESS = 0
+
+    address = ("--server", between.address)
+    ran = command_line.run("wait", str(workspace.pk), "--timeout", "2s", *address)
+
+    assert ran.returncode == cloneyard.UNDER_WAY
+    assert between.asked.qsize() <= 4  # which one it is, and a second for each other
 
 
 # --- looking

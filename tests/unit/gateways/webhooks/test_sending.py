@@ -213,6 +213,18 @@ def is_refused(address: str, *, scheme: str = "https", allowed: Any = ()) -> boo
         "64:ff9b::7f00:1",
         "2002:7f00:1::",
         "2001:0:7f00:1::1",
+        "fec0::1",
+        "192.88.99.1",
+        "192.0.0.8",
+        "192.0.0.9",
+        "3fff::1",
+        "2001:1::1",
+        "64:ff9b:1::1",
+        "5f00::1",
+        "::8.8.8.8",
+        "::ffff:192.88.99.1",
+        "64:ff9b::c058:6301",
+        "2002:c058:6301::1",
     ],
 )
 def test_addresses_inside_are_refused_in_every_disguise(address: str) -> None:

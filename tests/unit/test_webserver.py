@@ -1,0 +1,165 @@
+"""The web server as it is started: with gunicorn, its threads, and places to wait."""
+
+from __future__ import annotations
+
+import http.client
+import select
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from gunicorn.config import Config
+from pytest_django import Settings
+
+from provisioner.accounts.models import User
+from provisioner.accounts.tokens import token_create
+from provisioner.demo.processes import Child
+from provisioner.webserver import Worker
+from provisioner.workspaces import actions
+from tests.factories import SnapshotFactory, UserFactory
+
+THREADS = 12
+# A machine with much else to do; a wait is 30 s.
+SECONDS_FOR_SEVENTY = 10
+STARTED_WITHIN_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Web:
+    port: int
+    health_port: int
+    home: Path
+    log: Path
+
+
+def free_ports(number: int) -> list[int]:
+    with ExitStack() as stack:
+        found = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for each in found:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in found]
+
+
+def status_of(port: int, path: str) -> int:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as asking:
+        asking.request("GET", path)
+        return asking.getresponse().status
+
+
+def send(port: int, path: str, *, token: str) -> http.client.HTTPConnection:
+    """Ask, and leave the answer to come."""
+    asking = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    asking.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+    return asking
+
+
+@pytest.fixture
+def web(transactional_db: None, tmp_path: Path) -> Iterator[Web]:
+    port, health_port = free_ports(2)
+    home = tmp_path / "home"
+    home.mkdir()
+    child = Child(
+        "web",
+        [
+            *(sys.executable, "-m", "gunicorn"),
+            *("--config", "python:provisioner.webserver"),
+            *("--workers", "1", "--threads", str(THREADS)),
+            *("--graceful-timeout", "1"),
+        ],
+        log_dir=tmp_path,
+        environment={
+            "DATABASE_NAME": connection.settings_dict["NAME"],
+            "WEB_BIND": f"127.0.0.1:{port}",
+            "HEALTH_BIND": f"127.0.0.1:{health_port}",
+            "HOME": str(home),
+            "XDG_RUNTIME_DIR": "",
+        },
+    )
+    try:
+        _wait_for(health_port)
+        yield Web(port, health_port, home, child.log_path)
+    finally:
+        child.stop()
+
+
+def _wait_for(port: int) -> None:
+    ends = time.monotonic() + STARTED_WITHIN_SECONDS
+    while True:
+        try:
+            assert status_of(port, "/healthz") == 200
+            return
+        except OSError:
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+
+
+def seconds_to_answer(port: int, path: str) -> float:
+    began = time.monotonic()
+    assert status_of(port, path) == 200
+    return time.monotonic() - began
+
+
+def test_seventy_who_wait_hold_up_nobody(web: Web, alice: User) -> None:
+    template = SnapshotFactory().template
+    workspace = actions.workspace_create(by=alice, template=template)
+    path = f"/api/v1/workspaces/{workspace.pk}?wait=30"
+    tokens = [token_create(by=alice)[1]]
+    admins = [UserFactory(is_staff=True, is_superuser=True) for _ in range(9)]
+    tokens += [token_create(by=admin)[1] for admin in admins]
+
+    with ExitStack() as stack:
+        waiting = [
+            stack.enter_context(closing(send(web.port, path, token=tokens[n % 10])))
+            for n in range(70)
+        ]
+        assert seconds_to_answer(web.health_port, "/healthz") < 1
+        assert seconds_to_answer(web.port, "/healthz") < SECONDS_FOR_SEVENTY
+        answers = [each.getresponse() for each in answered(waiting, number=62)]
+
+    assert {answer.status for answer in answers} == {202}
+    assert {answer.headers["Retry-After"] for answer in answers} == {"2"}
+
+
+def answered(
+    asking: list[http.client.HTTPConnection], *, number: int
+) -> list[http.client.HTTPConnection]:
+    """Return those with an answer, once there are so many; more would be too many."""
+    ends = time.monotonic() + SECONDS_FOR_SEVENTY
+    found: list[http.client.HTTPConnection] = []
+    while len(found) < number and time.monotonic() < ends:
+        ready, _, _ = select.select([each.sock for each in asking], [], [], 0.1)
+        found = [each for each in asking if each.sock in ready]
+    assert len(found) == number
+    return found
+
+
+def test_probes_are_answered_while_all_threads_are_taken(web: Web) -> None:
+    with ExitStack() as stack:
+        for _ in range(3 * THREADS):
+            slow = stack.enter_context(
+                socket.create_connection(("127.0.0.1", web.port))
+            )
+            slow.send(b"GET /healthz HTTP/1.1\r\nHost: ")
+
+        assert seconds_to_answer(web.health_port, "/healthz") < 1
+
+
+def test_gunicorn_leaves_nothing_in_a_home_directory(web: Web) -> None:
+    assert list(web.home.iterdir()) == []
+    assert "Control" not in web.log.read_text()
+
+
+def test_waits_that_could_take_all_threads_are_refused(settings: Settings) -> None:
+    config = Config()
+    config.set("threads", 8)
+    with pytest.raises(ImproperlyConfigured, match="API_WAITS_PER_PROCESS"):
+        Worker.check_config(config, log=None)
+    settings.API_WAITS_PER_PROCESS = 7
+    Worker.check_config(config, log=None)
