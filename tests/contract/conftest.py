@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tests.contract.ontap_fixtures import (
+    cluster_ontap,
     lab_control,
     lab_ontap,
+    least_ontap,
     ontap,
     ontap_lab,
     ontap_target,
@@ -17,9 +19,11 @@ from tests.contract.perforce_fixtures import (
 )
 
 __all__ = [
+    "cluster_ontap",
     "lab_control",
     "lab_ontap",
     "lab_perforce",
+    "least_ontap",
     "ontap",
     "ontap_lab",
     "ontap_target",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -32,10 +32,13 @@ from provisioner.gateways.ontap.types import (
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
 
 REAL_HOST = os.environ.get("ONTAP_TEST_HOST", "")
-TARGETS = [
+# An account of the SVM, with the least rights that docs/security.md asks for.
+LEAST_USER = "leastadmin"
+CLUSTER_TARGETS = [
     "lab",
     *([pytest.param("real", marks=pytest.mark.real)] if REAL_HOST else []),
 ]
+TARGETS = [*CLUSTER_TARGETS, "lab with least rights"]
 
 SIZE_BYTES = 64 << 20
 UID, GID = 1001, 1002
@@ -174,9 +177,17 @@ def ontap_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OntapTarget]
 
 @pytest.fixture(params=TARGETS)
 def ontap_target(request: pytest.FixtureRequest) -> OntapTarget:
-    if request.param == "lab":
+    return _target(request)
+
+
+def _with_least_rights(target: OntapTarget) -> OntapTarget:
+    return replace(target, account=replace(target.account, user=LEAST_USER))
+
+
+def _target(request: pytest.FixtureRequest) -> OntapTarget:
+    if request.param.startswith("lab"):
         target: OntapTarget = request.getfixturevalue("ontap_lab")
-        return target
+        return target if request.param == "lab" else _with_least_rights(target)
     pytest_socket.enable_socket()
     pytest_socket.socket_allow_hosts(["127.0.0.1", "::1", "localhost", REAL_HOST])
     account = OntapAccount(
@@ -193,6 +204,18 @@ def ontap_target(request: pytest.FixtureRequest) -> OntapTarget:
 @pytest.fixture
 def ontap(ontap_target: OntapTarget) -> Iterator[OntapScene]:
     yield from _scene(ontap_target)
+
+
+@pytest.fixture(params=CLUSTER_TARGETS)
+def cluster_ontap(request: pytest.FixtureRequest) -> Iterator[OntapScene]:
+    """A scene whose account may ask what an account of an SVM may not."""
+    yield from _scene(_target(request))
+
+
+@pytest.fixture
+def least_ontap(ontap_lab: OntapTarget) -> Iterator[OntapScene]:
+    """A scene of an account of the SVM that has the least rights."""
+    yield from _scene(_with_least_rights(ontap_lab))
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ NO_SUCH_UUID = "00000000-0000-4000-8000-000000000000"
 # --- the cluster and the SVM
 
 
-def test_the_cluster_says_which_release_it_runs(ontap: OntapScene) -> None:
-    cluster = ontap.gateway.get_cluster()
+def test_the_cluster_says_which_release_it_runs(cluster_ontap: OntapScene) -> None:
+    cluster = cluster_ontap.gateway.get_cluster()
     assert cluster.name
     assert cluster.version >= (9, 6, 0)
     assert "Release" in cluster.version_text
@@ -54,15 +54,15 @@ def test_a_wrong_password_is_not_accepted(ontap: OntapScene) -> None:
     gateway.close()
 
 
-def test_an_aggregate_has_size_and_room(ontap: OntapScene) -> None:
-    aggregate = ontap.gateway.get_aggregate(ontap.target.aggregate)
-    assert aggregate.name == ontap.target.aggregate
+def test_an_aggregate_has_size_and_room(cluster_ontap: OntapScene) -> None:
+    aggregate = cluster_ontap.gateway.get_aggregate(cluster_ontap.target.aggregate)
+    assert aggregate.name == cluster_ontap.target.aggregate
     assert 0 < aggregate.available_bytes <= aggregate.size_bytes
 
 
-def test_an_aggregate_that_is_not_there(ontap: OntapScene) -> None:
+def test_an_aggregate_that_is_not_there(cluster_ontap: OntapScene) -> None:
     with pytest.raises(NotFound):
-        ontap.gateway.get_aggregate("aggr_nowhere")
+        cluster_ontap.gateway.get_aggregate("aggr_nowhere")
 
 
 def test_our_svm_is_among_those_we_see(ontap: OntapScene) -> None:
@@ -72,9 +72,26 @@ def test_our_svm_is_among_those_we_see(ontap: OntapScene) -> None:
     assert ontap.target.aggregate in ours.aggregates
 
 
-def test_licences_are_found_by_name(ontap: OntapScene) -> None:
-    assert ontap.gateway.has_license("flexclone")
-    assert not ontap.gateway.has_license("no_such_licence")
+def test_licences_are_found_by_name(cluster_ontap: OntapScene) -> None:
+    assert cluster_ontap.gateway.has_license("flexclone")
+    assert not cluster_ontap.gateway.has_license("no_such_licence")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        RestOntapGateway.get_cluster,
+        lambda gateway: gateway.get_aggregate("aggr1"),
+        lambda gateway: gateway.has_license("flexclone"),
+    ],
+)
+def test_what_the_role_lacks_is_refused_and_not_taken_for_absent(
+    least_ontap: OntapScene, ask: Callable[[RestOntapGateway], object]
+) -> None:
+    with pytest.raises(Refused) as refused:
+        ask(least_ontap.gateway)
+    assert refused.value.remote_code == "6"
+    assert "Our ONTAP account may not do this." in refused.value.sentence
 
 
 def test_an_address_serves_nfs(ontap: OntapScene) -> None:

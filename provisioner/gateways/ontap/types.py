@@ -31,6 +31,11 @@ class Cluster:
     version: tuple[int, int, int]
     version_text: str
 
+    @property
+    def version_number(self) -> str:
+        """The release as people write it, such as 9.16.1."""
+        return ".".join(str(part) for part in self.version)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Svm:

@@ -7,7 +7,7 @@ import json
 import re
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -15,6 +15,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
+from provisioner.lab.ontap.accounts import Login
 from provisioner.lab.ontap.conventions.body import BODY_LIMIT_BYTES
 from provisioner.lab.ontap.description import openapi
 from provisioner.lab.ontap.errors import OntapError
@@ -91,11 +92,11 @@ class Application:
     """ONTAP REST over one array."""
 
     def __init__(
-        self, array: Array, *, user: str, readonly_user: str, password: str
+        self, array: Array, *, logins: Mapping[str, Login], password: str
     ) -> None:
-        """Let in `user`, and `readonly_user` to read, both with the `password`."""
+        """Let in the accounts, all with the `password`."""
         self._array = array
-        self._users = {user.encode(): True, readonly_user.encode(): False}
+        self._logins = {name.encode(): login for name, login in logins.items()}
         self._password = password.encode()
         self._urls = _url_map()
 
@@ -126,10 +127,10 @@ class Application:
 
     def _reply(self, request: Request, fault: Fault | None) -> Reply:
         try:
-            may_write = self._authenticate(request)
+            login = self._authenticate(request)
             call, handler, arguments = self._route(request)
-            if not may_write and request.method not in ("GET", "HEAD", "OPTIONS"):
-                raise OntapError("6")
+            login.check(request.method, call.path)
+            call.array = login.view_of(self._array)
             if fault is not None and fault.concerns_job:
                 call.job_fault = fault
             return handler(call, **arguments)
@@ -146,8 +147,8 @@ class Application:
             failure = OntapError("393271", reason=type(error).__name__)
             return Reply(failure.body(), status=failure.status)
 
-    def _authenticate(self, request: Request) -> bool:
-        """Say whether the user may write, too. Raises: OntapError 6691623."""
+    def _authenticate(self, request: Request) -> Login:
+        """Return the account that asks. Raises: OntapError 6691623."""
         try:
             given = request.authorization
         except ValueError:
@@ -155,8 +156,8 @@ class Application:
         if given is not None and given.type == "basic":
             user = (given.username or "").encode("utf-8", "surrogateescape")
             password = (given.password or "").encode("utf-8", "surrogateescape")
-            if hmac.compare_digest(password, self._password) and user in self._users:
-                return self._users[user]
+            if hmac.compare_digest(password, self._password) and user in self._logins:
+                return self._logins[user]
         raise OntapError("6691623")
 
     def _route(self, request: Request) -> tuple[Call, Handler, dict[str, Any]]:

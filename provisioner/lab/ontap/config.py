@@ -53,9 +53,10 @@ class OntapConfig:
 
     password: None takes the one kept in ``root/password``, made up when absent.
     port: 0 takes a free one. readonly_user: has the same password, and 403 for writes,
-    as ONTAP's role of that name. btrfs_bytes: make and mount an image of that size.
-    data_lif: the address that the data LIF reports. more_svms: SVMs beside `svm`.
-    peer: a second cluster, on a root and a port of its own, which is peered.
+    as ONTAP's role of that name; so have the accounts of `accounts.py`. btrfs_bytes:
+    make and mount an image of that size. data_lif: the address that the data LIF
+    reports. more_svms: SVMs beside `svm`. peer: a second cluster, on a root and a port
+    of its own, which is peered.
     """
 
     root: Path

@@ -17,6 +17,7 @@ from cheroot import wsgi
 from cheroot.server import HTTPConnection, HTTPRequest
 from cheroot.ssl.builtin import BuiltinSSLAdapter
 
+from provisioner.lab.ontap.accounts import logins
 from provisioner.lab.ontap.app import SOCKET_KEY, Application
 from provisioner.lab.ontap.array import Array
 from provisioner.lab.ontap.config import OntapConfig, Settings
@@ -161,8 +162,11 @@ class OntapLab:
         assert self._array is not None
         application = Application(
             self._array,
-            user=self.config.user,
-            readonly_user=self.config.readonly_user,
+            logins=logins(
+                user=self.config.user,
+                readonly_user=self.config.readonly_user,
+                svm=self.config.svm,
+            ),
             password=self.password,
         )
         server = _Server(

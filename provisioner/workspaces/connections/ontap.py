@@ -5,7 +5,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from provisioner.gateways import registry
-from provisioner.gateways.errors import GatewayError, PermanentGatewayError
+from provisioner.gateways.errors import (
+    GatewayError,
+    PermanentGatewayError,
+    Refused,
+)
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Svm
 from provisioner.gateways.reach import check_certificate, check_port
@@ -139,10 +143,20 @@ class _Looks:
         return f"Its certificate is vouched for by {by}."
 
     def sign_in(self) -> str:
-        cluster = self.gateway.get_cluster()
-        version = ".".join(str(part) for part in cluster.version)
         user = self._site.ontap_user
-        return f"{cluster.name} runs ONTAP {version}; {user} is signed in."
+        try:
+            cluster = self.gateway.get_cluster()
+        except Refused as error:
+            self.gateway.list_svms()  # whose role may not even this has no use for us
+            raise Remark(
+                f"{user} is signed in, but may not read the release of ONTAP: "
+                f"{error.sentence}",
+                advice="Nothing depends on it. To see the release here, give its role "
+                "the right to read /api/cluster.",
+            ) from error
+        return (
+            f"{cluster.name} runs ONTAP {cluster.version_number}; {user} is signed in."
+        )
 
     def svm(self) -> str:
         name = self._site.svm

@@ -16,7 +16,12 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.gateways import registry
-from provisioner.gateways.errors import GatewayError, PermanentGatewayError
+from provisioner.gateways.errors import (
+    GatewayError,
+    PermanentGatewayError,
+    Refused,
+)
+from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Efficiency, VolumeUsage
 from provisioner.workspaces.models import (
     CapacityDay,
@@ -66,7 +71,7 @@ def measure(site: Site) -> SiteCapacity:
     """
     ontap = registry.ontap(site)
     began_at = timezone.now()
-    version = ".".join(str(part) for part in ontap.get_cluster().version)
+    version = _version_of(ontap)
     size = available = 0
     efficiency: Efficiency | None = None
     message = ""
@@ -100,6 +105,14 @@ def measure(site: Site) -> SiteCapacity:
     )
     _keep_day(capacity)
     return capacity
+
+
+def _version_of(ontap: OntapGateway) -> str:
+    """Return ONTAP's release, "" where the role of our account may not ask for it."""
+    try:
+        return ontap.get_cluster().version_number
+    except Refused:
+        return ""
 
 
 def _keep_day(capacity: SiteCapacity) -> None:

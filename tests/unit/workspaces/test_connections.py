@@ -146,6 +146,18 @@ def test_a_certificate_that_is_out_of_date_is_named(lab_site: Site, lab: Lab) ->
     assert failed(look_at_ontap(lab_site)) == []
 
 
+@pytest.mark.parametrize("user", ["vsadmin", "leastadmin", "fsxadmin"])
+def test_an_account_without_the_cluster_is_enough(user: str, lab_site: Site) -> None:
+    lab_site.ontap_user = user
+
+    checks = look_at_ontap(lab_site)
+
+    assert failed(checks) == []
+    for check in checks:
+        if check.outcome == "remarked":
+            assert "/api/" in check.advice, check
+
+
 # --- Perforce
 
 

@@ -25,8 +25,14 @@ def _view(array: Array, svm: Svm) -> Flat:
         "subtype": "default",
         "language": "c.utf_8",
         "comment": "",
-        "aggregates": [
-            {"name": array.config.aggregate, "uuid": array.identity("aggregate")}
+        "aggregates": lambda: [
+            {
+                "name": array.config.aggregate,
+                "uuid": array.identity("aggregate"),
+                "state": "online",
+                "type": "ssd",
+                "available_size": array.aggregate_bytes()[1],
+            }
         ],
         "ipspace.name": "Default",
         "ipspace.uuid": array.identity("ipspace"),

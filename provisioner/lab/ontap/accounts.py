@@ -1,0 +1,155 @@
+"""Who may ask the lab's ONTAP for what: accounts, their roles, and their SVM.
+
+Source: "Predefined roles for SVM administrators" and "Predefined roles for cluster
+administrators" of the ONTAP documentation; `security login rest-role create` of the
+command reference (the most specific path decides); "Managing FSx for ONTAP users".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from provisioner.lab.ontap.errors import OntapError
+from provisioner.lab.ontap.records import (
+    ExportPolicy,
+    Job,
+    Relationship,
+    Snapshot,
+    SnapshotPolicy,
+    Svm,
+    Volume,
+)
+from provisioner.lab.ontap.store import Row, Store
+
+if TYPE_CHECKING:
+    from provisioner.lab.ontap.array import Array
+
+R = TypeVar("R", bound=Row)
+Access = Literal["none", "readonly", "all"]
+
+READS = ("GET", "HEAD", "OPTIONS")
+
+# Below the API of its SVM; the cluster's hardware, licences and peers are not its own.
+VSADMIN: Mapping[str, Access] = {
+    "/": "none",
+    "/api": "all",
+    "/api/cluster": "readonly",
+    "/api/cluster/jobs": "all",
+    "/api/cluster/licensing": "none",
+    "/api/cluster/nodes": "none",
+    "/api/cluster/peers": "none",
+    "/api/private": "none",
+    "/api/storage/aggregates": "none",
+}
+
+# What docs/security.md gives to Cloneyard where it gets a role of its own.
+LEAST: Mapping[str, Access] = {
+    "/": "none",
+    "/api/cluster/jobs": "readonly",
+    "/api/network/ip/interfaces": "readonly",
+    "/api/protocols/nfs/export-policies": "all",
+    "/api/storage/volumes": "all",
+    "/api/svm/svms": "readonly",
+}
+
+# A rented file system: its administrator has no rights to what it runs on.
+FSXADMIN: Mapping[str, Access] = {
+    "/": "none",
+    "/api": "all",
+    "/api/cluster": "readonly",
+    "/api/cluster/jobs": "all",
+    "/api/cluster/licensing": "none",
+    "/api/cluster/nodes": "none",
+    "/api/private": "none",
+    "/api/storage/aggregates": "none",
+}
+
+
+@dataclass(frozen=True)
+class Login:
+    """An account: what its role may do by path, and the SVM that it belongs to.
+
+    svm: the name; None: the cluster.
+    """
+
+    privileges: Mapping[str, Access] = field(default_factory=lambda: {"/": "all"})
+    svm: str | None = None
+
+    def check(self, method: str, path: str) -> None:
+        """Refuse what the role does not allow. Raises: OntapError 6."""
+        access = self._access_to(path)
+        if access == "none" or (access == "readonly" and method not in READS):
+            raise OntapError("6")
+
+    def _access_to(self, path: str) -> Access:
+        while path not in self.privileges:
+            path = path.rpartition("/")[0] or "/"
+        return self.privileges[path]
+
+    def view_of(self, array: Array) -> Array:
+        """Return the array as this account sees it."""
+        if self.svm is None:
+            return array
+        svm = array.store.select(Svm, name=self.svm)[0]
+        return cast("Array", _SvmView(array, svm.uuid))
+
+
+def logins(*, user: str, readonly_user: str, svm: str) -> dict[str, Login]:
+    """Return the accounts of a lab by name; those of an SVM belong to the first."""
+    return {
+        user: Login(),
+        readonly_user: Login({"/": "readonly"}),
+        "fsxadmin": Login(FSXADMIN),
+        "vsadmin": Login(VSADMIN, svm=svm),
+        "leastadmin": Login(LEAST, svm=svm),
+    }
+
+
+class _SvmView:
+    """The array, with the rows of one SVM alone."""
+
+    def __init__(self, array: Array, svm_uuid: str) -> None:
+        self._array = array
+        self.store = _SvmStore(array.store, svm_uuid)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._array, name)
+
+
+class _SvmStore:
+    """The state, in which rows of other SVMs are not to be found."""
+
+    def __init__(self, store: Store, svm_uuid: str) -> None:
+        self._store = store
+        self._svm_uuid = svm_uuid
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def find(self, kind: type[R], key: str | int | None) -> R | None:
+        """Return the SVM's row with the key, or None."""
+        row = self._store.find(kind, key)
+        return row if row is not None and self._is_ours(row) else None
+
+    def select(self, kind: type[R], **equals: str | int | None) -> list[R]:
+        """Return the SVM's rows whose searched columns equal the values."""
+        return [row for row in self._store.select(kind, **equals) if self._is_ours(row)]
+
+    def count(self, kind: type[Row], **equals: str | int) -> int:
+        """Return how many rows `select` would give."""
+        return len(self.select(kind, **equals))
+
+    def _is_ours(self, row: Row) -> bool:
+        if isinstance(row, Svm):
+            return row.uuid == self._svm_uuid
+        if isinstance(row, Volume | ExportPolicy | Job):
+            return row.svm_uuid == self._svm_uuid
+        if isinstance(row, Relationship):
+            return row.destination_svm_uuid == self._svm_uuid
+        if isinstance(row, SnapshotPolicy):
+            return row.svm_uuid in (None, self._svm_uuid)
+        if isinstance(row, Snapshot):
+            return self.find(Volume, row.volume_uuid) is not None
+        return True
