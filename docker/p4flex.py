@@ -84,8 +84,8 @@ class Refusal(Exception):
 # --- what the broker says
 
 
-def read_request(raw: bytes) -> tuple[str, list[str]]:
-    """Return who asks, by their own word, and the arguments.
+def read_request(raw: bytes) -> tuple[str, str, list[str]]:
+    """Return who asks, by their own word, from which address, and the arguments.
 
     Names end at the first colon; values may hold any. Only arguments have to be text.
 
@@ -110,7 +110,15 @@ def read_request(raw: bytes) -> tuple[str, list[str]]:
     user = fields.get("user", "")
     if not user or not all(word.isprintable() for word in [user, *words]):
         raise Refusal("Arguments are printable UTF-8.")
-    return user, words
+    return user, as_address(fields.get("clientIp", "")), words
+
+
+def as_address(text: str) -> str:
+    """Return an IP address, "" for anything else."""
+    try:
+        return str(ipaddress.ip_address(text.strip()))
+    except ValueError:
+        return ""
 
 
 def as_message(text: str) -> str:
@@ -170,8 +178,9 @@ def is_this_machine(host: str) -> bool:
 class Cloneyard:
     """The API, as one person, for as long as there is time."""
 
-    def __init__(self, config: dict[str, str], *, ends: float) -> None:
+    def __init__(self, config: dict[str, str], *, caller: str, ends: float) -> None:
         self.address = config["SERVER"]
+        self._caller = caller
         self._perforce = config.get("PERFORCE", "")
         self._ends = ends
         self._token = ""
@@ -210,6 +219,9 @@ class Cloneyard:
         url = f"{self.address}/api/v1/{path}"
         url += f"?{urlencode(query)}" if query else ""
         headers = {"Accept": "application/json", "User-Agent": "p4flex"}
+        if self._caller:
+            # Heeded where Cloneyard trusts this host (TRUSTED_BROKERS).
+            headers["X-Broker-Client-IP"] = self._caller
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         data = None if body is None else json.dumps(body).encode()
@@ -487,7 +499,7 @@ def run(raw: bytes, *, ends: float, tell: Tell) -> str:
 
     Raises: Refusal.
     """
-    user, args = read_request(raw)
+    user, caller, args = read_request(raw)
     verb = args[0] if args else "help"
     if verb == "help":
         return HELP
@@ -507,7 +519,7 @@ def run(raw: bytes, *, ends: float, tell: Tell) -> str:
     if not re.fullmatch(r"[0-9A-Fa-f]{32,128}", ticket):
         raise Refusal(f"What follows -t is no ticket.\n{NO_TICKET}")
     config = read_config(Path(__file__).resolve().with_name("p4flex.conf"))
-    yard = Cloneyard(config, ends=ends)
+    yard = Cloneyard(config, caller=caller, ends=ends)
     tell("REJECT", f"{yard.address} does not answer now: nothing was begun.")
     yard.sign_in(user, ticket)
     return act(yard, options, words, tell)

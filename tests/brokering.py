@@ -19,7 +19,7 @@ ENDS_WITHIN_SECONDS = 60
 IMPATIENT = "\nANSWER_WITHIN_SECONDS = 1.7\n"
 
 
-def said_by_broker(user: str, *args: str) -> bytes:
+def said_by_broker(user: str, *args: str, client_ip: str = "127.0.0.1") -> bytes:
     """Return what release 2020.2 writes for `p4 -u USER flex ARGS`."""
     fields = {
         "brokerListenPort": "1998",
@@ -31,7 +31,7 @@ def said_by_broker(user: str, *args: str) -> bytes:
         "apiProtocol": "99999",
         "workspace": "laptop: hers",
         "user": user,
-        "clientIp": "127.0.0.1",
+        "clientIp": client_ip,
         "clientHost": "laptop",
         "cwd": "/home/alice/a: b",
         "clientPort": "1998",

@@ -2,14 +2,21 @@
 
 Attempts are counted in the database, so that all web processes count together: by
 name and address, by name, and by address, in windows that begin with the first
-attempt. One that succeeds is not counted. Names are kept as hashes: people type
-passwords into the wrong field.
+attempt. One that succeeds is not counted, nor is one refused for its name and address:
+who tries one name again and again, from one place, keeps out nobody but themselves.
+
+Guesses at many names from one address, such as a broker's or a proxy's, leave each name
+a few tries there, so whoever knows their password gets in. And whoever has signed in
+from an address within a month is not held up by what others try, at their name from
+elsewhere or at other names from there. Names are kept as hashes: people type passwords
+into the wrong field.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import ipaddress
 import math
 from dataclasses import dataclass
 
@@ -22,11 +29,20 @@ from provisioner.accounts.models import SignInAttempts
 from provisioner.lib.times import duration_text
 
 WINDOW = dt.timedelta(minutes=5)
-# The first is what a person meets who forgot a password. The second bounds guesses
-# from many addresses, the third guesses at many names; both leave room for others.
+# How p4flex.py says where the caller of its broker is.
+BROKERS_CALLER = "HTTP_X_BROKER_CLIENT_IP"
+KNOWN_FOR = dt.timedelta(days=30)
+# What a person meets who forgot a password.
 BY_NAME_AND_ADDRESS = 10
+# Guesses at one name from many addresses. It holds up the name at new addresses alone.
 BY_NAME = 50
+# Guesses at many names from one address; beyond that, each name has fewer tries there.
 BY_ADDRESS = 200
+BY_NAME_WHERE_MANY_FAILED = 3
+# Each costs a hash that is slow on purpose, so not even that is without an end.
+BY_ADDRESS_AT_MOST = 2000
+# Whoever has one IPv6 address has as many as they like of its network.
+IPV6_NETWORK_BITS = 64
 
 
 class TooManyAttempts(Exception):
@@ -47,14 +63,7 @@ class Attempt:
     name_and_address: str
     name: str
     address: str
-
-    @property
-    def limits(self) -> dict[str, int]:
-        return {
-            self.name_and_address: BY_NAME_AND_ADDRESS,
-            self.name: BY_NAME,
-            self.address: BY_ADDRESS,
-        }
+    known: str
 
     def succeeded(self) -> None:
         """Forget what failed before it from there; others' failures stay counted."""
@@ -68,6 +77,10 @@ class Attempt:
                 "DELETE FROM accounts_signinattempts WHERE key = %s",
                 [self.name_and_address],
             )
+        SignInAttempts.objects.update_or_create(
+            key=self.known,
+            defaults={"count": 0, "ends_at": timezone.now() + KNOWN_FOR},
+        )
 
 
 def begin_attempt(request: HttpRequest | None, *, name: str) -> Attempt:
@@ -77,32 +90,54 @@ def begin_attempt(request: HttpRequest | None, *, name: str) -> Attempt:
 
     Raises: TooManyAttempts.
     """
-    address = client_address(request)
+    address = _network_of(client_address(request))
     name = name.strip().casefold()
     attempt = Attempt(
         name_and_address=_key("both", name, address),
         name=_key("name", name),
         address=_key("address", address),
+        known=_key("known", name, address),
     )
     now = timezone.now()
-    waits = [
-        (ends_at - now).total_seconds()
-        for key, count, ends_at in _counted(attempt, now=now)
-        if count > attempt.limits[key]
-    ]
-    if waits:
-        raise TooManyAttempts(seconds=max(1, math.ceil(max(waits))))
+    both = _counted([attempt.name_and_address], now=now)
+    _refuse_beyond({attempt.name_and_address: BY_NAME_AND_ADDRESS}, both, now=now)
+    counted = both | _counted([attempt.name, attempt.address], now=now)
+    if not SignInAttempts.objects.filter(key=attempt.known, ends_at__gt=now).exists():
+        _refuse_beyond(_limits_of_newcomers(attempt, counted), counted, now=now)
     SignInAttempts.objects.filter(ends_at__lte=now).delete()
     return attempt
 
 
-def _counted(
-    attempt: Attempt, *, now: dt.datetime
-) -> list[tuple[str, int, dt.datetime]]:
+Counted = dict[str, tuple[int, dt.datetime]]
+
+
+def _limits_of_newcomers(attempt: Attempt, counted: Counted) -> dict[str, int]:
+    """Return how often who has not signed in from there lately may try."""
+    have_many_failed = counted[attempt.address][0] > BY_ADDRESS
+    return {
+        attempt.name: BY_NAME,
+        attempt.address: BY_ADDRESS_AT_MOST,
+        attempt.name_and_address: BY_NAME_WHERE_MANY_FAILED
+        if have_many_failed
+        else BY_NAME_AND_ADDRESS,
+    }
+
+
+def _refuse_beyond(
+    limits: dict[str, int], counted: Counted, *, now: dt.datetime
+) -> None:
+    """Raises: TooManyAttempts."""
+    waits = [
+        (ends_at - now).total_seconds()
+        for key, (count, ends_at) in counted.items()
+        if key in limits and count > limits[key]
+    ]
+    if waits:
+        raise TooManyAttempts(seconds=max(1, math.ceil(max(waits))))
+
+
+def _counted(keys: list[str], *, now: dt.datetime) -> Counted:
     """Count one more under each key; a window that has ended begins anew."""
-    keys = sorted(
-        attempt.limits
-    )  # in one order, or two attempts could block each other
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO accounts_signinattempts AS known (key, count, ends_at) "
@@ -112,24 +147,51 @@ def _counted(
             "ELSE known.count + 1 END, "
             "ends_at = CASE WHEN known.ends_at <= %(now)s THEN excluded.ends_at "
             "ELSE known.ends_at END RETURNING key, count, ends_at",
-            {"keys": keys, "now": now, "ends_at": now + WINDOW},
+            # in one order, or two attempts could block each other
+            {"keys": sorted(keys), "now": now, "ends_at": now + WINDOW},
         )
-        rows: list[tuple[str, int, dt.datetime]] = cursor.fetchall()
-    return rows
+        return {key: (count, ends_at) for key, count, ends_at in cursor.fetchall()}
 
 
 def client_address(request: HttpRequest | None) -> str:
     """Return where a request comes from.
 
     Behind a proxy that is trusted, that is what it has put last into
-    X-Forwarded-For; what stands before anybody could have made up.
+    X-Forwarded-For; what stands before anybody could have made up. From a Perforce
+    broker that is trusted, it is where the broker says that its caller is.
     """
     if request is None:
         return ""
+    address = str(request.META.get("REMOTE_ADDR", ""))
     forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", ""))
     if settings.BEHIND_TLS_PROXY and forwarded:
-        return forwarded.rpartition(",")[2].strip()
-    return str(request.META.get("REMOTE_ADDR", ""))
+        address = forwarded.rpartition(",")[2].strip()
+    said = _as_ip(request.META.get(BROKERS_CALLER, ""))
+    return str(said) if said and _is_broker(address) else address
+
+
+def _is_broker(address: str) -> bool:
+    ip = _as_ip(address)
+    brokers = map(ipaddress.ip_network, settings.TRUSTED_BROKERS)
+    return ip is not None and any(ip in broker for broker in brokers)
+
+
+def _as_ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return an address; one of IPv4 that is written as IPv6 is one of IPv4."""
+    try:
+        ip = ipaddress.ip_address(text.strip())
+    except ValueError:
+        return None
+    return getattr(ip, "ipv4_mapped", None) or ip
+
+
+def _network_of(address: str) -> str:
+    """Return what is counted as one address."""
+    ip = _as_ip(address)
+    if isinstance(ip, ipaddress.IPv6Address):
+        network = (int(ip), IPV6_NETWORK_BITS)
+        return str(ipaddress.IPv6Network(network, strict=False))
+    return address if ip is None else str(ip)
 
 
 def _key(*parts: str) -> str:

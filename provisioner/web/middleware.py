@@ -6,11 +6,27 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.cache import patch_cache_control
 
 from provisioner.accounts import origin, zones
 from provisioner.accounts.models import User
 
 Handler = Callable[[HttpRequest], HttpResponse]
+
+
+class PersonalMiddleware:
+    """Keep answers out of caches, shared ones and the browser's: they are personal.
+
+    Static files do not come by here.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        answer = self.get_response(request)
+        patch_cache_control(answer, private=True, no_store=True)
+        return answer
 
 
 class OriginMiddleware:

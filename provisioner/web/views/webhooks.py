@@ -63,9 +63,7 @@ def _webhook(request: WebRequest, pk: int) -> Webhook:
 
 
 def _with_secret(request: WebRequest, webhook: Webhook) -> HttpResponse:
-    answer = render(request, "webhooks/secret.html", {"webhook": webhook})
-    answer["Cache-Control"] = "no-store"
-    return answer
+    return render(request, "webhooks/secret.html", {"webhook": webhook})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

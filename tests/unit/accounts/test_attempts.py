@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,8 +16,10 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.attempts import (
     BY_ADDRESS,
+    BY_ADDRESS_AT_MOST,
     BY_NAME,
     BY_NAME_AND_ADDRESS,
+    BY_NAME_WHERE_MANY_FAILED,
     TooManyAttempts,
     begin_attempt,
     client_address,
@@ -144,12 +147,64 @@ def test_many_addresses_guessing_at_one_name(db: None) -> None:
     fail(1, name="carol", address="10.0.1.1")
 
 
-def test_one_address_guessing_at_many_names(db: None) -> None:
+def count_failures(number: int, *, of: str) -> None:
+    """Count so many failures at once, as many names there would have made them."""
+    fail(1, name="one-of-many", address=of)
+    SignInAttempts.objects.filter(count__gt=0).update(count=number)
+
+
+def test_where_many_names_failed_each_has_a_few_tries_left(db: None) -> None:
     for number in range(BY_ADDRESS):
         fail(1, name=f"user{number}")
+
+    fail(BY_NAME_WHERE_MANY_FAILED, name="somebody-else")
     with pytest.raises(TooManyAttempts):
         fail(1, name="somebody-else")
     fail(1, name="somebody-else", address="10.0.1.1")
+
+
+def test_a_right_password_gets_in_where_many_names_failed(alice: User) -> None:
+    for number in range(BY_ADDRESS + 1):
+        fail(1, name=f"user{number}")
+
+    assert page("alice", PASSWORD).status_code == 302
+    assert token("alice", PASSWORD).status_code == 201
+
+
+def test_not_even_many_names_have_no_end(db: None) -> None:
+    count_failures(BY_ADDRESS_AT_MOST, of=HERE)
+    with pytest.raises(TooManyAttempts):
+        fail(1, name="one-more")
+
+
+def test_who_signed_in_there_lately_is_held_up_by_nobody_else(alice: User) -> None:
+    assert page("alice", PASSWORD).status_code == 302
+    for number in range(BY_NAME + 1):
+        with contextlib.suppress(TooManyAttempts):
+            fail(1, address=f"10.0.0.{number}")
+    count_failures(BY_ADDRESS_AT_MOST, of=HERE)
+
+    assert page("alice", PASSWORD).status_code == 302
+
+    later(days=30)
+    count_failures(BY_ADDRESS_AT_MOST, of=HERE)
+    assert page("alice", PASSWORD).status_code == 429
+
+
+def test_one_address_does_not_hold_up_a_name_elsewhere(alice: User) -> None:
+    for _ in range(200):
+        with contextlib.suppress(TooManyAttempts):
+            fail(1, address="203.0.113.5")
+
+    assert page("alice", PASSWORD).status_code == 302
+
+
+def test_addresses_of_one_ipv6_network_are_one(db: None) -> None:
+    for number in range(BY_NAME_AND_ADDRESS):
+        fail(1, address=f"2001:db8:0:1::{number}")
+    with pytest.raises(TooManyAttempts):
+        fail(1, address="2001:db8:0:1:ffff::1")
+    fail(1, address="2001:db8:0:2::1")
 
 
 def test_names_are_compared_without_case_and_spaces(db: None) -> None:
@@ -184,7 +239,8 @@ def test_a_blocked_window_is_not_made_longer_by_trying(db: None) -> None:
 def test_success_takes_back_one_attempt_of_the_others(db: None) -> None:
     fail(5)
     begin_attempt(from_address(HERE), name="alice").succeeded()
-    assert sorted(SignInAttempts.objects.values_list("count", flat=True)) == [5, 5]
+    counts = SignInAttempts.objects.values_list("count", flat=True)
+    assert sorted(counts) == [0, 5, 5]  # 0: that she signed in there
 
 
 @pytest.mark.django_db(transaction=True)
@@ -206,6 +262,40 @@ def test_guesses_at_the_same_time_are_all_counted() -> None:
 
 
 # --- whose address it is
+
+
+@pytest.mark.parametrize(
+    ("trusted", "said", "expected"),
+    [
+        ([HERE], "198.51.100.7", "198.51.100.7"),
+        (["192.0.2.0/24"], "2001:db8::7", "2001:db8::7"),
+        (["192.0.2.0/24"], "::ffff:198.51.100.7", "198.51.100.7"),
+        ([], "198.51.100.7", HERE),
+        (["192.0.2.2"], "198.51.100.7", HERE),
+        ([HERE], "", HERE),
+        ([HERE], "laptop, 198.51.100.7", HERE),
+    ],
+)
+def test_a_brokers_word_counts_once_its_address_is_trusted(
+    trusted: list[str], said: str, expected: str, settings: Settings
+) -> None:
+    settings.TRUSTED_BROKERS = trusted
+    request = RequestFactory().get("/", REMOTE_ADDR=HERE, HTTP_X_BROKER_CLIENT_IP=said)
+    assert client_address(request) == expected
+
+
+def test_a_broker_behind_the_proxy_is_known_by_what_the_proxy_says(
+    settings: Settings,
+) -> None:
+    settings.BEHIND_TLS_PROXY = True
+    settings.TRUSTED_BROKERS = ["198.51.100.7"]
+    request = RequestFactory().get(
+        "/",
+        REMOTE_ADDR=HERE,
+        HTTP_X_FORWARDED_FOR="10.9.9.9, 198.51.100.7",
+        HTTP_X_BROKER_CLIENT_IP="10.0.0.5",
+    )
+    assert client_address(request) == "10.0.0.5"
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from provisioner.accounts.attempts import BY_NAME_AND_ADDRESS
 from provisioner.accounts.models import ApiToken
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Operation, Site, Template, Workspace
@@ -26,6 +28,13 @@ from tests.between import HOLD, LOSE, PASS, Between, Mishap, standing_before
 from tests.brokering import SCRIPT, Broker, said_by_broker, ticket_of
 from tests.factories import SiteFactory, SnapshotFactory, TemplateFactory, UserFactory
 from tests.lab import Lab
+
+
+# "settings" is hypothesis's here.
+@pytest.fixture
+def django_settings(settings: Settings) -> Settings:
+    return settings
+
 
 TICKET = "0123456789ABCDEF" * 2
 
@@ -151,6 +160,23 @@ def test_who_shows_a_ticket_of_somebody_else_is_nobody(
     assert told.action == "REJECT"
     assert "does not take this as a ticket of alice here" in told.message
     assert not ApiToken.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_tickets_that_fail_count_where_the_brokers_caller_is(
+    flex: Flex, broker: Broker, django_settings: Settings, is_trusted: bool
+) -> None:
+    django_settings.TRUSTED_BROKERS = ["127.0.0.1"] if is_trusted else []
+    said = said_by_broker("alice", "clones", "-t", TICKET, client_ip="10.0.0.5")
+
+    for _ in range(BY_NAME_AND_ADDRESS):
+        assert "does not take this" in broker.run_with(said).message
+    assert "Too many attempts" in broker.run_with(said).message
+
+    elsewhere = said_by_broker("alice", "clones", "-t", TICKET, client_ip="10.0.0.6")
+    told = broker.run_with(elsewhere).message
+    assert ("does not take this" in told) == is_trusted
 
 
 @pytest.mark.django_db(transaction=True)

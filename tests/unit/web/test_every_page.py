@@ -55,6 +55,12 @@ def test_every_address_needs_a_login_except_the_named(
     assert is_sent_to_sign_in != (path in OPEN), (path, answer.status_code)
 
 
+@pytest.mark.parametrize("path", [path for path, _ in patterns(get_resolver())])
+def test_no_cache_keeps_what_is_personal(path: str, as_admin: Client) -> None:
+    answer = as_admin.get(filled_in(path))
+    assert {"private", "no-store"} <= set(answer["Cache-Control"].split(", ")), path
+
+
 def test_the_sweep_sees_all_pages() -> None:
     names = {pattern.name for _, pattern in addresses()}
     assert {"workspace-list", "template-build", "operation-log", "index"} <= names
