@@ -97,10 +97,14 @@ class Call:
             ) from None
 
     @functools.cached_property
+    def ignores_unknown(self) -> bool:
+        """Whether the client wants unknown fields passed over."""
+        return self.flag("ignore_unknown_fields", default=False)
+
+    @property
     def is_strict(self) -> bool:
         """Whether unknown fields are refused in this call."""
-        ignores = self.flag("ignore_unknown_fields", default=False)
-        return self.array.settings.strict and not ignores
+        return self.array.settings.strict and not self.ignores_unknown
 
     @functools.cached_property
     def filters(self) -> dict[str, str]:

@@ -51,7 +51,12 @@ class Resource(Generic[T]):
 def instance(call: Call, resource: Resource[T], row: T) -> Reply:
     """Answer a GET of one record; query filters are tolerated and decide nothing."""
     _check_filters(call, resource.fields)
-    wanted = Wanted.parse(_fields_parameter(call), fields=resource.fields, whole=True)
+    wanted = Wanted.parse(
+        call.parameter("fields"),
+        fields=resource.fields,
+        whole=True,
+        ignores_unknown=call.ignores_unknown,
+    )
     return Reply(resource.record(call, row, wanted=wanted))
 
 
@@ -62,7 +67,10 @@ def collection(call: Call, resource: Resource[T], rows: Iterable[T]) -> Reply:
     deadline = time.monotonic() + (seconds or _GET_SECONDS)
     _check_filters(call, resource.fields)
     wanted = Wanted.parse(
-        _fields_parameter(call), fields=resource.fields, extra=call.filters
+        call.parameter("fields"),
+        fields=resource.fields,
+        extra=call.filters,
+        ignores_unknown=call.ignores_unknown,
     )
     order = _Order.parse(call.parameter("order_by"), resource)
     matching: list[tuple[_Key, T, Flat]] = [
@@ -135,14 +143,10 @@ def _check_filters(call: Call, fields: FieldSet) -> None:
         if not fields.knows(name):
             if call.is_strict:
                 raise OntapError("262179", target=name, field=name)
-            if call.flag("ignore_unknown_fields", default=False):
+            if call.ignores_unknown:
                 del call.filters[name]
         elif value == "":
             raise OntapError("262194", target=name, field=name)
-
-
-def _fields_parameter(call: Call) -> str | None:
-    return call.parameter("fields")
 
 
 def _links(call: Call, *, more_after: _Key | None = None) -> dict[str, Any]:

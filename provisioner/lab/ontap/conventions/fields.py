@@ -61,6 +61,7 @@ class Wanted:
         fields: FieldSet,
         extra: Iterable[str] = (),
         whole: bool = False,
+        ignores_unknown: bool = False,
     ) -> Wanted:
         """Read a ``fields`` parameter; empty elements in it mean nothing.
 
@@ -70,7 +71,8 @@ class Wanted:
         names = [name.strip() for name in (parameter or "").split(",")]
         names = [name for name in names if name]
         for name in names:
-            if name not in ("*", "**") and not fields.knows(name):
+            is_known = name in ("*", "**") or fields.knows(name)
+            if not is_known and not ignores_unknown:
                 raise OntapError("262197", target="fields", field="fields", value=name)
         if whole and not names:
             names = ["*"]

@@ -33,6 +33,10 @@ def test_unknown_fields_are_ignored_where_the_client_asks_for_it(rest: Rest) -> 
     assert ignored["state"] == "success"
     found = rest.get(VOLUMES, not_a_field="x", name="v", ignore_unknown_fields="true")
     assert [row["name"] for row in found["records"]] == ["v"]
+    assert rest.code(rest("GET", VOLUMES, fields="not_a_field")) == "262197"
+    query = {"fields": "size,not_a_field", "ignore_unknown_fields": "true"}
+    (row,) = rest.get(VOLUMES, name="v", **query)["records"]
+    assert row["size"] > 0
 
 
 @pytest.mark.parametrize(
