@@ -13,6 +13,8 @@ from django.db import models
 from django.db.models import Q
 from knox.models import AbstractAuthToken
 
+from provisioner.accounts.names import one_line_validator, perforce_user_validator
+
 
 class Quota(models.Model):
     """What somebody may have at a time; empty: as much as there is."""
@@ -32,7 +34,9 @@ class Quota(models.Model):
 class Team(Quota):
     """People who share a quota and see each other's workspaces."""
 
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(
+        max_length=100, unique=True, validators=[one_line_validator]
+    )
 
     class Meta:
         ordering = ("name",)
@@ -49,7 +53,11 @@ class User(AbstractUser, Quota):  # noqa: DJ008 - AbstractUser has __str__
     """
 
     p4_user = models.CharField(
-        "Perforce user", max_length=128, blank=True, help_text="Empty: the username."
+        "Perforce user",
+        max_length=128,
+        blank=True,
+        validators=[perforce_user_validator],
+        help_text="Empty: the username.",
     )
     uid = models.PositiveIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)]
@@ -114,7 +122,7 @@ class ApiToken(AbstractAuthToken):
     changes those that it got, and can do nothing else. An empty bound is none.
     """
 
-    name = models.CharField(max_length=100, blank=True)
+    name = models.CharField(max_length=100, blank=True, validators=[one_line_validator])
     template_ids = ArrayField(
         models.BigIntegerField(),
         null=True,

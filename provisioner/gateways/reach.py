@@ -12,8 +12,26 @@ from contextlib import closing
 
 from provisioner.gateways.errors import AuthFailed, GatewayError, Unreachable
 
-_SECURE = re.compile(r"ssl(?:4|6|46|64)?:")
-_PLAIN = re.compile(r"tcp(?:4|6|46|64)?:")
+_NAME = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?"
+_LITERAL = r"\[[0-9A-Fa-f:.]+\]"
+BARE_HOST = rf"\A(?:{_NAME}|{_LITERAL}|[0-9A-Fa-f]{{0,4}}(?::[0-9A-Fa-f.]*)+)\Z"
+"""A host name, or an IP address with or without brackets; never with a port."""
+
+_NUMBER = (
+    r"(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}"
+    r"|655[0-2][0-9]|6553[0-5])"
+)
+P4PORT = (
+    r"\A(?:(?:tcp|ssl)(?:4|6|46|64)?:)?(?![rRjJ][sS][hH]:)"
+    rf"(?:(?:{_NAME}|{_LITERAL})?:)?{_NUMBER}\Z"
+)
+"""A P4PORT that is an address; as a pattern PostgreSQL reads it, too.
+
+The library takes others (rsh:, jsh:) as commands, which it would run here.
+"""
+
+_P4PORT = re.compile(P4PORT)
+_SCHEME = re.compile(r"\A(?:tcp|ssl)(?:4|6|46|64)?:")
 
 
 def check_port(host: str, port: int, *, system: str, timeout_seconds: float) -> None:
@@ -36,7 +54,7 @@ def check_certificate(
     plain = _open(host, port, system=system, timeout_seconds=timeout_seconds)
     with closing(plain):
         try:
-            context.wrap_socket(plain, server_hostname=host).close()
+            context.wrap_socket(plain, server_hostname=_bare(host)).close()
         except ssl.SSLCertVerificationError as error:
             raise _wrong(
                 AuthFailed,
@@ -52,25 +70,27 @@ def check_certificate(
             ) from error
 
 
-def perforce_address(p4port: str) -> tuple[str, int] | None:
-    """Return host and port of a P4PORT; None for one that is no address (rsh:).
+def perforce_address(p4port: str) -> tuple[str, int]:
+    """Return host and port of a P4PORT.
 
-    Raises: ValueError.
+    Raises: ValueError where it is no address, such as a command (rsh:).
 
     Source: p4 help environment, P4PORT.
     """
-    if p4port.startswith("rsh:"):
-        return None
-    address = _PLAIN.sub("", _SECURE.sub("", p4port, count=1), count=1)
-    host, _, port = address.rpartition(":")
-    if not port.isascii() or not port.isdecimal() or not 0 < int(port) < 65536:
+    if _P4PORT.search(p4port) is None:
         raise ValueError(f"{p4port} is not [ssl:]host:port.")
-    return host.strip("[]") or "localhost", int(port)
+    host, _, port = _SCHEME.sub("", p4port).rpartition(":")
+    return _bare(host) or "localhost", int(port)
 
 
 def is_encrypted(p4port: str) -> bool:
-    """Say whether a P4PORT asks for TLS."""
-    return _SECURE.match(p4port) is not None
+    """Return whether a P4PORT asks for TLS."""
+    return p4port.startswith("ssl")
+
+
+def _bare(host: str) -> str:
+    """Return an IPv6 address without its brackets, and every other host as it is."""
+    return host.removeprefix("[").removesuffix("]")
 
 
 def _context(ca_file: str, *, system: str) -> ssl.SSLContext:
@@ -91,7 +111,7 @@ def _open(
     host: str, port: int, *, system: str, timeout_seconds: float
 ) -> socket.socket:
     try:
-        return socket.create_connection((host, port), timeout=timeout_seconds)
+        return socket.create_connection((_bare(host), port), timeout=timeout_seconds)
     except (socket.gaierror, UnicodeError) as error:
         sentence = f"The name {host} is not known to this machine's resolver."
         raise _wrong(Unreachable, sentence, system=system) from error

@@ -37,6 +37,7 @@ from provisioner.gateways.perforce.errors import (
     translate,
 )
 from provisioner.gateways.perforce.types import TICKET, PerforceAccount
+from provisioner.gateways.reach import is_encrypted, perforce_address
 
 # A command that names a client bumps its Access date; this one nobody has.
 NEUTRAL_CLIENT = "cloneyard-neutral"
@@ -130,11 +131,12 @@ def connected(
 
     With `tracks` the server tells what each command used, as -Ztrack does.
 
-    Raises: Unreachable, Refused (unknown charset).
+    Raises: Unreachable, Refused (unknown charset, a port that is no address).
     """
+    _require_address(account)
     library = _library(account, client=client)
     library.track = tracks
-    if account.port.startswith("ssl"):
+    if is_encrypted(account.port):
         trust.pin(account.port, fingerprint=account.fingerprint)
     _connect(library, account=account)
     try:
@@ -273,10 +275,13 @@ def ticket_of(
 ) -> str | None:
     """Return a ticket to act as the user, "" where they need none, None if we may not.
 
+    Raises: Refused for a name that the command would take for an option.
+
     Source: p4 login -p user.
     """
     if user == account.user and account.has_ticket:
         return account.password
+    require_no_option(user)
     refused = {NO_PERMISSION, NO_SUCH_USER}
     password = account.password if user == account.user else ""
     reply = connection.run("login", "-p", user, text=password, accepted=refused)
@@ -284,6 +289,19 @@ def ticket_of(
         return None
     tickets = [text.strip() for text in reply.texts if TICKET.fullmatch(text.strip())]
     return tickets[-1] if tickets else ""
+
+
+def require_no_option(name: str) -> None:
+    """Refuse a name that a command would take for an option, such as -a.
+
+    Raises: Refused.
+    """
+    if name.startswith("-"):
+        raise Refused(
+            f"{name!r} cannot be the name of a Perforce user.",
+            system="perforce",
+            operation="name",
+        )
 
 
 def ignore_check(ignore_file: str) -> Callable[[str], bool]:
@@ -323,6 +341,22 @@ def _library(account: PerforceAccount, *, client: str) -> Any:
             operation="connect",
         ) from error
     return library
+
+
+def _require_address(account: PerforceAccount) -> None:
+    """Keep from the library what is no address: it would run `rsh:` as a command.
+
+    Raises: Refused.
+    """
+    try:
+        perforce_address(account.port)
+    except ValueError as error:
+        raise Refused(
+            f"The P4PORT {account.port!r} is no address, so nothing was connected. "
+            "Write it as ssl:perforce:1666.",
+            system="perforce",
+            operation="connect",
+        ) from error
 
 
 def _wrong_key(offered: str, *, account: PerforceAccount) -> AuthFailed:

@@ -16,6 +16,7 @@ from provisioner.gateways.perforce.connection import (
     Record,
     TicketHolder,
     connected,
+    require_no_option,
     ticket_of,
 )
 from provisioner.gateways.perforce.errors import (
@@ -122,15 +123,18 @@ class P4PerforceGateway:
             return people.ticket_seconds(connection, self._account.user)
 
     def user_exists(self, user: str) -> bool:
+        require_no_option(user)
         with self._connected() as connection:
             records = connection.run("users", user).records
         return any(record["User"] == user for record in records)
 
     def email_of(self, user: str) -> str:
+        require_no_option(user)
         with self._connected() as connection:
             return people.email_of(connection, user)
 
     def protections_of(self, user: str, *, host: str = "") -> Protections:
+        require_no_option(user)
         asked = ("protects", "-u", user, *(("-h", host) if host else ()))
         with self._connected() as connection:
             reply = connection.run(*asked, accepted={PROTECTIONS_EMPTY})
@@ -328,6 +332,7 @@ class P4PerforceGateway:
             )
 
     def count_opened_by(self, user: str) -> dict[str, int]:
+        require_no_option(user)
         opened: Counter[str] = Counter()
         with self._connected() as connection:
             connection.run(

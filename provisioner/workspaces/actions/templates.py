@@ -37,7 +37,10 @@ from provisioner.workspaces.tasks import start_operation
 
 LARGEST_CHANGE = 2**31 - 1
 MOST_PATHS = 100
+# What ld.so(8) and shells read from their environment before they run anything.
+OF_THE_LOADER = ("LD_", "GLIBC_TUNABLES", "BASH_ENV", "BASH_FUNC_")
 _DEPOT_PATH = re.compile(r"//[^/@#*\x00-\x1f\"]+(?:/[^/@#*\x00-\x1f\"]+)+")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 # What a template is made from. The rest is for good, or is written by its builds.
 DEFINITION = frozenset(
     {
@@ -134,8 +137,10 @@ def check_definition(template: Template) -> None:
         field, messages = next(iter(error.message_dict.items()))
         raise InvalidRequest(f"{field}: {messages[0]}") from error
     for field in sorted(DEFINITION):
-        if "\0" in str(getattr(template, field)):
-            raise InvalidRequest(f"{field}: null characters are not allowed.")
+        if _NO_TEXT.search(str(getattr(template, field))):
+            raise InvalidRequest(
+                f"{field}: null characters and halves of characters are not allowed."
+            )
     wants_test = template.wanted_quality == Template.WantedQuality.TESTED
     if wants_test and not template.test_command.strip():
         raise TemplateInvalid(
@@ -151,6 +156,11 @@ def _check_environment(variables: Any) -> None:
     for name, value in variables.items():
         if not (name.isascii() and name.isidentifier()):
             raise InvalidRequest(f"build_environment: “{name}” names no variable.")
+        if name.startswith(OF_THE_LOADER):
+            raise InvalidRequest(
+                f"build_environment: {name} would change the programs that start a "
+                "build. Export it in the build command."
+            )
         if not isinstance(value, str) or "\0" in value:
             raise InvalidRequest(f"build_environment: the value of {name} is no text.")
 

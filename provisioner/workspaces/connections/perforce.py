@@ -123,8 +123,6 @@ class _Looks:
             address = perforce_address(p4port)
         except ValueError as error:
             raise Wrong(str(error), advice="Such as ssl:perforce:1666.") from error
-        if address is None:
-            return f"{p4port} is a command, and no address."
         host, port = address
         check_port(host, port, system="perforce", timeout_seconds=ANSWER_WITHIN_SECONDS)
         return f"{host} answers at port {port}."

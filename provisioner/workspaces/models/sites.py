@@ -10,12 +10,24 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
+from provisioner.accounts.names import one_line_validator, perforce_user_validator
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
 )
-from provisioner.gateways.reach import perforce_address
+from provisioner.gateways.reach import P4PORT
 from provisioner.workspaces.models.names import LONGEST_NAME, name_validator
+from provisioner.workspaces.models.values import (
+    charset_validator,
+    check_directory,
+    check_file_path,
+    client_match_validator,
+    fingerprint_validator,
+    host_validator,
+    ontap_name_validator,
+    ontap_user_validator,
+    p4port_validator,
+)
 
 
 class PerforceServer(models.Model):
@@ -24,13 +36,21 @@ class PerforceServer(models.Model):
     name = models.CharField(
         max_length=LONGEST_NAME, unique=True, validators=[name_validator]
     )
-    p4port = models.CharField("P4PORT", max_length=255)
+    p4port = models.CharField("P4PORT", max_length=255, validators=[p4port_validator])
     p4user = models.CharField(
-        "P4USER", max_length=128, help_text="Our account: admin, not a service user."
+        "P4USER",
+        max_length=128,
+        validators=[perforce_user_validator],
+        help_text="Our account: admin, not a service user.",
     )
-    p4charset = models.CharField("P4CHARSET", max_length=32, default="none")
+    p4charset = models.CharField(
+        "P4CHARSET", max_length=32, default="none", validators=[charset_validator]
+    )
     fingerprint = models.CharField(
-        max_length=128, blank=True, help_text="Of an ssl: port, as p4 trust shows it."
+        max_length=128,
+        blank=True,
+        validators=[fingerprint_validator],
+        help_text="Of an ssl: port, as p4 trust shows it.",
     )
     flush_limit = models.PositiveSmallIntegerField(
         default=4,
@@ -70,20 +90,18 @@ class PerforceServer(models.Model):
         "others. Such clients cannot be unloaded or renamed.",
     )
 
+    class Meta:
+        constraints = (
+            # The library would run rsh: as a command, wherever it connects.
+            models.CheckConstraint(
+                name="perforce_server_p4port_is_address",
+                condition=Q(p4port__regex=P4PORT),
+                violation_error_message="P4PORT is no address.",
+            ),
+        )
+
     def __str__(self) -> str:
         return self.name
-
-    def clean(self) -> None:
-        """Refuse a P4PORT that is no address.
-
-        Raises: ValidationError.
-        """
-        try:
-            perforce_address(self.p4port)
-        except ValueError:
-            raise ValidationError(
-                {"p4port": "Write it as perforce:1666 or ssl:perforce:1666."}
-            ) from None
 
 
 class ServerAbilities(models.Model):
@@ -117,26 +135,36 @@ class Site(models.Model):
     name = models.CharField(
         max_length=LONGEST_NAME, unique=True, validators=[name_validator]
     )
-    title = models.CharField(max_length=100, blank=True)
+    title = models.CharField(
+        max_length=100, blank=True, validators=[one_line_validator]
+    )
     perforce_server = models.ForeignKey(PerforceServer, on_delete=models.PROTECT)
-    ontap_host = models.CharField(max_length=255)
-    ontap_port = models.PositiveIntegerField(default=443)
-    ontap_user = models.CharField(max_length=128)
-    ontap_ca_file = models.CharField(max_length=500, blank=True)
-    svm = models.CharField("SVM", max_length=47)
-    aggregate = models.CharField(max_length=255)
+    ontap_host = models.CharField(max_length=255, validators=[host_validator])
+    ontap_port = models.PositiveIntegerField(
+        default=443, validators=[MinValueValidator(1), MaxValueValidator(65535)]
+    )
+    ontap_user = models.CharField(max_length=128, validators=[ontap_user_validator])
+    ontap_ca_file = models.CharField(
+        max_length=500, blank=True, validators=[check_file_path]
+    )
+    svm = models.CharField("SVM", max_length=47, validators=[ontap_name_validator])
+    aggregate = models.CharField(max_length=255, validators=[ontap_name_validator])
     mount_root = models.CharField(
-        max_length=255, help_text="Where its hosts see the SVM's namespace."
+        max_length=255,
+        validators=[check_directory],
+        help_text="Where its hosts see the SVM's namespace.",
     )
     mount_options = models.CharField(max_length=500, blank=True)
-    export_policy = models.CharField(max_length=256, default="cloneyard")
+    export_policy = models.CharField(
+        max_length=256, default="cloneyard", validators=[ontap_name_validator]
+    )
     export_clients = ArrayField(
-        models.CharField(max_length=255),
+        models.CharField(max_length=255, validators=[client_match_validator]),
         default=list,
         help_text="Who may mount: client matches such as 10.0.0.0/24.",
     )
     worker_clients = ArrayField(
-        models.CharField(max_length=255),
+        models.CharField(max_length=255, validators=[client_match_validator]),
         default=list,
         blank=True,
         help_text="The hosts of workers: they alone have superuser access, and alone "
@@ -145,6 +173,7 @@ class Site(models.Model):
     rescue_root = models.CharField(
         max_length=255,
         blank=True,
+        validators=[check_directory],
         help_text="A directory that its hosts see, outside the mount root, where "
         "unsaved work of retired workspaces is kept.",
     )
@@ -197,8 +226,8 @@ class Site(models.Model):
         return self.title or self.name
 
     def clean(self) -> None:
-        """Refuse what would hurt: a mount root that is all of a host, a rescue area
-        inside it, mount options that corrupt files.
+        """Refuse what would hurt: mount options that corrupt files, and a rescue area
+        inside the mount root.
 
         Raises: ValidationError.
         """
@@ -208,16 +237,9 @@ class Site(models.Model):
             raise ValidationError(
                 {"mount_options": ValidationError(refusal.sentence, code=refusal.code)}
             ) from None
-        root = Path(self.mount_root)
-        if not root.is_absolute() or ".." in root.parts or len(root.parts) < 2:
-            raise ValidationError(
-                {"mount_root": "Give the absolute path of a directory below /."}
-            )
-        rescue = Path(self.rescue_root)
+        root, rescue = Path(self.mount_root), Path(self.rescue_root)
         is_apart = not rescue.is_relative_to(root) and not root.is_relative_to(rescue)
-        if self.rescue_root and (
-            not rescue.is_absolute() or ".." in rescue.parts or not is_apart
-        ):
+        if self.rescue_root and not is_apart:
             raise ValidationError(
                 {
                     "rescue_root": "Give the absolute path of a directory outside the "

@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
+from provisioner.accounts.names import one_line_validator
 from provisioner.workspaces.models.names import (
     LONGEST_NAME,
     name_validator,
@@ -66,7 +67,9 @@ class Template(models.Model):
 
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="templates")
     name = models.CharField(max_length=LONGEST_NAME, validators=[name_validator])
-    description = models.CharField(max_length=500, blank=True)
+    description = models.CharField(
+        max_length=500, blank=True, validators=[one_line_validator]
+    )
     view = models.TextField(
         blank=True,
         help_text="View lines as in a client spec, such as "
