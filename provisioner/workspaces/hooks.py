@@ -16,7 +16,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import lags, news
-from provisioner.workspaces.mails import absolute, last_lines_of
+from provisioner.workspaces.mails import absolute, quoted_log_of
 from provisioner.workspaces.models import (
     Event,
     Operation,
@@ -215,6 +215,6 @@ def _build(build: Operation, outcome: news.Outcome | None) -> dict[str, Any]:
             {"change": each.number, "user": each.user, "title": each.title}
             for each in suspects
         ],
-        "log_tail": last_lines_of(build) if is_bad else [],
+        "log_tail": list(quoted_log_of(build).lines) if is_bad else [],
         "log_url": absolute(reverse("operation-log", args=[build.pk])),
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from provisioner.accounts.models import User
 from provisioner.accounts.zones import zone_of
 from provisioner.lib import times
 from provisioner.workspaces import lags, leases, news
+from provisioner.workspaces.log_excerpt import Excerpt, excerpt_of
 from provisioner.workspaces.models import (
     Notice,
     Operation,
@@ -27,8 +27,6 @@ from provisioner.workspaces.queries import default_snapshot, operations_since_wh
 
 CHANGES_NAMED = 10
 LINES_QUOTED = 30
-LONGEST_LINE = 300
-BYTES_QUOTED = 16 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,25 +115,20 @@ def _about_build(notice: Notice) -> dict[str, Any]:
         and Subscription.objects.filter(
             template=build.template, user=notice.recipient
         ).exists(),
-        "log": last_lines_of(build),
+        # The lines of the log that follow come below.
+        "reason": build.status_message.partition("\n")[0],
+        "log": quoted_log_of(build),
         "link": absolute(reverse("template-detail", args=[build.template.pk])),
         "log_link": absolute(reverse("operation-log", args=[build.pk])),
     }
 
 
-def last_lines_of(build: Operation) -> list[str]:
-    """Return how the log of the step that failed ends, [] where there is none."""
+def quoted_log_of(build: Operation) -> Excerpt:
+    """Return what to quote of the log of the step that failed."""
     step = news.failed_step(build)
     if step is None:
-        return []
-    try:
-        with step.log_path.open("rb") as log:
-            log.seek(max(log.seek(0, os.SEEK_END) - BYTES_QUOTED, 0))
-            text = log.read().decode(errors="replace").replace("\0", "\ufffd")
-    except FileNotFoundError:
-        return []
-    lines = text.rstrip().splitlines()
-    return [line[:LONGEST_LINE] for line in lines[-LINES_QUOTED:]]
+        return Excerpt(lines=())
+    return excerpt_of(step.log_path, last_lines=LINES_QUOTED)
 
 
 def absolute(path: str) -> str:

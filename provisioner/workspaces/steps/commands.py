@@ -8,6 +8,7 @@ from typing import Any
 from provisioner.gateways.hosts import build
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.workspaces.errors import StepRefused
+from provisioner.workspaces.log_excerpt import excerpt_of
 from provisioner.workspaces.models import Quality
 from provisioner.workspaces.steps.run import StepRun
 
@@ -31,7 +32,7 @@ def ensure_built(run: StepRun) -> dict[str, Any]:
     if result.exit_code != 0:
         raise StepRefused(
             f"The build ended with exit code {result.exit_code}. Nothing was "
-            f"published; the log is kept. Its last lines: {result.last_lines}",
+            f"published; the log is kept.\n{excerpt_of(run.step.log_path)}",
             code="build_failed",
         )
     return {"seconds": result.seconds}
@@ -53,8 +54,8 @@ def ensure_tested(run: StepRun) -> dict[str, Any]:
         )
     elif result.exit_code != 0:
         reason = (
-            f"The test ended with exit code {result.exit_code}. Its last lines: "
-            f"{result.last_lines}"
+            f"The test ended with exit code {result.exit_code}.\n"
+            f"{excerpt_of(run.step.log_path)}"
         )
     return {
         "seconds": result.seconds,
@@ -69,8 +70,8 @@ def ensure_outcome(run: StepRun) -> dict[str, Any]:
     if tested["quality"] == Quality.FAILED:
         name = run.result_of("snapshot")["snapshot"]
         raise StepRefused(
-            f"{tested['reason']} The snapshot {name} is marked: nobody gets it without "
-            "choosing it. The next build is tried as usual.",
+            f"The snapshot {name} is marked: nobody gets it without choosing it. The "
+            f"next build is tried as usual. {tested['reason']}",
             code="test_failed",
         )
     return {}

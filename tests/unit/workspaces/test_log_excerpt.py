@@ -1,0 +1,92 @@
+"""The first error of a build's log is what people are shown of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from provisioner.workspaces.log_excerpt import LONGEST_LINE, Excerpt, excerpt_of
+
+ERRORS = {
+    "gcc": "src/a.c:12:5: error: 'x' undeclared (first use in this function)",
+    "gcc, fatal": "src/a.c:1:10: fatal error: foo.h: No such file or directory",
+    "coloured": "\x1b[1msrc/a.c:12:5: \x1b[31merror:\x1b[0m expected ';'",
+    "msvc": r"C:\src\a.cpp(12): error C2065: 'x': undeclared identifier",
+    "msvc linker": "main.obj : fatal error LNK1120: 1 unresolved externals",
+    "csharp": "Program.cs(3,5): error CS0103: The name 'x' does not exist",
+    "rustc": "error[E0425]: cannot find value `x` in this scope",
+    "ld": "a.o: in function `main': undefined reference to `foo'",
+    "maven": "[ERROR] Failed to execute goal org.apache.maven.plugins",
+    "gradle": "FAILURE: Build failed with an exception.",
+    "ninja": "FAILED: obj/a.o",
+    "bazel": "ERROR: /src/BUILD:3:10: Compiling a.cc failed",
+    "unreal": "LogShaderCompilers: Error: Failed to compile shader",
+    "cmake": "CMake Error at CMakeLists.txt:3 (find_package):",
+    "python": "Traceback (most recent call last):",
+    "npm": "npm ERR! code ELIFECYCLE",
+}
+NO_ERRORS = [
+    "gcc -Werror -c error.c -o error.o",
+    "    0 Error(s)",
+    "Build finished: no errors",
+    "a.c:3:1: warning: error: is only a word here",
+    "Compiling error_handling.cpp",
+]
+
+
+def log_of(tmp_path: Path, *lines: str) -> Path:
+    log = tmp_path / "build.log"
+    log.write_text("".join(f"{line}\n" for line in lines))
+    return log
+
+
+@pytest.mark.parametrize("tool", ERRORS)
+def test_the_first_error_of_a_tool_is_found(tool: str, tmp_path: Path) -> None:
+    noise = [f"compiling {number}" for number in range(50)]
+    log = log_of(tmp_path, *noise, ERRORS[tool], *noise, "make: *** [all] Error 2")
+
+    found = excerpt_of(log)
+
+    assert found.line_number == 51
+    assert found.lines[:2] == ("compiling 48", "compiling 49")
+    assert found.lines[3:] == tuple(noise[:4])
+    assert str(found).startswith("First error, line 51 of the log:\n")
+
+
+@pytest.mark.parametrize("line", NO_ERRORS)
+def test_what_only_has_the_word_is_no_error(line: str, tmp_path: Path) -> None:
+    log = log_of(tmp_path, line, "a", "src/a.c:12:5: error: here", "b")
+
+    assert excerpt_of(log).line_number == 3
+
+
+def test_a_hint_counts_where_no_tool_says_error(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "one", "/bin/sh: 1: cmake: not found", "two")
+
+    assert excerpt_of(log).line_number == 2
+
+
+def test_without_an_error_the_last_lines_are_quoted(tmp_path: Path) -> None:
+    log = log_of(tmp_path, *(f"line {number}" for number in range(100)))
+
+    found = excerpt_of(log)
+
+    assert found.lines == tuple(f"line {number}" for number in range(95, 100))
+    assert str(found).startswith("End of the log:\n")
+
+
+def test_a_log_that_is_empty_or_gone_quotes_nothing(tmp_path: Path) -> None:
+    assert excerpt_of(tmp_path / "gone.log") == Excerpt(lines=())
+    assert str(excerpt_of(log_of(tmp_path))) == ""
+
+
+def test_bytes_of_any_kind_become_text_that_is_safe(tmp_path: Path) -> None:
+    log = tmp_path / "build.log"
+    log.write_bytes(b"\xff\x00\x1b]0;title\x07\nerror: \xff" + b"x" * 1000 + b"\n")
+
+    found = excerpt_of(log)
+
+    assert found.line_number == 2
+    assert all(len(line) <= LONGEST_LINE for line in found.lines)
+    assert "\0" not in "".join(found.lines)
