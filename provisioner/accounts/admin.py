@@ -26,6 +26,14 @@ class AccountAdmin(UserAdmin[User]):
         "max_workspaces",
     )
     list_filter = ("is_staff", "is_service", "is_active", "team")
+    # Without a uid nobody can be given a workspace: it is asked for at once.
+    add_fieldsets = (
+        *(UserAdmin.add_fieldsets or ()),
+        (
+            "Workspaces",
+            {"fields": ("email", "p4_user", "uid", "gid", "team", "is_service")},
+        ),
+    )
     fieldsets = (
         *(UserAdmin.fieldsets or ()),
         (
