@@ -51,7 +51,8 @@ class CarrySerializer(serializers.Serializer[Any]):
     counts = serializers.DictField(
         source="carry.counts",
         child=serializers.JSONField(),
-        help_text="What arrived, by kind; `left` is what was not taken along.",
+        help_text="What arrived, by kind. `left` is what was not transferred, "
+        "`left_changes` the numbers of its shelved changes.",
     )
     outcome = serializers.CharField(
         source="carry.outcome", help_text="What became of the old one."

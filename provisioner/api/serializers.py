@@ -396,7 +396,8 @@ class OperationSerializer(serializers.ModelSerializer[Operation]):
     findings = serializers.DictField(
         child=serializers.JSONField(),
         allow_null=True,
-        help_text="Unsaved work that was found, by kind.",
+        help_text="Unsubmitted work that was found, by kind: what stopped a "
+        "retirement, or what it rescued or discarded.",
     )
     steps = StepSerializer(many=True)
 

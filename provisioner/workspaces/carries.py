@@ -47,6 +47,11 @@ class CarryOverview:
             if kind in counts
         ]
 
+    @property
+    def left_changes(self) -> list[int]:
+        """The shelved changes that stay as they are in the older workspace."""
+        return list(self.carry.counts.get("left_changes", ()))
+
 
 def carry_of(workspace: Workspace) -> CarryOverview | None:
     """Return how work came into a workspace, None where none did."""

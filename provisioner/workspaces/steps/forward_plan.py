@@ -140,7 +140,8 @@ def _plan(run: StepRun, look: Look, carry: Carry) -> dict[str, Any]:
     if not carry.takes_untracked:
         left["untracked"] = len(by_kind["untracked"])
     left["unnamed"] = len(untracked) - len(named)
-    left["shelved"] = sum(change.is_shelved for change in files.pending)
+    shelved = sorted(change.change for change in files.pending if change.is_shelved)
+    left["shelved"] = len(shelved)
     plan = {
         "client": client.name,
         "root": client.root,
@@ -157,6 +158,7 @@ def _plan(run: StepRun, look: Look, carry: Carry) -> dict[str, Any]:
         ],
         "untracked": named,
         "left": {kind: count for kind, count in left.items() if count},
+        "left_changes": shelved,
     }
     plan["stamp"] = stamp_now(look.seen_at, plan)
     return plan

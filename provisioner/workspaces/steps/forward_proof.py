@@ -52,6 +52,7 @@ def ensure_proven(run: StepRun) -> dict[str, Any]:
         "untracked": sum(path not in refused for path in plan["untracked"]),
         "changes": sum(was != "default" for was in carry.changes),
         "left": plan["left"],
+        "left_changes": plan["left_changes"],
     }
     carry.save(update_fields=["conflicts", "counts"])
     return {"conflicts": len(carry.all_conflicts)}

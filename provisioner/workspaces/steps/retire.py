@@ -65,6 +65,8 @@ def ensure_work_settled(run: StepRun) -> dict[str, Any]:
     """
     locks.unlock(run)
     look = look_for_unsaved_work(run)
+    if look.findings:
+        states.note_findings(run.operation, look.first_findings)
     choice = choice_of(run)
     if choice == Unsaved.DISCARD:
         if look.findings:

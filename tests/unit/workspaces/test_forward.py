@@ -67,6 +67,10 @@ def test_work_arrives_in_the_newer_generation(
     (at.root / "src/file9.txt").chmod(0o644)
     (at.root / "src/file9.txt").write_text("changed in place\n")
     (at.root / "src/notes.txt").write_text("do not lose me\n")
+    shelved = new_change(at, "shelved, and stays")
+    edit(at, "src/file7.txt", "shelved\n", "-c", shelved)
+    p4.run("shelve", "-c", shelved)
+    p4.run("revert", "-c", shelved, "//...")
     opened = opened_in(workspace)
     others.write("src/file8.txt", "theirs before\nline of 8\n")
     others.write("src/theirs.txt", "of others\n")
@@ -106,6 +110,7 @@ def test_work_arrives_in_the_newer_generation(
     assert carry.counts["opened"] == 8
     assert carry.counts["merged"] == 1
     assert carry.counts["untracked"] == 1
+    assert carry.counts["left_changes"] == [int(shelved)]
 
     actions.workspace_restore(by=workspace.owner, workspace=workspace)
     settle(workspace)

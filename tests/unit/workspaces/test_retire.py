@@ -98,6 +98,8 @@ def test_unsaved_work_is_discarded_only_when_chosen_and_recorded(
     operation = retire(workspace, unsaved=Unsaved.DISCARD)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert operation.findings is not None
+    assert operation.findings["counts"][kind]["count"] == 1
     assert left_behind(workspace) == []
     record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
     assert record.actor == workspace.owner
