@@ -177,6 +177,10 @@ class DefaultSnapshot(TypedDict):
 class TemplateSerializer(serializers.ModelSerializer[Template]):
     """`build_environment` is left out: people keep secrets there."""
 
+    bisection_environment = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="Variables for commands of bisections. Everybody can read them.",
+    )
     site = serializers.CharField(source="site.name")
     snapshot = serializers.SerializerMethodField(
         help_text="What a new workspace is cloned from; null before the first build, "
@@ -208,6 +212,7 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "client_options",
             "submit_options",
             "build_command",
+            "bisection_environment",
             "build_timeout_seconds",
             "test_command",
             "test_timeout_seconds",
@@ -267,7 +272,12 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
     build_environment = serializers.DictField(
         child=Text(allow_blank=True, trim_whitespace=False),
         default=dict,
-        help_text="Variables for the build. They are not shown again.",
+        help_text="Variables for builds and tests. They are not shown again.",
+    )
+    bisection_environment = serializers.DictField(
+        child=Text(allow_blank=True, trim_whitespace=False),
+        default=dict,
+        help_text="Variables for commands of bisections. Everybody can read them.",
     )
 
     class Meta:
@@ -284,6 +294,7 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
             "submit_options",
             "build_command",
             "build_environment",
+            "bisection_environment",
             "build_timeout_seconds",
             "test_command",
             "test_timeout_seconds",
@@ -298,6 +309,8 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
             if not (name.isascii() and name.isidentifier()):
                 raise serializers.ValidationError(f"“{name}” names no variable.")
         return variables
+
+    validate_bisection_environment = validate_build_environment
 
 
 class TemplateBuildSerializer(serializers.Serializer[Any]):

@@ -26,5 +26,6 @@ class BisectionCreateForm(AskingForm):
         max_length=LONGEST_COMMAND,
         help_text="Run by /bin/sh in the root of each clone, as you. It ends with 0 if "
         "the change is good, with 125 if that cannot be told, and with another code up "
-        "to 127 if it is bad. Without one you look into each clone and decide.",
+        "to 127 if it is bad. It does not get the environment of builds, but that of "
+        "bisections. Without one you look into each clone and decide.",
     )

@@ -342,7 +342,17 @@ class TemplateDefinitionForm(AskingForm):
         help_text="Run by /bin/sh in the template's root. Empty: no build.",
     )
     build_environment = EnvironmentField(
-        rows=3, required=False, help_text="One NAME=value a line."
+        rows=3,
+        required=False,
+        help_text="Of builds and tests, one NAME=value a line. Values are shown to "
+        "administrators alone.",
+    )
+    bisection_environment = EnvironmentField(
+        rows=3,
+        required=False,
+        label="Environment of bisections",
+        help_text="One NAME=value a line. People choose what they run there: keep no "
+        "secrets in it, everybody can read it.",
     )
     build_timeout_seconds = forms.IntegerField(
         min_value=1, label="Time limit of a build, in seconds"
@@ -378,12 +388,16 @@ class TemplateDefinitionForm(AskingForm):
     def initial_of(template: Template) -> dict[str, Any]:
         """Return a template's definition as people write it."""
         names = TemplateDefinitionForm.base_fields
-        environment = template.build_environment.items()
         return {
             **{name: getattr(template, name) for name in names},
-            "build_environment": "\n".join(f"{k}={v}" for k, v in environment),
+            "build_environment": _assignments(template.build_environment),
+            "bisection_environment": _assignments(template.bisection_environment),
             "volume_size_bytes": exact_size_text(template.volume_size_bytes),
         }
+
+
+def _assignments(variables: dict[str, str]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in variables.items())
 
 
 class TemplateCreateForm(TemplateDefinitionForm):

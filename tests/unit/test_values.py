@@ -79,6 +79,11 @@ DIRECTORIES = (
 )
 CLIENT_NASTY = ("a b", "10.0.0.0/24 *", "*", "a,b/c", "-a", "10.0.0.0/24(rw)", "a\tb")
 COMMANDS = ("make\0", "\ud800")
+ENVIRONMENTS = (
+    *({"A=B": "x"}, {"": "x"}, {"A B": "x"}, {"A\0": "x"}, {"A": "x\0"}),
+    *({"É": "x"}, {"LD_PRELOAD": "/x.so"}, {"LD_LIBRARY_PATH": "/x"}),
+    *({"GLIBC_TUNABLES": "x"}, {"BASH_ENV": "/x"}, {"A": 1}, ["A"], "A"),
+)
 
 VALUES = {
     "PerforceServer.p4port": Value(
@@ -218,11 +223,12 @@ VALUES = {
     "Template.build_environment": Value(
         goes="the environment of build and test, and of what starts them",
         by="templates._check_environment",
-        nasty=(
-            *({"A=B": "x"}, {"": "x"}, {"A B": "x"}, {"A\0": "x"}, {"A": "x\0"}),
-            *({"É": "x"}, {"LD_PRELOAD": "/x.so"}, {"LD_LIBRARY_PATH": "/x"}),
-            *({"GLIBC_TUNABLES": "x"}, {"BASH_ENV": "/x"}, {"A": 1}, ["A"], "A"),
-        ),
+        nasty=ENVIRONMENTS,
+    ),
+    "Template.bisection_environment": Value(
+        goes="the environment of commands of bisections, and of what starts them",
+        by="as build_environment",
+        nasty=ENVIRONMENTS,
     ),
     "Template.ignore_patterns": Value(
         goes=".cloneyardignore; a P4IGNORE file that the library reads",

@@ -52,6 +52,7 @@ DEFINITION = frozenset(
         "submit_options",
         "build_command",
         "build_environment",
+        "bisection_environment",
         "build_timeout_seconds",
         "test_command",
         "test_timeout_seconds",
@@ -146,23 +147,24 @@ def check_definition(template: Template) -> None:
         raise TemplateInvalid(
             "New workspaces cannot get what is tested where there is no test command."
         )
-    _check_environment(template.build_environment)
+    for field in ("build_environment", "bisection_environment"):
+        _check_environment(field, getattr(template, field))
 
 
-def _check_environment(variables: Any) -> None:
-    """Refuse what is not names with texts: the build could not be started."""
+def _check_environment(field: str, variables: Any) -> None:
+    """Refuse what is not names with texts: the command could not be started."""
     if not isinstance(variables, dict):
-        raise InvalidRequest("build_environment: give names with their values.")
+        raise InvalidRequest(f"{field}: give names with their values.")
     for name, value in variables.items():
         if not (name.isascii() and name.isidentifier()):
-            raise InvalidRequest(f"build_environment: “{name}” names no variable.")
+            raise InvalidRequest(f"{field}: “{name}” names no variable.")
         if name.startswith(OF_THE_LOADER):
             raise InvalidRequest(
-                f"build_environment: {name} would change the programs that start a "
-                "build. Export it in the build command."
+                f"{field}: {name} would change the programs that start the command. "
+                "Export it in the command itself."
             )
         if not isinstance(value, str) or "\0" in value:
-            raise InvalidRequest(f"build_environment: the value of {name} is no text.")
+            raise InvalidRequest(f"{field}: the value of {name} is no text.")
 
 
 def template_build(

@@ -87,7 +87,17 @@ class Template(models.Model):
     build_command = models.TextField(
         blank=True, help_text="Run by /bin/sh in the template's root. Empty: no build."
     )
-    build_environment = models.JSONField(default=dict, blank=True)
+    build_environment = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Of builds and tests. Administrators alone see the values.",
+    )
+    bisection_environment = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Of commands of bisections, which people choose: everybody can read "
+        "it.",
+    )
     build_timeout_seconds = models.PositiveIntegerField(
         default=4 * 3600, validators=[MinValueValidator(1)]
     )

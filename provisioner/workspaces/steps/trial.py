@@ -145,14 +145,18 @@ def ensure_run(run: StepRun) -> dict[str, Any]:
 
 
 def _run_command(run: StepRun, trial: Trial, *, root: Path) -> BuildResult:
-    """Run the command as builds are run, with the build's environment and time."""
+    """Run the command as builds are run, in a build's time.
+
+    Its environment is the template's for bisections alone: whoever may ask for one can
+    print all of it.
+    """
     workspace, template = run.workspace, run.template
     stop = StopWatch(run)
     return build.run_build(
         command=trial.bisection.command,
         cwd=root,
         environment={
-            **template.build_environment,
+            **template.bisection_environment,
             "CLONEYARD_CHANGE": str(trial.change),
         },
         uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),

@@ -54,6 +54,7 @@ def test_templates_are_filtered_by_name_and_site(as_alice: APIClient) -> None:
 
 def test_a_template_is_looked_at(as_alice: APIClient, template: Template) -> None:
     template.build_environment = {"LICENCE": "secret"}
+    template.bisection_environment = {"CC": "clang"}
     template.save()
 
     response = as_alice.get(f"{TEMPLATES}/{template.pk}")
@@ -61,6 +62,7 @@ def test_a_template_is_looked_at(as_alice: APIClient, template: Template) -> Non
     assert response.status_code == 200
     assert response.json()["site"] == template.site.name
     assert "secret" not in response.content.decode()
+    assert response.json()["bisection_environment"] == {"CC": "clang"}
 
 
 @pytest.mark.parametrize("pk", ["0", "999999", "9" * 30, "9" * 5000, "main", "%00"])
@@ -129,6 +131,7 @@ def test_a_taken_name_is_refused(as_admin: APIClient, template: Template) -> Non
         ({"volume_size_bytes": 2**70}, "invalid"),
         ({"snapshots_to_keep": "many"}, "invalid"),
         ({"build_environment": {"A B": ""}}, "invalid"),
+        ({"bisection_environment": {"A B": ""}}, "invalid"),
         ({"build_environment": {"\0": ""}}, "invalid"),
         ({"build_environment": {"A": "\0"}}, "invalid"),
         ({"build_environment": {"A": {"deep": 1}}}, "invalid"),

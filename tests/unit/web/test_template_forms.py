@@ -26,6 +26,7 @@ def definition(**fields: Any) -> dict[str, Any]:
         "submit_options": "submitunchanged",
         "build_command": "",
         "build_environment": "",
+        "bisection_environment": "",
         "build_timeout_seconds": "600",
         "test_command": "",
         "test_timeout_seconds": "300",
@@ -45,6 +46,7 @@ def test_a_template_is_defined(as_admin: Client, site: Site) -> None:
             site=site.pk,
             build_command="make\r\nmake check\r\n",
             build_environment="CC=clang\r\n\r\nFLAGS=-O2 -g=3",
+            bisection_environment="CC=gcc",
         ),
     )
     template = Template.objects.get()
@@ -52,6 +54,7 @@ def test_a_template_is_defined(as_admin: Client, site: Site) -> None:
     assert template.created_by.username == "admin"
     assert template.build_command == "make\nmake check"
     assert template.build_environment == {"CC": "clang", "FLAGS": "-O2 -g=3"}
+    assert template.bisection_environment == {"CC": "gcc"}
     assert template.volume_size_bytes == 3 * 2**29
     assert "is defined" in as_admin.get(answer["Location"]).text
 

@@ -85,6 +85,13 @@ def test_values_of_the_environment_are_for_administrators(
     assert "UPLOAD_TOKEN=hunter2" in as_admin.get(address_of(template)).text
 
 
+def test_everybody_sees_the_environment_of_bisections(
+    as_carol: Client, template: Template
+) -> None:
+    Template.objects.update(bisection_environment={"CC": "clang"})
+    assert "CC=clang" in as_carol.get(address_of(template)).text
+
+
 def test_only_administrators_are_offered_to_change_it(
     as_carol: Client, as_admin: Client, template: Template
 ) -> None:

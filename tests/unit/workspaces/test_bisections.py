@@ -117,6 +117,9 @@ def test_a_command_finds_the_first_bad_change(
 ) -> None:
     changes = changes_of(built, others)
     before = have_rows(lab)
+    Template.objects.filter(pk=built.pk).update(
+        build_environment={"LICENCE": "hunter2"}, bisection_environment={"CC": "clang"}
+    )
 
     # The file went with the sixth change, which `sync -p` alone would not do.
     bisection = wait_for(
@@ -125,7 +128,7 @@ def test_a_command_finds_the_first_bad_change(
             template=built,
             good=changes[0],
             bad=changes[-1],
-            command="echo at $CLONEYARD_CHANGE as $(id -u); cat out/all; "
+            command="echo at $CLONEYARD_CHANGE as $(id -u); env; cat out/all; "
             "test -e src/old.txt",
         )
     )
@@ -149,6 +152,8 @@ def test_a_command_finds_the_first_bad_change(
     said = step.log_path.read_text()
     assert said.startswith(f"at {trials[0].change} as {step.operation.workspace.uid}")
     assert said.rstrip().endswith("old"), "built, as the generation is"
+    assert "CC=clang" in said.splitlines()
+    assert "hunter2" not in said, "what builds keep secret"
     assert have_rows(lab) == before
 
 

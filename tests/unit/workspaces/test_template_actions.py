@@ -163,6 +163,7 @@ MALFORMED = [
     ({"build_environment": {"A=B": "1"}}, "A=B"),
     ({"build_environment": {"": "1"}}, "build_environment"),
     ({"build_environment": {"A": "nul\0"}}, "build_environment"),
+    ({"bisection_environment": {"A": 1}}, "bisection_environment"),
     ({"build_command": "nul\0"}, "build_command"),
 ]
 
