@@ -255,6 +255,18 @@ def test_a_clone_gets_its_policies(ontap: OntapScene) -> None:
     ontap.gateway.set_volume_policies(clone.uuid, export_policy="default")
 
 
+def test_a_root_directory_gets_its_mode(ontap: OntapScene) -> None:
+    clone = ontap.make_clone()
+    before = ontap.gateway.get_volume(clone.uuid)
+
+    for mode in ("700", "770", "770"):
+        changed = ontap.gateway.set_volume_policies(clone.uuid, root_mode=mode)
+        assert changed.root_mode == mode
+
+    assert changed.export_policy == before.export_policy
+    assert (changed.uid, changed.gid) == (before.uid, before.gid)
+
+
 def test_a_policy_that_is_not_there_cannot_be_set(ontap: OntapScene) -> None:
     volume = ontap.make_volume()
     with pytest.raises(NotFound):

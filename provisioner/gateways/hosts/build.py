@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from provisioner.gateways.hosts.log_files import begin_log
+
 LOOK_EVERY_SECONDS = 0.05
 LONGEST_LOOK_SECONDS = 0.5
 KILL_AFTER_SECONDS = 5.0
@@ -67,7 +69,7 @@ def run_build(
         raise ValueError("Builds do not run as root.")
     stop_leftover(cwd, notes=log_path.parent)
     began = time.monotonic()
-    with log_path.open("wb") as log:
+    with begin_log(log_path) as log:
         process = subprocess.Popen(  # noqa: S603 - an administrator's own command
             ["/bin/sh", "-c", command],
             cwd=cwd,

@@ -42,6 +42,26 @@ def write_as_owner(
         raise _refused(error, path=root / name) from error
 
 
+def close_directory(path: Path) -> None:
+    """Have nobody but its owner enter a directory, which is no link. Safe to repeat.
+
+    Raises: PermanentGatewayError where it is somebody else's.
+    """
+    try:
+        directory = os.open(path, _DIRECTORY)
+        try:
+            os.fchmod(directory, 0o700)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise PermanentGatewayError(
+            f"The mode of {path} could not be changed: {error.strerror}.",
+            system="host",
+            operation="close directory",
+            remote_code=str(error.errno),
+        ) from error
+
+
 def _write(
     directory: int, name: str, content: str, *, owner: tuple[int, int], mode: int
 ) -> None:

@@ -61,6 +61,20 @@ def clone(spec: CloneSpec, *, svm: str, operation: str) -> dict[str, Any]:
     return {**body, "nas": {"uid": spec.uid, "gid": spec.gid}}
 
 
+def volume_policies(
+    export_policy: str | None, *, root_mode: str | None
+) -> dict[str, Any]:
+    """Return the body that sets a volume's policies, and the mode of its root."""
+    nas: dict[str, Any] = {}
+    body: dict[str, Any] = {"nas": nas}
+    if root_mode is not None:
+        nas["unix_permissions"] = int(root_mode)
+    if export_policy is not None:
+        nas["export_policy"] = {"name": export_policy}
+        body["snapshot_policy"] = {"name": NO_SNAPSHOT_POLICY}
+    return body
+
+
 def export_rule(rule: ExportRule) -> dict[str, Any]:
     return {
         "clients": [{"match": match} for match in rule.clients],

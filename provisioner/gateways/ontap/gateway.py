@@ -145,10 +145,12 @@ class OntapGateway(Protocol):
         self,
         uuid: str,
         *,
-        export_policy: str,
+        export_policy: str | None = None,
+        root_mode: str | None = None,
         ontap_job_started: OntapJobStarted = forget,
     ) -> Volume:
-        """Set the export policy, and snapshot policy none. Safe to repeat.
+        """Set the export policy with snapshot policy none, and the mode of the root
+        directory in octal digits ("700"); None leaves either as it is. Safe to repeat.
 
         A clone POST does not take these (918247): they are a second call.
 

@@ -32,7 +32,8 @@ Record = Mapping[str, Any]
 VOLUME_FIELDS = (
     "uuid,name,state,comment,size,create_time,aggregates,snapshot_policy.name,"
     "clone.is_flexclone,clone.parent_volume,clone.parent_snapshot,"
-    "nas.path,nas.uid,nas.gid,nas.export_policy.name,guarantee.type,"
+    "nas.path,nas.uid,nas.gid,nas.unix_permissions,nas.export_policy.name,"
+    "guarantee.type,"
     "space.used,space.physical_used,space.snapshot.reserve_percent"
 )
 # All of clone: a release that has no clone.inherited_physical_used refuses its name.
@@ -99,6 +100,7 @@ def volume(record: Record) -> Volume:
         clone_parent=_clone_parent(record),
         uid=_at(record, "nas.uid", None),
         gid=_at(record, "nas.gid", None),
+        root_mode=str(_at(record, "nas.unix_permissions", "")).lstrip("0"),
         guarantee=_at(record, "guarantee.type", ""),
         snapshot_reserve_percent=_at(record, "space.snapshot.reserve_percent", None),
         used_bytes=_at(record, "space.used", None),

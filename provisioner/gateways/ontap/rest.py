@@ -239,7 +239,8 @@ class RestOntapGateway(OntapGateway):
         self,
         uuid: str,
         *,
-        export_policy: str,
+        export_policy: str | None = None,
+        root_mode: str | None = None,
         ontap_job_started: OntapJobStarted = forget,
     ) -> Volume:
         operation = "volume policies set"
@@ -248,15 +249,14 @@ class RestOntapGateway(OntapGateway):
         def is_set() -> Volume | None:
             volume = self.get_volume(uuid)
             seen = (volume.export_policy, volume.snapshot_policy)
-            return volume if seen == wanted else None
+            has_policies = export_policy is None or seen == wanted
+            has_mode = root_mode is None or volume.root_mode == root_mode
+            return volume if has_policies and has_mode else None
 
         self._patch_volume(
             uuid,
             operation=operation,
-            body={
-                "nas": {"export_policy": {"name": export_policy}},
-                "snapshot_policy": {"name": bodies.NO_SNAPSHOT_POLICY},
-            },
+            body=bodies.volume_policies(export_policy, root_mode=root_mode),
             ontap_job_started=ontap_job_started,
         )
         return self._wait_for(is_set, operation=operation)

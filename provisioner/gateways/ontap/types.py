@@ -92,7 +92,8 @@ class Volume:
     """A volume as ONTAP shows it now.
 
     `junction_path` is "" while unmounted. `clone_parent` is None for a volume that
-    is not a FlexClone. `uid` and `gid` are those of the root directory only.
+    is not a FlexClone. `uid`, `gid` and `root_mode` (octal digits, "755"; "" where
+    ONTAP did not say) are those of the root directory only.
     `guarantee` is "none" or "volume"; `snapshot_reserve_percent` is None where
     ONTAP did not say (offline).
     """
@@ -108,6 +109,7 @@ class Volume:
     clone_parent: CloneParent | None
     uid: int | None
     gid: int | None
+    root_mode: str
     guarantee: str
     snapshot_reserve_percent: int | None
     used_bytes: int | None

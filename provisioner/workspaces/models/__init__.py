@@ -32,6 +32,7 @@ from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.shares import Share
 from provisioner.workspaces.models.sites import (
     PerforceServer,
+    RootAccess,
     ServerAbilities,
     Site,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "RefreshPolicy",
     "RefreshSwitch",
     "Rescue",
+    "RootAccess",
     "ServerAbilities",
     "ServerWatch",
     "Share",

@@ -122,6 +122,19 @@ class ServerAbilities(models.Model):
         return f"{self.server}: {', '.join(self.client_types)}"
 
 
+class RootAccess(models.TextChoices):
+    """Who may enter the root directory of a clone; root and ONTAP may anyway."""
+
+    OWNER = "owner", "its owner alone"
+    GROUP_READS = "group-reads", "its owner's group, to read"
+    GROUP_WRITES = "group-writes", "its owner's group, to read and write"
+
+    @property
+    def mode(self) -> str:
+        """The mode of the directory, in octal digits."""
+        return {"owner": "700", "group-reads": "750", "group-writes": "770"}[self.value]
+
+
 class Site(models.Model):
     """One SVM, the mount root its hosts see, and the Perforce server used there.
 
@@ -209,6 +222,14 @@ class Site(models.Model):
     )
     template_gid = models.PositiveIntegerField(validators=[MinValueValidator(1)])
     reown = models.CharField(max_length=8, choices=Reown, default=Reown.ONTAP)
+    root_access = models.CharField(
+        max_length=16,
+        choices=RootAccess,
+        default=RootAccess.OWNER,
+        db_default=RootAccess.OWNER,
+        help_text="Who may enter a new clone, unless its owner says otherwise. What "
+        "is in it has modes of its own. Templates are for their owner alone.",
+    )
     remove_contents = models.BooleanField(
         default=False,
         help_text="Remove files one by one before the clone is destroyed.",
@@ -256,6 +277,11 @@ class Site(models.Model):
     def frozen_policy(self) -> str:
         """The export policy of what is being retired: for workers alone."""
         return f"{self.export_policy}-frozen"
+
+    @property
+    def templates_policy(self) -> str:
+        """The export policy of templates: for workers alone."""
+        return f"{self.export_policy}-templates"
 
     def path_of(self, junction_path: str) -> Path:
         """Return where its hosts see a junction path."""

@@ -14,7 +14,7 @@ from provisioner.workspaces.models.names import (
     name_validator,
     underscored,
 )
-from provisioner.workspaces.models.sites import Site
+from provisioner.workspaces.models.sites import RootAccess, Site
 from provisioner.workspaces.models.templates import Snapshot, Template
 
 
@@ -115,6 +115,22 @@ class Workspace(models.Model):
         blank=True,
         help_text="The form of the client that a retirement deleted, until it has been "
         "restored with all that it knew.",
+    )
+    root_access = models.CharField(
+        max_length=16,
+        choices=RootAccess,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Who may enter its root directory. Empty: as its site says.",
+    )
+    root_mode = models.CharField(
+        max_length=4,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The mode that its root directory was given last, in octal digits. "
+        "Its owner may have changed it since.",
     )
     ownership = models.JSONField(null=True, blank=True)
     reconcile = models.JSONField(null=True, blank=True)
@@ -267,6 +283,11 @@ class Workspace(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def opens_to(self) -> RootAccess:
+        """Who may enter its root directory."""
+        return RootAccess(self.root_access or self.site.root_access)
 
     @property
     def made_as(self) -> str:

@@ -79,7 +79,6 @@ def ensure_outcome(run: StepRun) -> dict[str, Any]:
 
 def _run_command(run: StepRun, *, command: str, timeout_seconds: float) -> BuildResult:
     template = run.template
-    run.step.log_path.parent.mkdir(parents=True, exist_ok=True)
     return build.run_build(
         command=command,
         cwd=run.visible_root(template.junction_path),

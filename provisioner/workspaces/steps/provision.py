@@ -19,6 +19,7 @@ from provisioner.workspaces.purposes import not_supported
 from provisioner.workspaces.steps.flushing import flush_to_pin, goes_in_batches
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
+    ensure_export_policy,
     ensure_junction,
     ensure_ours,
     ensure_policies,
@@ -64,8 +65,20 @@ def ensure_clone(run: StepRun) -> dict[str, Any]:
 
 
 def ensure_exported(run: StepRun) -> dict[str, Any]:
-    """Have the clone under the site's export policy, without snapshots of its own."""
-    ensure_policies(run, volume_uuid=run.result_of("clone")["volume_uuid"])
+    """Have the clone under the site's export policy, without snapshots of its own.
+
+    Nobody but those it is for may enter it: it is given its mode before it is mounted,
+    and only once, since its owner may change it.
+    """
+    workspace = run.workspace
+    mode = workspace.opens_to.mode
+    ensure_policies(
+        run,
+        volume_uuid=run.result_of("clone")["volume_uuid"],
+        export_policy=ensure_export_policy(run),
+        root_mode=mode if workspace.root_mode != mode else None,
+    )
+    Workspace.objects.filter(pk=workspace.pk).update(root_mode=mode)
     return {}
 
 

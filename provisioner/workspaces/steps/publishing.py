@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.errors import AlreadyExists
-from provisioner.gateways.hosts import client_files, lint, root_paths
+from provisioner.gateways.hosts import client_files, files, lint, root_paths
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.workspaces import sanity
 from provisioner.workspaces.errors import StepRefused
@@ -55,6 +55,8 @@ def ensure_verified(run: StepRun) -> dict[str, Any]:
             code="build_changed_versioned_files",
         )
     root = run.visible_root(template.junction_path)
+    # A build may have opened what the export step closed; clones begin like that.
+    files.close_directory(root)
     return {
         "have_count": have.count,
         "have_digest": have.digest,

@@ -27,7 +27,11 @@ from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.settled import note_given_back
 from provisioner.workspaces.steps.trial import drop_client_of_trial
-from provisioner.workspaces.steps.volumes import ensure_frozen_policy, ensure_policies
+from provisioner.workspaces.steps.volumes import (
+    ensure_export_policy,
+    ensure_frozen_policy,
+    ensure_policies,
+)
 
 GONE_WITHIN_SECONDS = 30.0
 
@@ -104,7 +108,8 @@ def _thaw(run: StepRun) -> None:
     note_given_back(run)
     volume = our_volume(run)
     if volume is not None:
-        ensure_policies(run, volume_uuid=volume.uuid)
+        policy = ensure_export_policy(run)
+        ensure_policies(run, volume_uuid=volume.uuid, export_policy=policy)
     locks.give_back(run)
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from provisioner.gateways import registry
 from provisioner.gateways.errors import AuthFailed
 from provisioner.gateways.hosts import mounts
+from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.trees.run import EntryFailed
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
@@ -175,10 +176,12 @@ class StepRun:
         `all_of_them` is a file with more names than `failures` has; it moves there.
         """
         log_path = self.step.log_path
-        log_path.parent.mkdir(parents=True, exist_ok=True)
-        if all_of_them is not None:
-            shutil.move(all_of_them, log_path)
-        else:
-            log_path.write_text("".join(f"{failure}\n" for failure in failures))
+        with begin_log(log_path) as log:
+            if all_of_them is None:
+                log.writelines(f"{failure}\n".encode() for failure in failures)
+            else:
+                with all_of_them.open("rb") as names:
+                    shutil.copyfileobj(names, log)
+                all_of_them.unlink()
         few = "; ".join(str(failure) for failure in failures[:FAILURES_NAMED])
         return f"{few}. Every one is named in {log_path}."

@@ -17,13 +17,13 @@ from provisioner.gateways.perforce.specs import (
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import queries
 from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Template
+from provisioner.workspaces.models import RootAccess, Template
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
-    ensure_export_policy,
     ensure_junction,
     ensure_ours,
     ensure_policies,
+    ensure_templates_policy,
     require_online,
 )
 
@@ -36,9 +36,10 @@ def ensure_volume(run: StepRun) -> dict[str, Any]:
         aggregate=run.site.aggregate,
         size_bytes=template.volume_size_bytes,
         comment=template.volume_comment,
-        export_policy=ensure_export_policy(run),
+        export_policy=ensure_templates_policy(run),
         uid=run.site.template_uid,
         gid=run.site.template_gid,
+        unix_permissions=RootAccess.OWNER.mode,
     )
     volume = ensure_ours(
         run,
@@ -54,8 +55,13 @@ def ensure_volume(run: StepRun) -> dict[str, Any]:
 
 
 def ensure_exported(run: StepRun) -> dict[str, Any]:
-    """Have the volume under the site's export policy."""
-    ensure_policies(run, volume_uuid=run.result_of("volume")["volume_uuid"])
+    """Have the volume for workers alone, and its root for who builds in it."""
+    ensure_policies(
+        run,
+        volume_uuid=run.result_of("volume")["volume_uuid"],
+        export_policy=ensure_templates_policy(run),
+        root_mode=RootAccess.OWNER.mode,
+    )
     return {}
 
 

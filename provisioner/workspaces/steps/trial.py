@@ -124,7 +124,6 @@ def ensure_run(run: StepRun) -> dict[str, Any]:
             code=INTERRUPTED,
         )
     root = run.visible_root(run.workspace.junction_path)
-    run.step.log_path.parent.mkdir(parents=True, exist_ok=True)
     states.remember_remote(run.step, {"began": True})
     result = _run_command(run, trial, root=root)
     if result.timed_out:

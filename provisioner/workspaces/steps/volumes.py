@@ -36,6 +36,16 @@ def ensure_frozen_policy(run: StepRun) -> str:
     return name
 
 
+def ensure_templates_policy(run: StepRun) -> str:
+    """Have the policy of templates, for workers alone; return its name.
+
+    Nobody else has to mount a template, and whom Perforce refuses its files must not.
+    """
+    name = run.site.templates_policy
+    ensure_policy_rules(run.ontap, name, rules=export_rules_of(run.site)[:1])
+    return name
+
+
 def export_rules_of(site: Site) -> tuple[ExportRule, ...]:
     """Return who may mount, workers first: the first rule that matches decides."""
     if not site.worker_clients:
@@ -158,14 +168,21 @@ def require_online(volume: Volume) -> None:
         )
 
 
-def ensure_policies(run: StepRun, *, volume_uuid: str) -> None:
-    """Have a volume under the site's export policy and snapshot policy none."""
-    policy = ensure_export_policy(run)
+def ensure_policies(
+    run: StepRun, *, volume_uuid: str, export_policy: str, root_mode: str | None = None
+) -> None:
+    """Have a volume under an export policy and snapshot policy none.
+
+    With `root_mode`, its root directory has that mode, too.
+    """
     volume = run.ontap.get_volume(volume_uuid)
-    if (volume.export_policy, volume.snapshot_policy) != (policy, "none"):
+    found = (volume.export_policy, volume.snapshot_policy)
+    has_mode = root_mode is None or volume.root_mode == root_mode
+    if found != (export_policy, "none") or not has_mode:
         run.ontap.set_volume_policies(
             volume_uuid,
-            export_policy=policy,
+            export_policy=export_policy,
+            root_mode=root_mode,
             ontap_job_started=run.remember_ontap_job,
         )
 

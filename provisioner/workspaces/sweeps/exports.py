@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import structlog
 from procrastinate.contrib.django import app
 
 from provisioner.gateways import registry
-from provisioner.gateways.errors import GatewayError
-from provisioner.workspaces.models import Site
+from provisioner.gateways.errors import GatewayError, PermanentGatewayError
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.workspaces.audit.facts import TAG_PREFIX
+from provisioner.workspaces.models import RootAccess, Site, Workspace
 from provisioner.workspaces.queueing import defer_once
 from provisioner.workspaces.steps.volumes import ensure_policy_rules, export_rules_of
 from provisioner.workspaces.workflow import STORAGE
@@ -30,12 +34,54 @@ def apply_exports(site_id: int) -> None:
     site = Site.objects.filter(pk=site_id).first()
     if site is None:
         return
-    rules = export_rules_of(site)
-    wanted = {site.export_policy: rules, site.frozen_policy: rules[:1]}
     ontap = registry.ontap(site)
     try:
-        for name, of_policy in wanted.items():
-            if ontap.find_export_policy(name) is not None:
-                ensure_policy_rules(ontap, name, rules=of_policy)
+        _apply_rules(site, ontap)
+        _apply_to_templates(site, ontap)
+        _apply_to_clones(site, ontap)
     except GatewayError as error:
         log.warning("exports_not_applied", site=site.name, **error.log_context())
+
+
+def _apply_rules(site: Site, ontap: OntapGateway) -> None:
+    rules = export_rules_of(site)
+    of_workers = rules[:1]
+    wanted = {
+        site.export_policy: rules,
+        site.frozen_policy: of_workers,
+        site.templates_policy: of_workers,
+    }
+    for name, of_policy in wanted.items():
+        if ontap.find_export_policy(name) is not None:
+            ensure_policy_rules(ontap, name, rules=of_policy)
+
+
+def _apply_to_templates(site: Site, ontap: OntapGateway) -> None:
+    """Have templates under their policy that were made, or opened, otherwise."""
+    policy, mode = site.templates_policy, RootAccess.OWNER.mode
+    found = ontap.list_volumes(comment_prefix=f"{TAG_PREFIX}template=")
+    volumes = {volume.uuid: volume for volume in found}
+    for template in site.templates.exclude(volume_uuid=""):
+        volume = volumes.get(template.volume_uuid)
+        if volume is None or volume.state != "online":
+            continue
+        if (volume.export_policy, volume.root_mode) == (policy, mode):
+            continue
+        ensure_policy_rules(ontap, policy, rules=export_rules_of(site)[:1])
+        ontap.set_volume_policies(volume.uuid, export_policy=policy, root_mode=mode)
+        log.info("template_closed", site=site.name, template=template.name)
+
+
+def _apply_to_clones(site: Site, ontap: OntapGateway) -> None:
+    """Have clones opened as is wanted by now, those of earlier releases, too.
+
+    One that was opened so before is left alone: its owner may have changed its mode.
+    """
+    ready = site.workspaces.filter(state=Workspace.State.READY).exclude(volume_uuid="")
+    for workspace in ready.select_related("site"):
+        mode = workspace.opens_to.mode
+        if workspace.root_mode == mode:
+            continue
+        with suppress(PermanentGatewayError):  # its own steps and the audit say why
+            ontap.set_volume_policies(workspace.volume_uuid, root_mode=mode)
+            Workspace.objects.filter(pk=workspace.pk).update(root_mode=mode)

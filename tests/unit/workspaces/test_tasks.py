@@ -162,7 +162,7 @@ def test_each_step_has_the_whole_time_for_its_retries(
 
     steps = workspace.operations.get().steps
     assert steps.get(name="clone").attempt == 2
-    assert steps.get(name="mount").attempt == 2
+    assert steps.get(name="export").attempt == 2
     assert workspace.state == Workspace.State.READY, workspace.status_message
 
 

@@ -117,7 +117,8 @@ def test_the_volume_is_thin_and_holds_no_snapshots_but_ours(
     assert volume.guarantee == "none"
     assert volume.snapshot_reserve_percent == 0
     assert volume.snapshot_policy == "none"
-    assert volume.export_policy == published_template.site.export_policy
+    assert volume.export_policy == published_template.site.templates_policy
+    assert volume.root_mode == "700"
     assert volume.junction_path == published_template.junction_path
     assert volume.comment == published_template.volume_comment
     published_template.refresh_from_db()

@@ -19,7 +19,6 @@ from provisioner.lab.ontap.operations.volumes import (
     check_qos_policy,
     check_room,
     check_size,
-    own_root,
     remembered_in,
 )
 from provisioner.lab.ontap.records import (
@@ -226,7 +225,8 @@ def _apply_root_owner(array: Array, volume_uuid: str, changes: Fields) -> None:
         status = path.stat()
         _save(array, volume_uuid, uid=status.st_uid, gid=status.st_gid)
     if "nas.unix_permissions" in changes:
-        own_root(path, array.store.get(Volume, volume_uuid))
+        # Its owner stays whoever it is by now: hosts may have given it away.
+        path.chmod(int(str(changes["nas.unix_permissions"]), 8))
 
 
 def _restore(array: Array, volume_uuid: str, changes: Fields) -> None:

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from procrastinate.contrib.django import app
 
+from provisioner.gateways.hosts.log_files import close_logs
 from provisioner.lib.garbage import spare_what_is_loaded
 from provisioner.workspaces.workers import (
     TellingJobManager,
@@ -36,6 +37,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         queues = [name for name in (options["queues"] or "").split(",") if name]
+        close_logs(settings.LOG_DIR)
         spare_what_is_loaded()
         asyncio.run(
             _work(

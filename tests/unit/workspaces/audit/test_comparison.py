@@ -51,6 +51,7 @@ def volume(name: str, comment: str, **fields: object) -> Volume:
         clone_parent=None,
         uid=None,
         gid=None,
+        root_mode="",
         guarantee="none",
         snapshot_reserve_percent=0,
         used_bytes=0,
