@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,6 +168,6 @@ def everything_about(workspace: Workspace) -> dict[str, Any]:
 def copies_left(made: Workspace) -> list[object]:
     """Return what is left of a stand-in: the client, its changes and shelves."""
     perforce = registry.perforce(made.site.perforce_server)
-    name = carry_into(made).stand_in_name
-    found = perforce.find_client(name)
-    return [*perforce.list_pending_changes(name), *([found] if found else [])]
+    found = made.stand_ins.find_all(perforce)
+    changes = (perforce.list_pending_changes(client.name) for client in found)
+    return [*found, *itertools.chain.from_iterable(changes)]

@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models import Q
 from knox.models import AbstractAuthToken
 
-from provisioner.accounts.names import one_line_validator, perforce_user_validator
+from provisioner.accounts.names import check_one_line, perforce_user_validator
 
 
 class Quota(models.Model):
@@ -34,9 +34,7 @@ class Quota(models.Model):
 class Team(Quota):
     """People who share a quota and see each other's workspaces."""
 
-    name = models.CharField(
-        max_length=100, unique=True, validators=[one_line_validator]
-    )
+    name = models.CharField(max_length=100, unique=True, validators=[check_one_line])
 
     class Meta:
         ordering = ("name",)
@@ -122,7 +120,7 @@ class ApiToken(AbstractAuthToken):
     changes those that it got, and can do nothing else. An empty bound is none.
     """
 
-    name = models.CharField(max_length=100, blank=True, validators=[one_line_validator])
+    name = models.CharField(max_length=100, blank=True, validators=[check_one_line])
     template_ids = ArrayField(
         models.BigIntegerField(),
         null=True,

@@ -15,7 +15,6 @@ from django.conf import settings
 
 from provisioner.demo.seed import PASSWORD
 from provisioner.gateways import registry
-from provisioner.gateways.hosts.comparing import look_name
 from provisioner.workspaces.models import Template, Workspace
 
 OWNER_SESSION_SECONDS = 300
@@ -144,12 +143,10 @@ def left_behind(workspace: Workspace) -> list[str]:
     ontap = registry.ontap(workspace.site)
     perforce = registry.perforce(workspace.site.perforce_server)
     left = []
-    names = [workspace.client_name, look_name(workspace.client_name)]
-    if hasattr(workspace, "carry"):
-        names.append(workspace.carry.stand_in_name)
-    for client in names:
-        if workspace.client_name and perforce.find_client(client):
-            left.append(f"client {client}")
+    if workspace.client_name and perforce.find_client(workspace.client_name):
+        left.append(f"client {workspace.client_name}")
+    for client in workspace.stand_ins.find_all(perforce):
+        left.append(f"client {client.name}")
     for volume in ontap.list_volumes(comment_prefix=workspace.volume_comment):
         left.append(f"volume {volume.name}")
     for volume in ontap.list_volumes():

@@ -12,17 +12,22 @@ from provisioner.gateways.errors import Refused
 from provisioner.gateways.hosts.comparing import (
     compare_files,
     is_same_view,
-    look_name,
 )
+from provisioner.gateways.perforce.standins import Purpose, StandIns
 from provisioner.gateways.perforce.types import ClientSpec
 from tests.contract.perforce_fixtures import PerforceScene
 from tests.contract.test_client_files import GID, UID, owned_client, sync
 
+TAG = "8b1f7a52-4b0f-4f0e-9a55-0123456789ab"
 TREE: dict[str, bytes | Path | None] = {
     "src/a.c": b"a\n",
     "src/b.c": b"b\n",
     "lib/c.c": b"c\n",
 }
+
+
+def stand_ins_of(spec: ClientSpec) -> StandIns:
+    return StandIns(client=spec.name, tag=TAG, secret="not told")
 
 
 def compared(
@@ -35,6 +40,7 @@ def compared(
         scene.account,
         client=client,
         recorded=recorded,
+        stand_ins=stand_ins_of(recorded),
         change=change,
         seen_at=Path(recorded.root),
         ignore=("*.o",),
@@ -69,8 +75,10 @@ def test_the_same_view_is_looked_at_as_it_is(perforce: PerforceScene) -> None:
     write(spec, "lib/new.c", "new\n")
     write(spec, "lib/new.o", "built\n")
     Path(spec.root, "src/b.c").unlink()
+    stand_ins = stand_ins_of(spec)
+    left = stand_ins.new_name(Purpose.COMPARE)
     perforce.gateway.save_client(
-        perforce.client_spec("ws-look", name=look_name(spec.name), view=())
+        perforce.client_spec("left", name=left, description=f"({TAG})\n", view=())
     )
 
     assert compared(perforce, spec, change=change) == {
@@ -78,7 +86,7 @@ def test_the_same_view_is_looked_at_as_it_is(perforce: PerforceScene) -> None:
         "lib/new.c": "add",
         "src/b.c": "delete",
     }
-    assert perforce.gateway.find_client(look_name(spec.name)) is None
+    assert stand_ins_of(spec).find_all(perforce.gateway) == []
 
 
 def test_a_narrowed_view_hides_nothing(perforce: PerforceScene) -> None:
@@ -96,7 +104,7 @@ def test_a_narrowed_view_hides_nothing(perforce: PerforceScene) -> None:
         "lib/c.c": "edit",
         "lib/new.c": "add",
     }
-    assert perforce.gateway.find_client(look_name(spec.name)) is None
+    assert stand_ins_of(spec).find_all(perforce.gateway) == []
 
 
 def test_what_a_narrowed_view_took_away_is_not_missed(perforce: PerforceScene) -> None:
@@ -196,6 +204,7 @@ def test_a_refusal_for_another_reason_stays_one(perforce: PerforceScene) -> None
             perforce.account,
             client=client,
             recorded=spec,
+            stand_ins=stand_ins_of(spec),
             change=change,
             seen_at=Path(spec.root),
             ignore=(),

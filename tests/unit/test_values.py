@@ -313,7 +313,7 @@ OURS = {
     "WebhookDelivery": "event body state response_text error",
     "WorkerQueues": "queues host",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
-    "p4_user state status_code status_message volume_uuid client_spec ownership "
+    "p4_user state status_code status_message volume_uuid client_spec ownership secret "
     "reconcile activity client_seen",
 }
 """Written by our own code, or one of choices."""

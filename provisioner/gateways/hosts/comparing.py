@@ -21,15 +21,13 @@ from provisioner.gateways.perforce.specs import (
     rename_view,
     split_view_line,
 )
+from provisioner.gateways.perforce.standins import Purpose, StandIns
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     Part,
     PerforceAccount,
     ReconcileFinding,
 )
-
-LOOK_SUFFIX = "-look"
-"""Ends the name of the client that stands in for one whose view was changed."""
 
 
 def compare_files(
@@ -38,6 +36,7 @@ def compare_files(
     *,
     client: ClientSpec,
     recorded: ClientSpec,
+    stand_ins: StandIns,
     change: int,
     parts: Sequence[Part] = (),
     seen_at: Path,
@@ -52,8 +51,8 @@ def compare_files(
     and `change` with `parts` what it was flushed to then; `seen_at` is where we see
     the root.
     Where the view was changed since, files that it does not map any more are compared
-    with `change` under the recorded view, by a client `look_name(client.name)` that is
-    gone afterwards; what lies there at another revision counts as changed.
+    with `change` under the recorded view, by a client of `stand_ins` that is gone
+    afterwards; what lies there at another revision counts as changed.
 
     Untracked is all that is not on the have list and not opened, wherever it is: in the
     view or outside of it, and whether or not the depot has such a file by now.
@@ -77,17 +76,18 @@ def compare_files(
             in_batches=in_batches,
         )
 
-    gateway.delete_client(look_name(client.name))  # a look that was killed left it
+    # Another attempt that was killed may have left one.
+    stand_ins.remove_all(gateway, Purpose.COMPARE)
     claimed = dataclasses.replace(account, host=client.host)
     found = reconciled(client.name, claimed)
     if not is_same_view(client, recorded):
-        look = _stand_in(client, recorded)
-        gateway.save_client(look)
+        stand_in = _stand_in(client, recorded, stand_ins)
+        gateway.save_client(stand_in)
         try:
-            gateway.flush(look.name, change=change, parts=parts)
-            under_recorded = reconciled(look.name, account)
+            gateway.flush(stand_in.name, change=change, parts=parts)
+            under_recorded = reconciled(stand_in.name, account)
         finally:
-            gateway.delete_client(look.name)
+            stand_ins.remove_all(gateway, Purpose.COMPARE)
         found += _not_mapped(gateway, client, under_recorded, seen=found)
     untracked = untracked_as(
         claimed,
@@ -134,11 +134,6 @@ def _opened(gateway: PerforceGateway, client: ClientSpec) -> set[str]:
     }
 
 
-def look_name(client: str) -> str:
-    """Return the name of the client that stands in for this one for a while."""
-    return f"{client}{LOOK_SUFFIX}"
-
-
 def is_same_view(client: ClientSpec, recorded: ClientSpec) -> bool:
     """Say whether two clients of one name map the same, however it is written."""
     if client.stream != recorded.stream:
@@ -153,18 +148,22 @@ def _lines(spec: ClientSpec) -> list[object]:
         return list(spec.view)
 
 
-def _stand_in(client: ClientSpec, recorded: ClientSpec) -> ClientSpec:
+def _stand_in(
+    client: ClientSpec, recorded: ClientSpec, stand_ins: StandIns
+) -> ClientSpec:
     """Return a client of ours with the recorded view at the same root.
 
     Not of the stream: its view would be what the stream maps now.
     """
-    name = look_name(client.name)
+    name = stand_ins.new_name(Purpose.COMPARE)
     return dataclasses.replace(
         recorded,
         name=name,
         root=client.root,
         host="",
-        description=f"Looks at {client.name} before it is retired.",
+        # The audit reads whose it is from this.
+        description=f"Compares files for the Cloneyard workspace {client.name} "
+        f"({stand_ins.tag}).\n",
         options=recorded.options.replace(" locked", " unlocked"),
         line_end=client.line_end,
         stream="",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from provisioner.gateways.errors import Refused
-from provisioner.gateways.perforce.connection import Connection
+from provisioner.gateways.perforce.connection import NEUTRAL_CLIENT, Connection
 from provisioner.gateways.perforce.errors import NotPermitted
 
 CLIENT_TYPES = ("writeable", "readonly", "partitioned", "partitioned-jnl")
-NO_SUCH_CLIENT_YET = "cloneyard-asks"
 
 
 def client_types(connection: Connection) -> tuple[str, ...]:
@@ -25,7 +24,7 @@ def _has_type(connection: Connection, kind: str) -> bool:
     if kind == CLIENT_TYPES[0]:
         return True  # older servers have no name for what all of them have
     try:
-        reply = connection.run("client", "-T", kind, "-o", NO_SUCH_CLIENT_YET)
+        reply = connection.run("client", "-T", kind, "-o", NEUTRAL_CLIENT)
     except NotPermitted:
         raise
     except Refused:

@@ -8,6 +8,7 @@ leaves here as one of ours.
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import threading
 import time
@@ -39,8 +40,9 @@ from provisioner.gateways.perforce.errors import (
 from provisioner.gateways.perforce.types import TICKET, PerforceAccount
 from provisioner.gateways.reach import is_encrypted, perforce_address
 
-# A command that names a client bumps its Access date; this one nobody has.
-NEUTRAL_CLIENT = "cloneyard-neutral"
+# A command that names a client bumps its Access date; this one nobody has, nor can
+# make: one that is bound to a host or another server would stop every command of ours.
+NEUTRAL_CLIENT = f"cloneyard-{secrets.token_hex(8)}"
 
 # Below a file, so it can neither be read nor written.
 _NOWHERE = "/dev/null/perforce"

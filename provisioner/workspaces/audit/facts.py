@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from provisioner.gateways.ontap.types import OntapJob, Volume, VolumeSnapshot
+from provisioner.gateways.perforce.standins import SUFFIX as STAND_IN_SUFFIX
+from provisioner.gateways.perforce.standins import StandIns
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.models import Finding
 
@@ -18,8 +20,7 @@ CLIENT_FILTER = "cy-*"
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _COMMENT = re.compile(rf"cloneyard:v1:(workspace|template)=({_UUID})")
 _DESCRIPTION = re.compile(rf"\bCloneyard (workspace|template) \S+ \(({_UUID})\)")
-# Two kinds of clients stand in for the workspace's own for a while.
-_CLIENT_NAME = re.compile(r"cy-.+-([wt])([0-9a-f]{6})(?:-carry|-trial)?")
+_CLIENT_NAME = re.compile(rf"cy-.+?-([wt])([0-9a-f]{{6}})(?:{STAND_IN_SUFFIX})?")
 
 
 class Wanted(enum.Enum):
@@ -35,9 +36,8 @@ class KnownTree:
     """A workspace or a template, as its row says it should be.
 
     `junction_path` is "" where it should not be mounted, None where either is right.
-    `client_view` is () where nothing can be said about it. `stand_in_name` is the
-    client that holds copies of work while it is brought here, or that maps the files of
-    a trial, "" for most.
+    `client_view` is () where nothing can be said about it. `stand_ins` are the clients
+    that stand in for a workspace's own for a while.
     `is_settled`: it was retired and no work of anybody can be left in it.
     """
 
@@ -57,7 +57,7 @@ class KnownTree:
     client_owner: str = ""
     client_root: str = ""
     client_view: tuple[str, ...] = ()
-    stand_in_name: str = ""
+    stand_ins: StandIns | None = None
 
     @property
     def comment(self) -> str:
@@ -66,6 +66,10 @@ class KnownTree:
     @property
     def is_workspace(self) -> bool:
         return self.kind == "workspace"
+
+    def has_stand_in(self, client: ClientSpec) -> bool:
+        """Return whether a client stood in for its own for a while."""
+        return self.stand_ins is not None and self.stand_ins.is_ours(client)
 
     @property
     def title(self) -> str:

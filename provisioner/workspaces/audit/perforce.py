@@ -63,7 +63,7 @@ def _client_of_row(
     tree: KnownTree, client: ClientSpec, seen: SeenPerforce
 ) -> Iterator[Difference]:
     work = seen.work.get(client.name)
-    if client.name == tree.stand_in_name:
+    if tree.has_stand_in(client):
         if tree.client is Wanted.MAYBE:
             return  # trying again goes on with it, and retiring removes it
         yield about(

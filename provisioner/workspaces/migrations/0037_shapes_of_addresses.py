@@ -2,6 +2,7 @@
 
 import django.contrib.postgres.fields
 import django.core.validators
+import provisioner.accounts.names
 import provisioner.workspaces.models.values
 from django.db import migrations, models
 
@@ -86,7 +87,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='site',
             name='title',
-            field=models.CharField(blank=True, max_length=100, validators=[django.core.validators.RegexValidator('\\A[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*\\Z', 'Write one line of text, without control characters.', code='not_one_line')]),
+            field=models.CharField(blank=True, max_length=100, validators=[provisioner.accounts.names.check_one_line]),
         ),
         migrations.AlterField(
             model_name='site',
@@ -96,6 +97,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='template',
             name='description',
-            field=models.CharField(blank=True, max_length=500, validators=[django.core.validators.RegexValidator('\\A[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*\\Z', 'Write one line of text, without control characters.', code='not_one_line')]),
+            field=models.CharField(blank=True, max_length=500, validators=[provisioner.accounts.names.check_one_line]),
         ),
     ]

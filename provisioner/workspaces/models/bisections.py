@@ -129,8 +129,3 @@ class Trial(models.Model):
 
     def __str__(self) -> str:
         return f"change {self.change}"
-
-    @property
-    def client_name(self) -> str:
-        """The client that maps files into the clone, while they are brought there."""
-        return f"cy-{self.workspace.name}-w{self.workspace.tag.hex[:6]}-trial"

@@ -70,8 +70,3 @@ class Carry(models.Model):
     def all_conflicts(self) -> list[dict[str, Any]]:
         """Return what is left for a person to decide, file by file."""
         return [c for name in sorted(self.conflicts) for c in self.conflicts[name]]
-
-    @property
-    def stand_in_name(self) -> str:
-        """The client that opens copies of what the source has opened, for a while."""
-        return f"{self.workspace.client_name}-carry"

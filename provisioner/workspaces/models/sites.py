@@ -10,7 +10,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from provisioner.accounts.names import one_line_validator, perforce_user_validator
+from provisioner.accounts.names import check_one_line, perforce_user_validator
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
@@ -148,9 +148,7 @@ class Site(models.Model):
     name = models.CharField(
         max_length=LONGEST_NAME, unique=True, validators=[name_validator]
     )
-    title = models.CharField(
-        max_length=100, blank=True, validators=[one_line_validator]
-    )
+    title = models.CharField(max_length=100, blank=True, validators=[check_one_line])
     perforce_server = models.ForeignKey(PerforceServer, on_delete=models.PROTECT)
     ontap_host = models.CharField(max_length=255, validators=[host_validator])
     ontap_port = models.PositiveIntegerField(

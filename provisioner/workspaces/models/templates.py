@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
-from provisioner.accounts.names import one_line_validator
+from provisioner.accounts.names import check_one_line
 from provisioner.workspaces.models.names import (
     LONGEST_NAME,
     name_validator,
@@ -68,7 +68,7 @@ class Template(models.Model):
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="templates")
     name = models.CharField(max_length=LONGEST_NAME, validators=[name_validator])
     description = models.CharField(
-        max_length=500, blank=True, validators=[one_line_validator]
+        max_length=500, blank=True, validators=[check_one_line]
     )
     view = models.TextField(
         blank=True,

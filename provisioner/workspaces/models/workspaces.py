@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import ApiToken, User
+from provisioner.gateways.perforce.standins import StandIns
 from provisioner.workspaces.models.names import (
     LONGEST_NAME,
     name_validator,
@@ -16,6 +18,10 @@ from provisioner.workspaces.models.names import (
 )
 from provisioner.workspaces.models.sites import RootAccess, Site
 from provisioner.workspaces.models.templates import Snapshot, Template
+
+
+def new_secret() -> str:
+    return secrets.token_hex(16)
 
 
 class Workspace(models.Model):
@@ -110,6 +116,12 @@ class Workspace(models.Model):
     status_code = models.CharField(max_length=60, blank=True)
     status_message = models.TextField(blank=True)
     tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
+    secret = models.CharField(
+        max_length=32,
+        default=new_secret,
+        editable=False,
+        help_text="Proves that a client which stands in for its own is ours.",
+    )
     volume_uuid = models.CharField(max_length=36, blank=True)
     client_spec = models.TextField(
         blank=True,
@@ -320,6 +332,15 @@ class Workspace(models.Model):
         """The Perforce client, "" for a build-only workspace, which has none."""
         if self.purpose == self.Purpose.BUILD:
             return ""
+        return self._own_name
+
+    @property
+    def stand_ins(self) -> StandIns:
+        """The clients that stand in for its own for a while."""
+        return StandIns(client=self._own_name, tag=str(self.tag), secret=self.secret)
+
+    @property
+    def _own_name(self) -> str:
         return f"cy-{self.made_as}-w{self.tag.hex[:6]}"
 
     @property

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from provisioner.gateways.hosts import carried_files, client_copies
 from provisioner.gateways.perforce.specs import rename_view
+from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import PerforceAccount, Shelf
 from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
@@ -42,16 +43,16 @@ def ensure_shelved(run: StepRun) -> dict[str, Any]:
     carry = carry_of(run)
     if carry.shelves is None:
         require_ready(carry.source)
-        remove_stand_in(run, carry)
+        _remove_stand_ins(run, carry)
         plan = plan_of(carry)
-        _make_stand_in(run, carry)
+        stand_in = _make_stand_in(run, carry)
         shelves, refused = [], []
         planned = {file.depot_file: file for file in opened_in(plan)}
         for user in sorted({file.user for file in planned.values()}):
             run.progress(f"shelving copies of what {user} has opened")
             report = client_copies.shelve_copies_as(
                 _account_of(run, user),
-                client=carry.stand_in_name,
+                client=stand_in,
                 source=plan["client"],
                 files=list(planned.values()),
                 descriptions=descriptions_of(plan, user),
@@ -82,9 +83,13 @@ def _account_of(run: StepRun, user: str) -> PerforceAccount:
     return account
 
 
-def _make_stand_in(run: StepRun, carry: Carry) -> None:
-    """Have a client that maps what the source's does, and has what is opened there."""
-    source, name = carry.source, carry.stand_in_name
+def _make_stand_in(run: StepRun, carry: Carry) -> str:
+    """Make a client that maps what the source's does, and has what is opened there.
+
+    Return its name.
+    """
+    source = carry.source
+    name = carry.workspace.stand_ins.new_name(Purpose.TRANSFER)
     client = run.perforce.find_client(source.client_name)
     if client is None:
         raise StepRefused(
@@ -116,27 +121,12 @@ def _make_stand_in(run: StepRun, carry: Carry) -> None:
             if file.revision and file.client_file
         ],
     )
+    return name
 
 
-def remove_stand_in(run: StepRun, carry: Carry) -> None:
+def _remove_stand_ins(run: StepRun, carry: Carry) -> None:
     """Have no stand-in, and none of its changes and shelves. Safe to repeat."""
-    name = carry.stand_in_name
-    client = run.perforce.find_client(name)
-    if client is None:
-        return
-    if str(carry.workspace.tag) not in client.description:
-        raise StepRefused(
-            f"A client named {name} exists in Perforce and is not ours; it was left "
-            "alone.",
-            code="client_name_taken",
-        )
-    if run.perforce.list_opened(name):
-        run.perforce.revert_server_side(name)
-    for change in run.perforce.list_pending_changes(name):
-        run.perforce.delete_pending_change(
-            change.change, delete_shelf=change.is_shelved
-        )
-    run.perforce.delete_client(name)
+    carry.workspace.stand_ins.remove_all(run.perforce, Purpose.TRANSFER)
 
 
 def ensure_opened(run: StepRun) -> dict[str, Any]:
@@ -294,7 +284,7 @@ def _copy(
 def ensure_shelves_gone(run: StepRun) -> dict[str, Any]:
     """Have no stand-in and no shelves of it: all they held has arrived or is listed."""
     carry = carry_of(run)
-    remove_stand_in(run, carry)
+    _remove_stand_ins(run, carry)
     if carry.carried_at is None:
         with transaction.atomic():
             carry.carried_at = timezone.now()
@@ -318,14 +308,3 @@ def _record(run: StepRun, carry: Carry) -> None:
             actor=run.operation.requested_by,
             data={"from": carry.source.pk, "to": carry.workspace.pk},
         )
-
-
-def drop_copies(run: StepRun) -> None:
-    """Have nothing left of what was made to bring work into this workspace."""
-    carry = (
-        Carry.objects.select_related("workspace")
-        .filter(workspace_id=run.workspace.pk)
-        .first()
-    )
-    if carry is not None:
-        remove_stand_in(run, carry)

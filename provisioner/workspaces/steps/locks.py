@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from provisioner.workspaces import states
 from provisioner.workspaces.models import Step
+from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.run import StepRun
 
 REMEMBERED = "client_options"
@@ -19,7 +20,7 @@ REMEMBERED = "client_options"
 
 def unlock(run: StepRun) -> None:
     """Have a client that others than its owner may use; how it was is remembered."""
-    client = run.perforce.find_client(run.workspace.client_name)
+    client = find_own_client(run)
     if client is None or " locked" not in client.options:
         return
     states.remember_remote(run.step, {REMEMBERED: client.options})
@@ -40,7 +41,7 @@ def give_back(run: StepRun) -> None:
     options = options_before(run)
     if not options:
         return
-    client = run.perforce.find_client(run.workspace.client_name)
+    client = find_own_client(run)
     if client is not None and client.options != options:
         run.perforce.save_client(dataclasses.replace(client, options=options))
     forget(run)

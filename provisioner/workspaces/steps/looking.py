@@ -19,6 +19,7 @@ from provisioner.gateways.perforce.types import (
 )
 from provisioner.workspaces.errors import StepRefused, UnsavedWork
 from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.flushing import goes_in_batches
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.provision import (
@@ -117,7 +118,7 @@ def look_for_unsaved_work(run: StepRun) -> Look:
     workspace = run.workspace
     if not workspace.client_spec:
         return look_at_everything(run)
-    client = run.perforce.find_client(workspace.client_name)
+    client = find_own_client(run)
     if client is None or not was_given_back(run):
         return NOTHING  # What there was is settled: see Workspace.client_spec.
     if is_flushed(run) is False:
@@ -134,7 +135,7 @@ def look_at_everything(run: StepRun) -> Look:
     workspace = run.workspace
     if not workspace.client_name:
         return NOTHING
-    client = run.perforce.find_client(workspace.client_name)
+    client = find_own_client(run)
     files = None if client is None else _known_to_the_server(run, client)
     volume = our_volume(run)
     # Nobody has worked in a workspace that never was ready, and before the flush
@@ -154,6 +155,7 @@ def look_at_everything(run: StepRun) -> Look:
             account,
             client=client,
             recorded=client_spec_of(workspace),
+            stand_ins=workspace.stand_ins,
             change=workspace.snapshot.change,
             parts=parts_of(workspace.snapshot),
             seen_at=seen_at,

@@ -9,7 +9,8 @@ from provisioner.gateways.errors import Busy
 from provisioner.gateways.hosts import mounts, removal
 from provisioner.gateways.hosts.rescue_archive import remove_leftovers
 from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Carry, Trial, Workspace
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.looking import our_volume
 from provisioner.workspaces.steps.retire import GONE_WITHIN_SECONDS
 from provisioner.workspaces.steps.run import StepRun
@@ -61,14 +62,11 @@ def ensure_nothing_left(run: StepRun) -> dict[str, Any]:
     """Prove that no client, volume, junction or directory is left."""
     workspace = run.workspace
     if workspace.client_name:
-        left = run.perforce.find_client(workspace.client_name)
-        _must_be_gone(left is None, f"the client {workspace.client_name}")
-        for carry in Carry.objects.filter(workspace=workspace):
-            left = run.perforce.find_client(carry.stand_in_name)
-            _must_be_gone(left is None, f"the client {carry.stand_in_name}")
-    for trial in Trial.objects.filter(workspace=workspace):
-        left = run.perforce.find_client(trial.client_name)
-        _must_be_gone(left is None, f"the client {trial.client_name}")
+        _must_be_gone(
+            find_own_client(run) is None, f"the client {workspace.client_name}"
+        )
+    for stand_in in workspace.stand_ins.find_all(run.perforce):
+        _must_be_gone(False, f"the client {stand_in.name}")
     _must_be_gone(
         run.ontap.find_volume(workspace.volume_name) is None,
         f"the volume {workspace.volume_name}",

@@ -23,6 +23,7 @@ from provisioner.gateways.perforce.types import ShelveReport
 from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Rescue
+from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.looking import Look
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
@@ -152,7 +153,7 @@ def _shelve_for_each_user(run: StepRun, files: UnsavedFiles) -> list[ShelveRepor
     users = sorted({file.user for file in files.opened})
     if not users:
         return []
-    client = run.perforce.find_client(run.workspace.client_name)
+    client = find_own_client(run)
     host = "" if client is None else client.host
     reports = (_shelved(run, user, host=host) for user in users)
     return [report for report in reports if report is not None]

@@ -7,14 +7,13 @@ from typing import Any
 
 from provisioner.gateways.errors import Busy, InUse
 from provisioner.gateways.hosts import mounts
-from provisioner.gateways.hosts.comparing import look_name
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import states
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from provisioner.workspaces.steps import locks
-from provisioner.workspaces.steps.forward import drop_copies
+from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.looking import (
     Look,
     choice_of,
@@ -26,7 +25,6 @@ from provisioner.workspaces.steps.looking import (
 from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.settled import note_given_back
-from provisioner.workspaces.steps.trial import drop_client_of_trial
 from provisioner.workspaces.steps.volumes import (
     ensure_export_policy,
     ensure_frozen_policy,
@@ -116,16 +114,13 @@ def _thaw(run: StepRun) -> None:
 def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
     """Have no client of this workspace on the server; its form is kept for an undo."""
     workspace = run.workspace
-    drop_client_of_trial(run)
+    drop_stand_ins(run)
     if not workspace.client_name:
         return {}
     if "is_half_restored" not in run.step.remote:
         is_half_restored = bool(workspace.client_spec)
         states.remember_remote(run.step, {"is_half_restored": is_half_restored})
-    # A look that was killed may have left its client.
-    run.perforce.delete_client(look_name(workspace.client_name))
-    drop_copies(run)
-    client = run.perforce.find_client(workspace.client_name)
+    client = find_own_client(run)
     if client is not None:
         if str(workspace.tag) not in client.description:
             raise StepRefused(
@@ -140,6 +135,11 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
             _keep_client_spec(workspace, spec)
         _delete_client(run, client)
     return {}
+
+
+def drop_stand_ins(run: StepRun) -> None:
+    """Have nothing left of clients that stood in for this workspace's own."""
+    run.workspace.stand_ins.remove_all(run.perforce)
 
 
 def _keep_client_spec(workspace: Workspace, spec: str) -> None:

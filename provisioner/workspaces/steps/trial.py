@@ -15,6 +15,7 @@ from typing import Any
 from provisioner.gateways.hosts import build, client_files
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
+from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import states
 from provisioner.workspaces.bisecting import verdict_of
@@ -40,11 +41,13 @@ def ensure_at_change(run: StepRun) -> dict[str, Any]:
     run.visible_root(workspace.junction_path)
     if pin.change == trial.change:
         return {"from": pin.change, "written": 0, "removed": 0}
-    drop_client(run, trial)
-    run.perforce.save_client(_client_of(run, trial))
+    stand_ins = workspace.stand_ins
+    stand_ins.remove_all(run.perforce, Purpose.TRIAL)
+    client = _client_of(run, name=stand_ins.new_name(Purpose.TRIAL))
+    run.perforce.save_client(client)
     report = client_files.populate_as(
         run.perforce_account,
-        client=trial.client_name,
+        client=client.name,
         since=pin.change,
         change=trial.change,
         uid=workspace.uid,
@@ -56,11 +59,11 @@ def ensure_at_change(run: StepRun) -> dict[str, Any]:
             unit="files",
         ),
     )
-    drop_client(run, trial)
+    stand_ins.remove_all(run.perforce, Purpose.TRIAL)
     return {"from": pin.change, **dataclasses.asdict(report)}
 
 
-def _client_of(run: StepRun, trial: Trial) -> ClientSpec:
+def _client_of(run: StepRun, *, name: str) -> ClientSpec:
     """Return a client that maps what the generation's did, into the clone.
 
     What is written gets the time of now, so that a build sees that it changed; and it
@@ -73,7 +76,7 @@ def _client_of(run: StepRun, trial: Trial) -> ClientSpec:
     types = known_client_types(run.site.perforce_server)
     return dataclasses.replace(
         pinned,
-        name=trial.client_name,
+        name=name,
         owner=run.perforce_account.user,
         host="",
         root=str(workspace.path),
@@ -85,30 +88,10 @@ def _client_of(run: StepRun, trial: Trial) -> ClientSpec:
         # Its have list, of which there is none, is then nobody else's table, either.
         type="readonly" if types is not None and "readonly" in types else "",
         server_id="",
-        view=rename_view(pinned.view, old=pinned.name, new=trial.client_name),
+        view=rename_view(pinned.view, old=pinned.name, new=name),
         updated_at=None,
         accessed_at=None,
     )
-
-
-def drop_client(run: StepRun, trial: Trial) -> None:
-    """Have no client that maps the files of a trial. Safe to repeat."""
-    client = run.perforce.find_client(trial.client_name)
-    if client is None:
-        return
-    if str(trial.workspace.tag) not in client.description:
-        raise StepRefused(
-            f"A client named {client.name} exists in Perforce and is not ours; it was "
-            "left alone.",
-            code="client_name_taken",
-        )
-    run.perforce.delete_client(client.name)
-
-
-def drop_client_of_trial(run: StepRun) -> None:
-    """Have no such client of this workspace, if it was made for a trial."""
-    for trial in Trial.objects.filter(workspace_id=run.workspace.pk):
-        drop_client(run, trial)
 
 
 def ensure_run(run: StepRun) -> dict[str, Any]:

@@ -184,15 +184,8 @@ def _of_workspace(
         client_owner=workspace.p4_user,
         client_root=str(workspace.path),
         client_view=spec.view if spec is not None else (),
-        stand_in_name=_stand_in_of(workspace),
+        stand_ins=workspace.stand_ins,
     )
-
-
-def _stand_in_of(workspace: Workspace) -> str:
-    """Return the client that it has for a while, "" for most."""
-    if hasattr(workspace, "carry"):
-        return workspace.carry.stand_in_name
-    return workspace.trial.client_name if _is_trial(workspace) else ""
 
 
 def _is_trial(workspace: Workspace) -> bool:

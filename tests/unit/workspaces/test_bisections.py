@@ -108,8 +108,10 @@ def is_left_of(trial: Trial) -> list[object]:
     """Return what is left of a trial's clone on storage and in Perforce."""
     site = trial.workspace.site
     volume = registry.ontap(site).find_volume(trial.workspace.volume_name)
-    client = registry.perforce(site.perforce_server).find_client(trial.client_name)
-    return [thing for thing in (volume, client) if thing is not None]
+    clients = trial.workspace.stand_ins.find_all(
+        registry.perforce(site.perforce_server)
+    )
+    return [*([volume] if volume else []), *clients]
 
 
 def test_a_command_finds_the_first_bad_change(

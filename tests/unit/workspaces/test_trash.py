@@ -496,7 +496,7 @@ def test_what_is_opened_after_a_look_that_found_nothing_is_rescued(
         at_work.file.write_text("written at the last moment\n")
 
     with monkeypatch.context() as racing:
-        racing.setattr(retiring, "drop_copies", be_late)
+        racing.setattr(retiring, "drop_stand_ins", be_late)
         operation = retire(workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
@@ -518,7 +518,7 @@ def test_what_is_done_after_a_late_rescue_that_failed_is_not_lost(
     area = workspace.site.rescue_root
     Site.objects.update(rescue_root="")
     with monkeypatch.context() as racing:
-        racing.setattr(retiring, "drop_copies", be_late)
+        racing.setattr(retiring, "drop_stand_ins", be_late)
         operation = retire(workspace)
     assert operation.status_code == "no_rescue_area"
     at_work.leave_an_untracked_file()

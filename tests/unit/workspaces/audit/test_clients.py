@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.perforce.standins import Purpose
 from provisioner.workspaces.models import (
     Carry,
     Site,
@@ -162,15 +163,16 @@ def test_what_stood_in_for_a_client_is_removed_on_a_click(
     source.state, source.volume_uuid = Workspace.State.RETIRED, ""
     source.retired_at = timezone.now() - A_DAY
     source.save()
-    carry = Carry.objects.create(workspace=workspace, source=source)
+    Carry.objects.create(workspace=workspace, source=source)
+    stand_in = workspace.stand_ins.new_name(Purpose.TRANSFER)
     description = f"Copies for the Cloneyard workspace hers ({workspace.tag}).\n"
-    perforce.save_client(client_named(carry.stand_in_name, description=description))
+    perforce.save_client(client_named(stand_in, description=description))
     found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
     assert (found.action, found.is_automatic) == (A.REMOVE, False)
 
     resolve(found, admin)
 
-    assert perforce.find_client(carry.stand_in_name) is None
+    assert perforce.find_client(stand_in) is None
     assert perforce.find_client(workspace.client_name) is not None
     assert audit(lab_site) == []
 
