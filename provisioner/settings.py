@@ -257,7 +257,6 @@ SPECTACULAR_SETTINGS = {
         "FindingKind": "provisioner.workspaces.models.Finding.Kind",
         "FindingAction": "provisioner.workspaces.models.Finding.Action",
         "LineEnd": "provisioner.workspaces.models.LineEnd",
-        "OpenTo": "provisioner.workspaces.models.OpenTo",
         "SnapshotQuality": "provisioner.workspaces.models.Quality",
         "WantedQuality": "provisioner.workspaces.models.Template.WantedQuality",
         "ConnectionPlace": "provisioner.workspaces.models.ConnectionTest.Place",
@@ -317,6 +316,14 @@ def site_secret_source(name: str, *, key: str) -> str:
     return ""
 
 
+_SECRETS = ("SECRET_KEY", "DATABASE_URL", "EMAIL_URL", "ONTAP_PASSWORD", "P4PASSWD")
+# Files that hold secrets: commands of templates and bisections do not see them.
+SECRET_FILES = [
+    path
+    for name, path in environ.Env.ENVIRON.items()
+    if name.startswith(_SECRETS) and name.endswith("_FILE")
+]
+
 SITE_SECRET = site_secret
 SITE_SECRET_NAMES = site_secret_names
 SITE_SECRET_SOURCE = site_secret_source
@@ -335,6 +342,20 @@ STEP_GIVE_UP_SECONDS = env.float("STEP_GIVE_UP_SECONDS", default=1800.0)
 
 # After how many days without a sign of life a workspace looks abandoned.
 ABANDONED_AFTER_DAYS = env.int("ABANDONED_AFTER_DAYS", default=28)
+
+# --- commands of templates and bisections
+
+# What each of them may take of a worker's host; 0 is as much as there is.
+SANDBOX_MEMORY_MB = env.int("SANDBOX_MEMORY_MB", default=0)
+SANDBOX_CPUS = env.float("SANDBOX_CPUS", default=0.0)
+SANDBOX_PROCESSES = env.int("SANDBOX_PROCESSES", default=4096)
+SANDBOX_TMP_MB = env.int("SANDBOX_TMP_MB", default=2048)
+# A directory of cgroup version 2 with memory, pids and cpu enabled for its children.
+SANDBOX_CGROUP = env.str("SANDBOX_CGROUP", default="")
+# What they see of a namespace, or of temporary directories, that is hidden otherwise.
+SANDBOX_VISIBLE = env.list("SANDBOX_VISIBLE", default=[])
+# How long the log of a step may get: what prints more is stopped.
+STEP_LOG_MB = env.int("STEP_LOG_MB", default=256)
 
 # --- mails
 

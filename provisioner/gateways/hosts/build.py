@@ -1,10 +1,11 @@
-"""Run a template's build command: unprivileged, in its own process group, in time."""
+"""Run a template's build command: unprivileged, in a sandbox, in time."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import dataclasses
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -12,17 +13,22 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from provisioner.gateways.errors import Refused, TransientGatewayError
 from provisioner.gateways.hosts.log_files import begin_log
+from provisioner.gateways.hosts.processes import bare_command
+from provisioner.gateways.hosts.sandbox.bounds import Bounds, Order
 
 LOOK_EVERY_SECONDS = 0.05
 LONGEST_LOOK_SECONDS = 0.5
-KILL_AFTER_SECONDS = 5.0
+# Beside the time that it gives to what does not listen.
+SANDBOX_ENDS_WITHIN_SECONDS = 3.0
 LAST_LINES = 5
 LAST_BYTES = 4000
 UMASK = 0o022
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)
+SANDBOX = "provisioner.gateways.hosts.sandbox"
+DEFAULT_BOUNDS = Bounds()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +42,7 @@ class BuildResult:
     """`exit_code` is negative for the signal that ended the build.
 
     `last_lines` is text that a database takes; the log has the bytes as they came.
+    `in_force` names what of the sandbox this host has, `missing` why not the rest.
     """
 
     exit_code: int
@@ -43,6 +50,10 @@ class BuildResult:
     timed_out: bool
     log_bytes: int
     last_lines: str
+    log_is_full: bool = False
+    ran_out_of_memory: bool = False
+    in_force: tuple[str, ...] = ()
+    missing: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def run_build(
@@ -55,32 +66,35 @@ def run_build(
     timeout_seconds: float,
     log_path: Path,
     progress: Callable[[BuildProgress], None] | None = None,
+    bounds: Bounds = DEFAULT_BOUNDS,
 ) -> BuildResult:
     """Run `/bin/sh -c command` as uid and gid and wait for it, no longer than allowed.
 
     Output goes to `log_path` as it comes; an earlier log of the same name is replaced.
-    What `stop_leftover` stops is stopped first. At the time limit the whole process
-    group is stopped; at the end, too, so that only what has left the group (setsid)
-    outlives the command.
+    What `stop_leftover` stops is stopped first. Nothing that the command has started
+    outlives it: at its end, at the time limit, and when this process ends, the kernel
+    ends the sandbox with all that is in it.
 
-    Raises: ValueError for uid 0 or gid 0 when the caller is root.
+    Raises: ValueError for uid 0 or gid 0 when the caller is root; Refused where this
+    host cannot do what `bounds` ask for; TransientGatewayError where the sandbox did
+    not start or was killed.
     """
-    if os.geteuid() == 0 and (uid <= 0 or gid <= 0):
+    is_root = os.geteuid() == 0
+    if is_root and (uid <= 0 or gid <= 0):
         raise ValueError("Builds do not run as root.")
     stop_leftover(cwd, notes=log_path.parent)
     began = time.monotonic()
+    order = Order(
+        command=command,
+        cwd=str(cwd),
+        environment=_environment(environment, home=cwd),
+        uid=uid if is_root else None,
+        gid=gid if is_root else None,
+        umask=UMASK,
+        bounds=dataclasses.replace(bounds, shown=((str(cwd), str(cwd)), *bounds.shown)),
+    )
     with begin_log(log_path) as log:
-        process = subprocess.Popen(  # noqa: S603 - an administrator's own command
-            ["/bin/sh", "-c", command],
-            cwd=cwd,
-            env=_environment(environment, home=cwd),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            umask=UMASK,
-            preexec_fn=lambda: _become(uid, gid),
-        )
+        process = _start(order, log=log.fileno())
     note = note_of(cwd, notes=log_path.parent)
     note.write_text(f"{process.pid} {_started_at(process.pid)}")
     try:
@@ -90,37 +104,104 @@ def run_build(
             on_look=lambda: _report(progress, began=began, log_path=log_path),
         )
     finally:
-        _stop_group(process.pid)
-        process.wait()
+        told = _end(process, grace_seconds=bounds.grace_seconds)
         note.unlink(missing_ok=True)
     return BuildResult(
-        exit_code=process.returncode,
+        exit_code=_exit_code(told, process.returncode, timed_out=timed_out),
         seconds=time.monotonic() - began,
         timed_out=timed_out,
         log_bytes=log_path.stat().st_size,
         last_lines=_last_lines(log_path),
+        log_is_full=any("log_is_full" in line for line in told),
+        ran_out_of_memory=any("ran_out_of_memory" in line for line in told),
+        in_force=tuple(line["in_force"] for line in told if "in_force" in line),
+        missing={line["missing"]: line["why"] for line in told if "missing" in line},
     )
 
 
-def stop_leftover(cwd: Path, *, notes: Path) -> None:
-    """Stop the build that a killed worker of this host left running in a directory.
+def _start(order: Order, *, log: int) -> subprocess.Popen[bytes]:
+    """Start the sandbox. What the command gets travels on its standard input."""
+    process = subprocess.Popen(  # noqa: S603 - our own module
+        bare_command(SANDBOX),
+        cwd="/",
+        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
+        stdin.write(json.dumps(dataclasses.asdict(order)).encode())
+    return process
 
-    `notes` is where the log of that build was. A number is not given to a new process
-    while a group of that number has members: so a group without its leader is still
-    the old one.
+
+def _end(
+    process: subprocess.Popen[bytes], *, grace_seconds: float
+) -> list[dict[str, Any]]:
+    """Have the sandbox end, and return what it said."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(grace_seconds + SANDBOX_ENDS_WITHIN_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    assert process.stdout is not None
+    with process.stdout as stdout:
+        return [json.loads(line) for line in stdout]
+
+
+def _exit_code(
+    told: list[dict[str, Any]], sandbox_code: int, *, timed_out: bool
+) -> int:
+    for line in told:
+        if "refused" in line:
+            raise Refused(line["refused"], system="host", operation="run command")
+        if "broke" in line:
+            raise _not_run(f"The command could not be run: {line['broke']}.")
+    for line in told:
+        if "ended" in line:
+            return int(line["ended"])
+    if timed_out:
+        return -signal.SIGKILL
+    raise _not_run(
+        f"The sandbox of the command was killed (exit code {sandbox_code}), and the "
+        "command with it."
+    )
+
+
+def _not_run(sentence: str) -> TransientGatewayError:
+    return TransientGatewayError(sentence, system="host", operation="run command")
+
+
+def stop_leftover(cwd: Path, *, notes: Path) -> None:
+    """Stop the sandbox that a killed worker of this host left running in a directory.
+
+    `notes` is where the log of that build was. The kernel ends it with its worker; one
+    that is still at it here gets no time for that.
     """
     note = note_of(cwd, notes=notes)
     try:
         pid, started_at = note.read_text().split()
     except (OSError, ValueError):
         return
-    try:
+    is_ours = False
+    with contextlib.suppress(OSError, ValueError):
         is_ours = _started_at(int(pid)) == started_at
-    except OSError:
-        is_ours = _group_is_alive(int(pid))
     if is_ours:
-        _stop_group(int(pid))
+        _stop_sandbox(int(pid))
     note.unlink()
+
+
+def _stop_sandbox(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+        ends = time.monotonic() + DEFAULT_BOUNDS.grace_seconds
+        while time.monotonic() < ends:
+            os.kill(pid, 0)
+            time.sleep(LOOK_EVERY_SECONDS)
+        os.kill(pid, signal.SIGKILL)
 
 
 def note_of(cwd: Path, *, notes: Path) -> Path:
@@ -134,15 +215,6 @@ def note_of(cwd: Path, *, notes: Path) -> Path:
     here = b"\0".join([boot, os.fsencode(os.readlink("/proc/self/ns/pid"))])
     name = hashlib.blake2b(here + os.fsencode(cwd), digest_size=12).hexdigest()
     return notes / f"build-{name}.pid"
-
-
-def _become(uid: int, gid: int) -> None:
-    """Drop privileges for good; then ask to die with the worker."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setresgid(gid, gid, gid)
-        os.setresuid(uid, uid, uid)
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _environment(given: Mapping[str, str], *, home: Path) -> dict[str, str]:
@@ -181,27 +253,6 @@ def _report(
                 seconds=time.monotonic() - began, log_bytes=log_path.stat().st_size
             )
         )
-
-
-def _stop_group(group: int) -> None:
-    """End a process group: asked first, killed where it does not listen."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGTERM)
-        ends = time.monotonic() + KILL_AFTER_SECONDS
-        while time.monotonic() < ends and _group_is_alive(group):
-            time.sleep(LOOK_EVERY_SECONDS)
-        os.killpg(group, signal.SIGKILL)
-
-
-def _group_is_alive(group: int) -> bool:
-    """Say whether the group has a process that has not ended (zombies have)."""
-    # A list: a generator left half-way would leave its directory open.
-    for stat in list(Path("/proc").glob("[0-9]*/stat")):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            if int(fields[2]) == group and fields[0] != "Z":
-                return True
-    return False
 
 
 def _started_at(pid: int) -> str:

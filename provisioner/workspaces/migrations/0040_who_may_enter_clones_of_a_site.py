@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="site",
-            name="clones_open_to",
+            name="root_access",
             field=models.CharField(
                 choices=[
                     ("owner", "its owner alone"),

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="workspace",
-            name="opened_to",
+            name="root_access",
             field=models.CharField(
                 blank=True,
                 choices=[

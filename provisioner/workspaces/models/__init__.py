@@ -31,8 +31,8 @@ from provisioner.workspaces.models.pools import Pool
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.shares import Share
 from provisioner.workspaces.models.sites import (
-    OpenTo,
     PerforceServer,
+    RootAccess,
     ServerAbilities,
     Site,
 )
@@ -61,7 +61,6 @@ __all__ = [
     "LineEnd",
     "LockWait",
     "Notice",
-    "OpenTo",
     "Operation",
     "PerforceServer",
     "PerforceUse",
@@ -70,6 +69,7 @@ __all__ = [
     "RefreshPolicy",
     "RefreshSwitch",
     "Rescue",
+    "RootAccess",
     "ServerAbilities",
     "ServerWatch",
     "Share",

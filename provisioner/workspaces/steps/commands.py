@@ -11,6 +11,7 @@ from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.log_excerpt import excerpt_of
 from provisioner.workspaces.models import Quality
 from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.sandboxing import bounds_of, excess_of
 
 
 def ensure_built(run: StepRun) -> dict[str, Any]:
@@ -28,6 +29,12 @@ def ensure_built(run: StepRun) -> dict[str, Any]:
             f"The build did not end within {template.build_timeout_seconds:,} seconds "
             "and was stopped. Nothing was published; the log is kept.",
             code="build_timed_out",
+        )
+    if excess := excess_of(result):
+        raise StepRefused(
+            f"The build took too much. {excess} Nothing was published; the log is "
+            "kept.",
+            code="took_too_much",
         )
     if result.exit_code != 0:
         raise StepRefused(
@@ -52,6 +59,8 @@ def ensure_tested(run: StepRun) -> dict[str, Any]:
             f"The test did not end within {template.test_timeout_seconds:,} seconds "
             "and was stopped."
         )
+    elif excess := excess_of(result):
+        reason = f"The test took too much. {excess}"
     elif result.exit_code != 0:
         reason = (
             f"The test ended with exit code {result.exit_code}.\n"
@@ -79,9 +88,10 @@ def ensure_outcome(run: StepRun) -> dict[str, Any]:
 
 def _run_command(run: StepRun, *, command: str, timeout_seconds: float) -> BuildResult:
     template = run.template
+    root = run.visible_root(template.junction_path)
     return build.run_build(
         command=command,
-        cwd=run.visible_root(template.junction_path),
+        cwd=root,
         environment={
             **template.build_environment,
             "CLONEYARD_CHANGE": str(run.result_of("client")["change"]),
@@ -91,4 +101,5 @@ def _run_command(run: StepRun, *, command: str, timeout_seconds: float) -> Build
         timeout_seconds=timeout_seconds,
         log_path=run.step.log_path,
         progress=lambda seen: run.progress(f"{seen.log_bytes:,} bytes of log"),
+        bounds=bounds_of(run, junction_path=template.junction_path, root=root),
     )

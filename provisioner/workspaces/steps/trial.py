@@ -23,6 +23,7 @@ from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Operation, Trial
 from provisioner.workspaces.purposes import known_client_types
 from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.sandboxing import bounds_of, excess_of
 
 INTERRUPTED = "trial_interrupted"
 LOOK_EVERY_SECONDS = 2.0
@@ -113,6 +114,8 @@ def ensure_run(run: StepRun) -> dict[str, Any]:
         limit = run.template.build_timeout_seconds
         verdict = ""
         reason = f"It did not end within {limit:,} seconds and was stopped."
+    elif excess := excess_of(result):
+        verdict, reason = "", excess
     else:
         verdict = verdict_of(result.exit_code)
         reason = f"It ended with exit code {result.exit_code}."
@@ -146,6 +149,7 @@ def _run_command(run: StepRun, trial: Trial, *, root: Path) -> BuildResult:
         timeout_seconds=template.build_timeout_seconds,
         log_path=run.step.log_path,
         progress=lambda seen: stop.look(f"{seen.log_bytes:,} bytes of log"),
+        bounds=bounds_of(run, junction_path=workspace.junction_path, root=root),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -15,6 +16,17 @@ def is_alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def pids_of(*words: str) -> list[int]:
+    """Return the processes with exactly this command line, whatever they call it."""
+    wanted = "".join(f"{word}\0" for word in words).encode()
+    found = []
+    for path in list(Path("/proc").glob("[0-9]*/cmdline")):
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == wanted:
+                found.append(int(path.parent.name))
+    return found
 
 
 def wait_until_ended(pid: int) -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -19,7 +20,8 @@ from provisioner.gateways.hosts.build import (
     note_of,
     run_build,
 )
-from tests.unit.gateways.hosts.processes import is_alive, wait_until_ended
+from provisioner.gateways.hosts.sandbox.bounds import Bounds
+from tests.unit.gateways.hosts.processes import is_alive, pids_of, wait_until_ended
 
 AS_ROOT = os.geteuid() == 0
 UID = 20001 if AS_ROOT else os.getuid()
@@ -35,7 +37,7 @@ def tree(tmp_path: Path) -> Path:
     if AS_ROOT:
         os.chown(tree, UID, GID)
         # pytest's own directories are closed to others.
-        for parent in (tmp_path, *tmp_path.parents[:2]):
+        for parent in (tmp_path, *tmp_path.parents[:3]):
             parent.chmod(parent.stat().st_mode | 0o011)
     return tree
 
@@ -48,6 +50,7 @@ def build(tree: Path, tmp_path: Path) -> Build:
         timeout_seconds: float = 30.0,
         environment: dict[str, str] | None = None,
         progress: Callable[[BuildProgress], None] | None = None,
+        **bounds: Any,
     ) -> BuildResult:
         return run_build(
             command=command,
@@ -58,6 +61,7 @@ def build(tree: Path, tmp_path: Path) -> Build:
             timeout_seconds=timeout_seconds,
             log_path=tmp_path / "build.log",
             progress=progress,
+            bounds=Bounds(**bounds),
         )
 
     return run
@@ -66,10 +70,6 @@ def build(tree: Path, tmp_path: Path) -> Build:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return tmp_path / "build.log"
-
-
-def pid_in(path: Path) -> int:
-    return int(path.read_text())
 
 
 def test_output_goes_to_the_log_and_its_end_to_the_result(
@@ -182,59 +182,72 @@ def test_the_log_can_be_read_while_it_runs(build: Build, log: Path) -> None:
     assert log.read_text() == "first\nlast\n"
 
 
-def test_at_the_limit_the_whole_group_is_stopped(build: Build, tree: Path) -> None:
+@pytest.fixture
+def nap(request: pytest.FixtureRequest) -> str:
+    """Seconds that nobody else sleeps: what has them was started by this test."""
+    return f"300.{abs(hash(request.node.name)) % 10**9}{os.getpid()}"
+
+
+def test_at_the_limit_all_of_it_is_stopped(build: Build, nap: str) -> None:
     began = time.monotonic()
 
     result = build(
-        "sleep 300 & echo $! > child; (sleep 300; true) & sleep 300",
+        f"sleep {nap} & setsid sleep {nap} & (sleep {nap}; true) & sleep {nap}",
         timeout_seconds=0.5,
     )
 
     assert result.timed_out
     assert result.exit_code == -signal.SIGTERM
     assert 0.5 <= time.monotonic() - began < 4
-    assert not is_alive(pid_in(tree / "child"))
+    assert pids_of("sleep", nap) == []
 
 
+@pytest.mark.parametrize("start", ["{0} &", "setsid {0} &", "(setsid {0} & ) &"])
 def test_nothing_in_the_background_outlives_the_command(
-    build: Build, tree: Path
+    start: str, build: Build, nap: str
 ) -> None:
-    result = build("sleep 300 & echo $! > child")
+    daemon = start.format(f"sh -c 'touch up; exec sleep {nap}'")
+
+    result = build(f"{daemon} until [ -e up ]; do sleep 0.01; done")
 
     assert (result.exit_code, result.timed_out) == (0, False)
-    assert not is_alive(pid_in(tree / "child"))
+    assert pids_of("sleep", nap) == []
+
+
+def test_what_does_not_listen_is_killed(build: Build, nap: str) -> None:
+    result = build(f"trap '' TERM; sleep {nap} & exit 3", grace_seconds=0.1)
+
+    assert result.exit_code == 3
+    assert pids_of("sleep", nap) == []
 
 
 @pytest.fixture
-def killed_build(tree: Path, tmp_path: Path) -> Iterator[int]:
-    """A worker that was killed in a build; the build's background process lives on."""
+def killed_build(tree: Path, tmp_path: Path, nap: str) -> Iterator[int]:
+    """The sandbox of a worker that was killed in a build."""
     program = (
         "import sys; from pathlib import Path; "
         "from provisioner.gateways.hosts.build import run_build; "
-        "cwd, log, uid, gid = sys.argv[1:]; "
-        "run_build(command='sleep 300 & echo $! > child; sleep 300', cwd=Path(cwd), "
-        "environment={}, uid=int(uid), gid=int(gid), timeout_seconds=300, "
-        "log_path=Path(log))"
+        "cwd, log, uid, gid, nap = sys.argv[1:]; "
+        "run_build(command=f'setsid sleep {nap} & touch began; sleep {nap}', "
+        "cwd=Path(cwd), environment={}, uid=int(uid), gid=int(gid), "
+        "timeout_seconds=300, log_path=Path(log))"
     )
     log = tmp_path / "of-another-operation.log"
+    note = note_of(tree, notes=tmp_path)
     worker = subprocess.Popen(
-        [sys.executable, "-c", program, str(tree), str(log), str(UID), str(GID)],
+        [sys.executable, "-c", program, str(tree), str(log), str(UID), str(GID), nap],
         cwd=settings.BASE_DIR,
     )
     ends = time.monotonic() + 10
-    while not (
-        note_of(tree, notes=tmp_path).exists()
-        and (tree / "child").exists()
-        and (tree / "child").read_text()
-    ):
+    while not (note.exists() and (tree / "began").exists()):
         assert time.monotonic() < ends
         time.sleep(0.02)
+    sandbox = int(note.read_text().split()[0])
     worker.kill()
     worker.wait()
-    child = pid_in(tree / "child")
-    yield child
-    if is_alive(child):
-        os.kill(child, signal.SIGKILL)
+    yield sandbox
+    if is_alive(sandbox):
+        os.kill(sandbox, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -242,17 +255,16 @@ def note(tree: Path, tmp_path: Path) -> Path:
     return note_of(tree, notes=tmp_path)
 
 
-def test_a_build_ends_with_its_worker_and_the_next_stops_what_is_left(
-    killed_build: int, build: Build, note: Path
+def test_a_build_ends_with_its_worker_and_all_that_it_started(
+    killed_build: int, build: Build, note: Path, nap: str
 ) -> None:
-    leader = int(note.read_text().split()[0])
-    wait_until_ended(leader)
-    assert is_alive(killed_build)
+    wait_until_ended(killed_build)
+    for pid in pids_of("sleep", nap):
+        wait_until_ended(pid)
 
     result = build("echo again")
 
     assert result.exit_code == 0
-    assert not is_alive(killed_build)
     assert not note.exists()
 
 

@@ -1,0 +1,181 @@
+"""The process beside a command: order as JSON on stdin, JSON lines on stdout.
+
+Its stderr is the command's log. SIGTERM stops the command; so does its parent's end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from provisioner.gateways.hosts.processes import die_with_parent
+from provisioner.gateways.hosts.sandbox import kernel
+from provisioner.gateways.hosts.sandbox.bounds import Bounds, Order
+from provisioner.gateways.hosts.sandbox.cgroup import Cgroup, make_cgroup
+from provisioner.gateways.hosts.sandbox.init import Init
+
+READ_BYTES = 1 << 16
+
+
+class Report:
+    """What the worker hears. No program that is executed gets the descriptor."""
+
+    def __init__(self) -> None:
+        self._descriptor = os.dup(1)
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        os.dup2(2, 1)
+
+    def say(self, **line: Any) -> None:
+        os.write(self._descriptor, json.dumps(line).encode() + b"\n")
+
+
+class Log:
+    """The command's output, up to a size; `on_full` is called once."""
+
+    def __init__(self, *, room: int, on_full: Callable[[], None]) -> None:
+        self._limit = self._room = room
+        self._on_full = on_full
+        self.is_full = False
+
+    def take(self, data: bytes) -> None:
+        kept = data[: self._room]
+        self._write(kept)
+        self._room -= len(kept)
+        if len(kept) < len(data) and not self.is_full:
+            self.is_full = True
+            self._write(
+                f"\n[Cloneyard: the log has {self._limit:,} bytes, as many as it may. "
+                "The command is stopped.]\n".encode()
+            )
+            self._on_full()
+
+    def _write(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(2, data) :]
+
+
+def main() -> None:
+    """Run the command as ordered; the last line says how it ended."""
+    parent = int(sys.argv[1])
+    said = json.load(sys.stdin)
+    order = Order(**{**said, "bounds": Bounds(**said["bounds"])})
+    report = Report()
+    try:
+        has_namespace = _enter_namespace(report)
+        die_with_parent(parent)
+        _run(order, report, has_namespace=has_namespace)
+    except OSError as error:
+        report.say(broke=str(error))
+
+
+def _enter_namespace(report: Report) -> bool:
+    """Have children in a PID namespace; without root by a user namespace of one uid."""
+    try:
+        if os.geteuid() == 0:
+            kernel.unshare(kernel.CLONE_NEWPID)
+        else:
+            _become_owner_of_namespaces()
+    except OSError as error:
+        report.say(missing="processes", why=error.strerror)
+        kernel.adopt_orphans()
+        return False
+    report.say(in_force="processes")
+    return True
+
+
+def _become_owner_of_namespaces() -> None:
+    """Keep uid and gid; no others are known inside. Source: user_namespaces(7)."""
+    uid, gid = os.geteuid(), os.getegid()
+    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWPID)
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid} {uid} 1"),
+        ("gid_map", f"{gid} {gid} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def _run(order: Order, report: Report, *, has_namespace: bool) -> None:
+    bounds = order.bounds
+    group = make_cgroup(
+        bounds.cgroup,
+        memory_bytes=bounds.memory_bytes,
+        processes=bounds.processes,
+        cpus=bounds.cpus,
+    )
+    _tell_of_group(group, bounds, report)
+    try:
+        log = _start_and_relay(order, report, group, has_namespace=has_namespace)
+        if log.is_full:
+            report.say(log_is_full=True)
+        if group is not None and group.ran_out_of_memory:
+            report.say(ran_out_of_memory=True)
+    finally:
+        if group is not None:
+            group.end()
+
+
+def _tell_of_group(group: Cgroup | None, bounds: Bounds, report: Report) -> None:
+    if group is None:
+        report.say(missing="cgroup", why="none of version 2 can be made")
+        return
+    report.say(in_force="cgroup")
+    wanted = {"memory": bounds.memory_bytes, "pids": 1, "cpu": bounds.cpus}
+    for controller in (name for name, is_wanted in wanted.items() if is_wanted):
+        if controller in group.bounds:
+            report.say(in_force=controller)
+        else:
+            report.say(missing=controller, why="the controller is not enabled")
+
+
+def _start_and_relay(
+    order: Order, report: Report, group: Cgroup | None, *, has_namespace: bool
+) -> Log:
+    output, output_end = os.pipe()
+    # One closes when init is gone, the other when we are.
+    ended, ended_end = os.pipe()
+    ours, ours_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        for descriptor in (output, ended, ours_end):
+            os.close(descriptor)
+        init = Init(
+            order, report.say, group=group, output=output_end, parent_has_ended=ours
+        )
+        init.run(has_namespace=has_namespace)
+    for descriptor in (output_end, ended_end, ours):
+        os.close(descriptor)
+
+    def stop(*_: Any) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, stop)
+    log = Log(room=order.bounds.log_bytes, on_full=stop)
+    _relay(output, log, until_closed=ended)
+    os.waitpid(pid, 0)
+    return log
+
+
+def _relay(output: int, log: Log, *, until_closed: int) -> None:
+    """Pass output on until init has ended, with what was written until then."""
+    waited_for = [output, until_closed]
+    while True:
+        ready, _, _ = select.select(waited_for, [], [])
+        if output not in ready:
+            return
+        if data := os.read(output, READ_BYTES):
+            log.take(data)
+        else:
+            waited_for.remove(output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""A control group of version 2 for each command, where we may make one.
+
+Source: Documentation/admin-guide/cgroup-v2.rst.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from pathlib import Path
+
+CPU_PERIOD_MICROSECONDS = 100_000
+EMPTY_WITHIN_SECONDS = 2.0
+
+
+class Cgroup:
+    """A group of our own; `bounds` names the controllers that bound it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.bounds: list[str] = []
+
+    def bound(self, controller: str, files: dict[str, str]) -> None:
+        """Write limits; a controller that is not enabled here has no such files."""
+        try:
+            for name, text in files.items():
+                (self._path / name).write_text(text)
+        except OSError:
+            return
+        self.bounds.append(controller)
+
+    def join(self) -> None:
+        """Take the calling process in, and what it forks from now on."""
+        (self._path / "cgroup.procs").write_text("0")
+
+    @property
+    def ran_out_of_memory(self) -> bool:
+        try:
+            lines = (self._path / "memory.events").read_text().splitlines()
+        except OSError:
+            return False
+        return any(line.startswith("oom_kill ") and line[9:] != "0" for line in lines)
+
+    def end(self) -> None:
+        """Kill all that is in it, however it hides, and remove it."""
+        with contextlib.suppress(OSError):
+            (self._path / "cgroup.kill").write_text("1")
+        ends = time.monotonic() + EMPTY_WITHIN_SECONDS
+        while time.monotonic() < ends:
+            try:
+                self._path.rmdir()
+            except FileNotFoundError:
+                return
+            except OSError:
+                time.sleep(0.01)
+            else:
+                return
+
+
+def make_cgroup(
+    below: str, *, memory_bytes: int, processes: int, cpus: float
+) -> Cgroup | None:
+    """Make a group below the one given, else below our own; None where we may not."""
+    try:
+        parent = Path(below) if below else _own()
+        with contextlib.suppress(OSError):
+            # Refused where processes are in the parent itself, as ours mostly are.
+            (parent / "cgroup.subtree_control").write_text("+memory +pids +cpu")
+        path = parent / f"cloneyard-{os.getpid()}-{secrets.token_hex(4)}"
+        path.mkdir()
+    except OSError:
+        return None
+    group = Cgroup(path)
+    if not (path / "cgroup.procs").exists():
+        path.rmdir()
+        return None
+    if memory_bytes:
+        group.bound(
+            "memory", {"memory.max": str(memory_bytes), "memory.oom.group": "1"}
+        )
+    group.bound("pids", {"pids.max": str(processes)})
+    if cpus:
+        quota = int(cpus * CPU_PERIOD_MICROSECONDS)
+        group.bound("cpu", {"cpu.max": f"{quota} {CPU_PERIOD_MICROSECONDS}"})
+    return group
+
+
+def _own() -> Path:
+    """Return the directory of the group that we are in.
+
+    Raises: FileNotFoundError where there is no version 2.
+    """
+    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    ours = next((line[3:] for line in lines if line.startswith("0::")), None)
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields = line.split()
+        if ours is not None and fields[fields.index("-") + 1] == "cgroup2":
+            return Path(fields[4]) / ours.lstrip("/")
+    raise FileNotFoundError("There is no cgroup of version 2.")

@@ -1,0 +1,229 @@
+"""The first process of a sandbox: starts the command, and ends what it leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from provisioner.gateways.hosts.sandbox import kernel
+from provisioner.gateways.hosts.sandbox.bounds import Order
+from provisioner.gateways.hosts.sandbox.cgroup import Cgroup
+from provisioner.gateways.hosts.sandbox.files import arrange_files, mount_proc
+
+LOOK_EVERY_SECONDS = 3600.0
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_AWAITED = (signal.SIGCHLD, signal.SIGTERM)
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+
+
+class _NoNamespace(Exception):
+    """What was asked for takes namespaces, and we may make none."""
+
+
+class Init:
+    """Runs one command; `say` reports, `parent_has_ended` closes with our parent."""
+
+    def __init__(
+        self,
+        order: Order,
+        say: Callable[..., None],
+        *,
+        group: Cgroup | None,
+        output: int,
+        parent_has_ended: int,
+    ) -> None:
+        self._order, self._say = order, say
+        self._group, self._output = group, output
+        self._parent_has_ended = parent_has_ended
+
+    def run(self, *, has_namespace: bool) -> NoReturn:
+        """Run the command, end what it leaves, say how it ended, and end."""
+        try:
+            self._die_with_parent(signal.SIGKILL if has_namespace else signal.SIGTERM)
+            if self._group is not None:
+                self._group.join()
+            if has_namespace:
+                self._arrange()
+            elif not self._order.bounds.has_network:
+                raise _NoNamespace
+            signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+            if not has_namespace:
+                kernel.adopt_orphans()
+            kernel.hide_memory()
+            command = os.fork()
+            if command == 0:
+                self._become_command()
+            end_all = _signal_namespace if has_namespace else _signal_descendants
+            grace = self._order.bounds.grace_seconds
+            self._say(ended=_attend(command, end_all, grace_seconds=grace))
+        except _NoNamespace:
+            self._say(refused="This host cannot run commands without a network.")
+        except OSError as error:
+            self._say(broke=str(error))
+        finally:
+            os._exit(0)
+
+    def _die_with_parent(self, number: int) -> None:
+        kernel.signal_at_parents_end(number)
+        if select.select([self._parent_has_ended], [], [], 0)[0]:
+            os._exit(1)  # it ended before we asked
+
+    def _arrange(self) -> None:
+        bounds = self._order.bounds
+        if not bounds.has_network:
+            try:
+                kernel.unshare(kernel.CLONE_NEWNET)
+            except OSError as error:
+                raise _NoNamespace from error
+            _raise_loopback()
+            self._say(in_force="network")
+        self._try("ipc", lambda: kernel.unshare(kernel.CLONE_NEWIPC))
+        if self._try("mounts", lambda: kernel.unshare(kernel.CLONE_NEWNS)):
+            arrange_files(
+                hidden=list(bounds.hidden),
+                shown=[(at, what) for at, what in bounds.shown],
+                tmp_bytes=bounds.tmp_bytes,
+            )
+            self._try("proc", mount_proc)
+
+    def _try(self, name: str, arrange: Callable[[], Any]) -> bool:
+        try:
+            arrange()
+        except OSError as error:
+            self._say(missing=name, why=error.strerror)
+            return False
+        self._say(in_force=name)
+        return True
+
+    def _become_command(self) -> NoReturn:
+        order = self._order
+        try:
+            os.setsid()
+            os.dup2(self._output, 1)
+            os.dup2(self._output, 2)
+            _bound(order)
+            if os.geteuid() == 0:
+                assert order.uid is not None
+                assert order.gid is not None
+                self._try("capabilities", kernel.forgo_bounding_set)
+                os.setgroups([])
+                os.setresgid(order.gid, order.gid, order.gid)
+                os.setresuid(order.uid, order.uid, order.uid)
+            kernel.forgo_privileges()
+            # As the uid: a root that the file server squashes may not enter it.
+            os.chdir(order.cwd)
+            os.umask(order.umask)
+            for number in _IGNORED_BY_PYTHON:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
+            shell = ["/bin/sh", "-c", order.command]
+            os.execve(shell[0], shell, order.environment)  # noqa: S606 - as ordered
+        except OSError as error:
+            self._say(broke=str(error))
+        finally:
+            os._exit(1)
+
+
+def _bound(order: Order) -> None:
+    bounds = order.bounds
+    for what, limit in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, bounds.open_files),
+        (resource.RLIMIT_NPROC, bounds.processes),
+        (resource.RLIMIT_FSIZE, bounds.file_bytes),
+    ):
+        _, hard = resource.getrlimit(what)
+        if hard != resource.RLIM_INFINITY:
+            limit = min(limit, hard)
+        resource.setrlimit(what, (limit, limit))
+
+
+def _raise_loopback() -> None:
+    """Let programs of one command talk to each other. Source: netdevice(7)."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sh14x", b"lo", 0)
+        (flags,) = struct.unpack_from(
+            "h", fcntl.ioctl(control, _SIOCGIFFLAGS, request), 16
+        )
+        request = struct.pack("16sh14x", b"lo", flags | _IFF_UP)
+        fcntl.ioctl(control, _SIOCSIFFLAGS, request)
+
+
+def _attend(
+    command: int, end_all: Callable[[int], None], *, grace_seconds: float
+) -> int:
+    """Reap until nothing is left; return how the command ended.
+
+    When it has, or SIGTERM comes, the others are asked to end, and killed where they
+    do not.
+    """
+    code, kill_at = 0, None
+    while True:
+        left = LOOK_EVERY_SECONDS if kill_at is None else kill_at - time.monotonic()
+        if left <= 0:
+            end_all(signal.SIGKILL)
+            left = LOOK_EVERY_SECONDS
+        seen = signal.sigtimedwait(_AWAITED, left)
+        has_ended, is_empty, status = _reap(command)
+        if has_ended:
+            code = os.waitstatus_to_exitcode(status)
+        if is_empty:
+            return code
+        is_to_end = has_ended or (seen and seen.si_signo == signal.SIGTERM)
+        if is_to_end and kill_at is None:
+            end_all(signal.SIGTERM)
+            kill_at = time.monotonic() + grace_seconds
+
+
+def _reap(command: int) -> tuple[bool, bool, int]:
+    """Return whether the command has ended, whether nothing is left, and its status."""
+    has_ended, its_status = False, 0
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return has_ended, True, its_status
+        if pid == 0:
+            return has_ended, False, its_status
+        if pid == command:
+            has_ended, its_status = True, status
+
+
+def _signal_namespace(number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, number)
+
+
+def _signal_descendants(number: int) -> None:
+    """Signal all that descends from us, until none is left that was not."""
+    signalled: set[int] = set()
+    while new := _descendants() - signalled:
+        for pid in new:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        signalled |= new
+
+
+def _descendants() -> set[int]:
+    children: dict[int, list[int]] = {}
+    for stat in list(Path("/proc").glob("[0-9]*/stat")):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found: set[int] = set()
+    look_at = [os.getpid()]
+    while look_at:
+        born = children.get(look_at.pop(), [])
+        found.update(born)
+        look_at.extend(born)
+    return found
