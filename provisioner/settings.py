@@ -257,6 +257,7 @@ SPECTACULAR_SETTINGS = {
         "FindingKind": "provisioner.workspaces.models.Finding.Kind",
         "FindingAction": "provisioner.workspaces.models.Finding.Action",
         "LineEnd": "provisioner.workspaces.models.LineEnd",
+        "OpenTo": "provisioner.workspaces.models.OpenTo",
         "SnapshotQuality": "provisioner.workspaces.models.Quality",
         "WantedQuality": "provisioner.workspaces.models.Template.WantedQuality",
         "ConnectionPlace": "provisioner.workspaces.models.ConnectionTest.Place",

@@ -26,6 +26,7 @@ from provisioner.workspaces.actions import heartbeats
 from provisioner.workspaces.actions.templates import MOST_PATHS
 from provisioner.workspaces.models import (
     LineEnd,
+    OpenTo,
     Operation,
     Snapshot,
     Step,
@@ -522,6 +523,9 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
     )
     p4port = serializers.CharField(source="site.perforce_server.p4port")
     p4_user = serializers.CharField()
+    open_to = serializers.ChoiceField(
+        choices=OpenTo.choices, help_text="Who may enter its root directory."
+    )
     ownership = serializers.DictField(
         child=serializers.JSONField(),
         allow_null=True,
@@ -564,6 +568,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
             "p4_user",
             "uid",
             "gid",
+            "open_to",
             "ownership",
             "reconcile",
             "created_at",

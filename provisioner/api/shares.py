@@ -7,14 +7,16 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.api.fields import Text
 from provisioner.api.schema import described
+from provisioner.api.serializers import WorkspaceSerializer
 from provisioner.api.viewsets import ApiViewSet
 from provisioner.workspaces import actions, permissions, queries
-from provisioner.workspaces.models import Share, Workspace
+from provisioner.workspaces.models import OpenTo, Share, Workspace
 
 
 class ShareSerializer(serializers.ModelSerializer[Share]):
@@ -45,6 +47,38 @@ class ShareCreateSerializer(serializers.Serializer[Any]):
     team = Text(
         max_length=100, default="", allow_blank=True, help_text="A team's name."
     )
+
+
+class OpenSerializer(serializers.Serializer[Any]):
+    to = serializers.ChoiceField(choices=OpenTo.choices)
+
+
+class WorkspaceOpenViewSet(ApiViewSet):
+    """Who may enter a workspace's directory."""
+
+    queryset = Workspace.objects.none()
+    serializer_class = WorkspaceSerializer
+
+    def get_queryset(self) -> QuerySet[Workspace]:
+        return queries.with_newest_operation(queries.workspaces_visible_to(self.user))
+
+    @described(
+        "Say who may enter a workspace's directory",
+        "Its owner alone, or its owner's group, whoever Perforce refuses these files. "
+        "The mode of its root directory follows within seconds; what lies below keeps "
+        "the modes that it has.",
+        body=OpenSerializer,
+        ok=WorkspaceSerializer,
+        refused=[403, 404, 409],
+        operation_id="workspaces_open",
+    )
+    @action(methods=["post"], detail=True)
+    def open(self, request: Request, pk: int) -> Response:
+        workspace = self.get_object()
+        permissions.require(permissions.can_change_workspace(self.user, workspace))
+        to = OpenTo(self.read_body(OpenSerializer)["to"])
+        actions.workspace_open(by=self.user, workspace=workspace, to=to)
+        return Response(self.get_serializer(self.get_object()).data)
 
 
 class WorkspaceShareViewSet(ApiViewSet):

@@ -38,6 +38,7 @@ router.register(
 router.register(
     "v1/workspaces", leases.WorkspaceLeaseViewSet, basename="workspace-lease"
 )
+router.register("v1/workspaces", shares.WorkspaceOpenViewSet, basename="workspace-root")
 router.register(
     "v1/workspaces/<int:workspace_pk>/shares",
     shares.WorkspaceShareViewSet,

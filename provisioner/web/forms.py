@@ -24,6 +24,7 @@ from provisioner.workspaces.lags import behind_of
 from provisioner.workspaces.limits import Limit, LimitReached
 from provisioner.workspaces.models import (
     LineEnd,
+    OpenTo,
     Site,
     Snapshot,
     Template,
@@ -452,3 +453,9 @@ class ShareForm(forms.Form):
     def reader(self) -> dict[str, str]:
         """Return who it is, as `workspace_share` takes it."""
         return {self.cleaned_data["kind"]: self.cleaned_data["name"]}
+
+
+class OpenForm(forms.Form):
+    """Who may enter the directory of a workspace."""
+
+    to = forms.ChoiceField(choices=OpenTo.choices)

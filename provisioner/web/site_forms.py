@@ -52,7 +52,7 @@ SITE_LABELS = {
     "free_percent": "Kept free, in percent",
     "overcommit_percent": "Overcommitted at most, in percent",
     "reown": "Who makes a clone its owner's",
-    "root_access": "Who may enter a clone",
+    "clones_open_to": "Who may enter a clone",
     "remove_contents": "Remove files before the clone",
 }
 SITE_HELP = {

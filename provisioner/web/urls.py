@@ -88,6 +88,7 @@ urlpatterns = [
         leases.workspace_release,
         name="workspace-release",
     ),
+    path("workspaces/<int:pk>/open/", sharing.workspace_open, name="workspace-open"),
     path("workspaces/<int:pk>/share/", sharing.workspace_share, name="workspace-share"),
     path(
         "workspaces/<int:pk>/share/<int:share_pk>/revoke/",

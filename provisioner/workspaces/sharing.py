@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.models import Share, Workspace
+from provisioner.workspaces.models import OpenTo, Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
     GONE,
@@ -33,6 +33,11 @@ class Company:
     shares: list[Share]
     share: Share | None
     reads_as: str
+
+    @property
+    def may_open_to(self) -> list[tuple[str, str]]:
+        """To whom its directory can be opened, with what people read."""
+        return OpenTo.choices
 
     @property
     def is_alone(self) -> bool:

@@ -299,7 +299,7 @@ OURS = {
     "ServerAbilities": "client_types",
     "ServerWatch": "last_error",
     "SignInAttempts": "key",
-    "Site": "reown root_access",
+    "Site": "reown clones_open_to",
     "SiteCapacity": "ontap_version details status_message",
     "Snapshot": "name ontap_uuid client_spec have_digest quality parts lint",
     "Step": "name state perforce_use progress remote result error_code error_message",
@@ -314,7 +314,7 @@ OURS = {
     "WorkerQueues": "queues host",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
     "p4_user state status_code status_message volume_uuid client_spec ownership secret "
-    "root_access root_mode reconcile activity client_seen",
+    "opened_to root_mode reconcile activity client_seen",
 }
 """Written by our own code, or one of choices."""
 
@@ -375,7 +375,8 @@ TYPED = {
     "ShareForm": {"kind": CHOSEN, "name": ASKED},
     "UnsavedForm": {"unsaved": CHOSEN},
     "LogForm": {"q": "plain text: workspaces/log_search.py"},
-    "SiteForm": {"perforce_server": CHOSEN, "reown": CHOSEN, "root_access": CHOSEN},
+    "OpenForm": {"to": CHOSEN},
+    "SiteForm": {"perforce_server": CHOSEN, "reown": CHOSEN, "clones_open_to": CHOSEN},
     **dict.fromkeys(
         (
             *("SearchForm", "AbandonedFilterForm", "WorkspaceFilterForm"),

@@ -7,11 +7,11 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
-from provisioner.web.forms import ShareForm
+from provisioner.web.forms import OpenForm, ShareForm
 from provisioner.web.http import WebRequest, for_changing
 from provisioner.workspaces import actions
 from provisioner.workspaces.errors import ActionRefused
-from provisioner.workspaces.models import Share
+from provisioner.workspaces.models import OpenTo, Share
 from provisioner.workspaces.queries import workspaces_visible_to
 
 
@@ -32,6 +32,26 @@ def workspace_share(request: WebRequest, pk: int) -> HttpResponse:
         messages.error(request, refusal.sentence)
     else:
         messages.success(request, f"{workspace.name} is shared with {share}.")
+    return redirect("workspace-detail", pk)
+
+
+@require_POST
+@for_changing
+def workspace_open(request: WebRequest, pk: int) -> HttpResponse:
+    """Say who may enter the directory of a workspace."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    form = OpenForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Choose who may enter it.")
+        return redirect("workspace-detail", pk)
+    to = OpenTo(form.cleaned_data["to"])
+    try:
+        actions.workspace_open(by=request.user, workspace=workspace, to=to)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        said = f"{workspace.name} will be open to {to.label} within seconds."
+        messages.success(request, said)
     return redirect("workspace-detail", pk)
 
 

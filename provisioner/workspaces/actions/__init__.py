@@ -63,7 +63,11 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
     workspace_retry,
 )
-from provisioner.workspaces.actions.sharing import workspace_share, workspace_unshare
+from provisioner.workspaces.actions.sharing import (
+    workspace_open,
+    workspace_share,
+    workspace_unshare,
+)
 from provisioner.workspaces.actions.sites import (
     perforce_server_connect,
     perforce_server_save,
@@ -150,6 +154,7 @@ __all__ = [
     "workspace_heartbeat",
     "workspace_keep",
     "workspace_look",
+    "workspace_open",
     "workspace_purge",
     "workspace_release",
     "workspace_restore",

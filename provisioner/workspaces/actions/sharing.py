@@ -1,8 +1,9 @@
-"""Sharing a workspace: others may look at it, and revoking that."""
+"""Sharing a workspace: others may look at it, or enter its directory, or no longer."""
 
 from __future__ import annotations
 
 from django.db import transaction
+from procrastinate.contrib.django import app
 
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces import permissions, states
@@ -12,10 +13,12 @@ from provisioner.workspaces.errors import (
     NobodyOfThatName,
     WorkspaceNotReady,
 )
-from provisioner.workspaces.models import Share, Workspace
+from provisioner.workspaces.models import OpenTo, Share, Workspace
 from provisioner.workspaces.queries import GONE
+from provisioner.workspaces.queueing import defer_once
 
 MOST_SHARES = 100
+APPLY_EXPORTS = "apply_exports"
 
 
 def workspace_share(
@@ -81,6 +84,45 @@ def workspace_unshare(*, by: User, share: Share) -> None:
                     "team": share.team.name if share.team else "",
                 },
             )
+
+
+def workspace_open(*, by: User, workspace: Workspace, to: OpenTo) -> Workspace:
+    """Say who may enter the root directory of a workspace. Safe to repeat.
+
+    ONTAP sets its mode; what lies below keeps the modes that it has. Whom Perforce
+    refuses these files is not asked for: whoever is in the owner's group gets in.
+
+    Raises: NotAllowed, WorkspaceNotReady.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    with transaction.atomic():
+        workspace = (
+            Workspace.objects.select_for_update(of=("self",))
+            .select_related("site")
+            .get(pk=workspace.pk)
+        )
+        if workspace.state in GONE:
+            raise WorkspaceNotReady(
+                name=workspace.name, state=workspace.get_state_display().lower()
+            )
+        before = workspace.open_to
+        # Said once more, it is set once more: its mode may have been changed by hand.
+        workspace.opened_to, workspace.root_mode = to, ""
+        workspace.save(update_fields=["opened_to", "root_mode"])
+        if before != to:
+            states.record_event(
+                workspace,
+                kind="workspace_opened",
+                message=f"Opened its directory to {to.label}.",
+                actor=by,
+                data={"before": before, "now": to},
+            )
+        site_id = workspace.site_id
+        job = app.configure_task(
+            APPLY_EXPORTS, queue="storage", queueing_lock=f"{APPLY_EXPORTS}.{site_id}"
+        )
+        defer_once(job, site_id=site_id)
+    return workspace
 
 
 def _person(name: str, workspace: Workspace) -> User:

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="site",
-            name="root_access",
+            name="clones_open_to",
             field=models.CharField(
                 choices=[
                     ("owner", "its owner alone"),

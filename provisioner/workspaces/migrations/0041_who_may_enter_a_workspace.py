@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="workspace",
-            name="root_access",
+            name="opened_to",
             field=models.CharField(
                 blank=True,
                 choices=[

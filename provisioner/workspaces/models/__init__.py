@@ -31,8 +31,8 @@ from provisioner.workspaces.models.pools import Pool
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.shares import Share
 from provisioner.workspaces.models.sites import (
+    OpenTo,
     PerforceServer,
-    RootAccess,
     ServerAbilities,
     Site,
 )
@@ -61,6 +61,7 @@ __all__ = [
     "LineEnd",
     "LockWait",
     "Notice",
+    "OpenTo",
     "Operation",
     "PerforceServer",
     "PerforceUse",
@@ -69,7 +70,6 @@ __all__ = [
     "RefreshPolicy",
     "RefreshSwitch",
     "Rescue",
-    "RootAccess",
     "ServerAbilities",
     "ServerWatch",
     "Share",

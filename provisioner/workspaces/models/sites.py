@@ -122,7 +122,7 @@ class ServerAbilities(models.Model):
         return f"{self.server}: {', '.join(self.client_types)}"
 
 
-class RootAccess(models.TextChoices):
+class OpenTo(models.TextChoices):
     """Who may enter the root directory of a clone; root and ONTAP may anyway."""
 
     OWNER = "owner", "its owner alone"
@@ -220,11 +220,11 @@ class Site(models.Model):
     )
     template_gid = models.PositiveIntegerField(validators=[MinValueValidator(1)])
     reown = models.CharField(max_length=8, choices=Reown, default=Reown.ONTAP)
-    root_access = models.CharField(
+    clones_open_to = models.CharField(
         max_length=16,
-        choices=RootAccess,
-        default=RootAccess.OWNER,
-        db_default=RootAccess.OWNER,
+        choices=OpenTo,
+        default=OpenTo.OWNER,
+        db_default=OpenTo.OWNER,
         help_text="Who may enter a new clone, unless its owner says otherwise. What "
         "is in it has modes of its own. Templates are for their owner alone.",
     )

@@ -16,7 +16,7 @@ from provisioner.workspaces.models.names import (
     name_validator,
     underscored,
 )
-from provisioner.workspaces.models.sites import RootAccess, Site
+from provisioner.workspaces.models.sites import OpenTo, Site
 from provisioner.workspaces.models.templates import Snapshot, Template
 
 
@@ -128,9 +128,9 @@ class Workspace(models.Model):
         help_text="The form of the client that a retirement deleted, until it has been "
         "restored with all that it knew.",
     )
-    root_access = models.CharField(
+    opened_to = models.CharField(
         max_length=16,
-        choices=RootAccess,
+        choices=OpenTo,
         blank=True,
         default="",
         db_default="",
@@ -297,9 +297,9 @@ class Workspace(models.Model):
         return self.name
 
     @property
-    def opens_to(self) -> RootAccess:
+    def open_to(self) -> OpenTo:
         """Who may enter its root directory."""
-        return RootAccess(self.root_access or self.site.root_access)
+        return OpenTo(self.opened_to or self.site.clones_open_to)
 
     @property
     def made_as(self) -> str:

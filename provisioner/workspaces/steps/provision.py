@@ -71,7 +71,7 @@ def ensure_exported(run: StepRun) -> dict[str, Any]:
     and only once, since its owner may change it.
     """
     workspace = run.workspace
-    mode = workspace.opens_to.mode
+    mode = workspace.open_to.mode
     ensure_policies(
         run,
         volume_uuid=run.result_of("clone")["volume_uuid"],

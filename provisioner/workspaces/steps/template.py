@@ -17,7 +17,7 @@ from provisioner.gateways.perforce.specs import (
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import queries
 from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import RootAccess, Template
+from provisioner.workspaces.models import OpenTo, Template
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
     ensure_junction,
@@ -39,7 +39,7 @@ def ensure_volume(run: StepRun) -> dict[str, Any]:
         export_policy=ensure_templates_policy(run),
         uid=run.site.template_uid,
         gid=run.site.template_gid,
-        unix_permissions=RootAccess.OWNER.mode,
+        unix_permissions=OpenTo.OWNER.mode,
     )
     volume = ensure_ours(
         run,
@@ -60,7 +60,7 @@ def ensure_exported(run: StepRun) -> dict[str, Any]:
         run,
         volume_uuid=run.result_of("volume")["volume_uuid"],
         export_policy=ensure_templates_policy(run),
-        root_mode=RootAccess.OWNER.mode,
+        root_mode=OpenTo.OWNER.mode,
     )
     return {}
 

@@ -11,7 +11,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.workspaces.audit.facts import TAG_PREFIX
-from provisioner.workspaces.models import RootAccess, Site, Workspace
+from provisioner.workspaces.models import OpenTo, Site, Workspace
 from provisioner.workspaces.queueing import defer_once
 from provisioner.workspaces.steps.volumes import ensure_policy_rules, export_rules_of
 from provisioner.workspaces.workflow import STORAGE
@@ -58,7 +58,7 @@ def _apply_rules(site: Site, ontap: OntapGateway) -> None:
 
 def _apply_to_templates(site: Site, ontap: OntapGateway) -> None:
     """Have templates under their policy that were made, or opened, otherwise."""
-    policy, mode = site.templates_policy, RootAccess.OWNER.mode
+    policy, mode = site.templates_policy, OpenTo.OWNER.mode
     found = ontap.list_volumes(comment_prefix=f"{TAG_PREFIX}template=")
     volumes = {volume.uuid: volume for volume in found}
     for template in site.templates.exclude(volume_uuid=""):
@@ -79,7 +79,7 @@ def _apply_to_clones(site: Site, ontap: OntapGateway) -> None:
     """
     ready = site.workspaces.filter(state=Workspace.State.READY).exclude(volume_uuid="")
     for workspace in ready.select_related("site"):
-        mode = workspace.opens_to.mode
+        mode = workspace.open_to.mode
         if workspace.root_mode == mode:
             continue
         with suppress(PermanentGatewayError):  # its own steps and the audit say why

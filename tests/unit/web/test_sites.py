@@ -48,7 +48,7 @@ SITE = {
     "snapshots_per_volume": "1023",
     "free_percent": "5",
     "reown": "ontap",
-    "root_access": "owner",
+    "clones_open_to": "owner",
 }
 WELL = Check(name="svm", outcome="passed", sentence="svm_dev runs and serves NFS.")
 WRONG = Check(

@@ -9,16 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.urls import reverse
 
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import ExportRule
 from provisioner.workspaces import actions
-from provisioner.workspaces.models import RootAccess, Site, Step, Template, Workspace
+from provisioner.workspaces.models import OpenTo, Site, Step, Template, Workspace
 from provisioner.workspaces.sweeps.exports import apply_exports
 from tests.factories import UserFactory
 from tests.lab import build
 from tests.projects import Project
+from tests.unit.api.conftest import api_of
+from tests.unit.web.conftest import browser_of
+from tests.waiting import run_jobs_once
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -52,10 +56,12 @@ def a_file_of(it: Workspace | Template) -> Path:
     return it.path / "src" / "file3.txt"
 
 
-def opened_to(workspace: Workspace, access: RootAccess) -> Path:
-    """Have it opened as its owner chose; return a file in it."""
-    Workspace.objects.filter(pk=workspace.pk).update(root_access=access)
-    apply_exports(site_id=workspace.site_id)
+def opened_to(workspace: Workspace, access: OpenTo) -> Path:
+    """Have its owner open it; return a file in it."""
+    browser = browser_of(workspace.owner)
+    page = reverse("workspace-open", args=[workspace.pk])
+    assert browser.post(page, {"to": access}).status_code == 302
+    run_jobs_once()
     return a_file_of(workspace)
 
 
@@ -97,7 +103,7 @@ def test_a_site_may_open_its_clones_to_their_owners_groups(
     run_jobs: Callable[[], None],
     alice_of_the_lab: User,
 ) -> None:
-    Site.objects.update(root_access=RootAccess.GROUP_READS)
+    Site.objects.update(clones_open_to=OpenTo.GROUP_READS)
     workspace = actions.workspace_create(
         by=alice_of_the_lab, template=published_template
     )
@@ -110,14 +116,40 @@ def test_a_site_may_open_its_clones_to_their_owners_groups(
 
 def test_an_owner_may_open_a_clone_and_close_it(lab_workspace: Workspace) -> None:
     for access, mode in (("group-writes", 0o770), ("group-reads", 0o750)):
-        file = opened_to(lab_workspace, RootAccess(access))
+        file = opened_to(lab_workspace, OpenTo(access))
         assert stat.S_IMODE(lab_workspace.path.stat().st_mode) == mode
         assert can_read(file, who=COLLEAGUE)
         assert not can_read(file, who=STRANGER)
     owner = lab_workspace.path.stat()
     assert (owner.st_uid, owner.st_gid) == ALICE
 
-    assert not can_read(opened_to(lab_workspace, RootAccess.OWNER), who=COLLEAGUE)
+    assert not can_read(opened_to(lab_workspace, OpenTo.OWNER), who=COLLEAGUE)
+
+
+def test_others_open_nothing(lab_workspace: Workspace) -> None:
+    stranger = browser_of(UserFactory())
+    page = reverse("workspace-open", args=[lab_workspace.pk])
+
+    assert stranger.post(page, {"to": "group-writes"}).status_code == 404
+    assert browser_of(lab_workspace.owner).post(page, {"to": "all"}).status_code == 302
+
+    lab_workspace.refresh_from_db()
+    assert lab_workspace.opened_to == ""
+
+
+def test_the_api_opens_and_says_so(lab_workspace: Workspace) -> None:
+    api = api_of(lab_workspace.owner)
+    address = f"/api/v1/workspaces/{lab_workspace.pk}"
+    assert api.get(address).json()["open_to"] == "owner"
+
+    answer = api.post(f"{address}/open", {"to": "group-reads"})
+    run_jobs_once()
+
+    assert (answer.status_code, answer.json()["open_to"]) == (200, "group-reads")
+    assert can_read(a_file_of(lab_workspace), who=COLLEAGUE)
+    event = lab_workspace.events.get(kind="workspace_opened")
+    assert event.message == "Opened its directory to its owner's group, to read."
+    assert api.post(f"{address}/open", {"to": "everybody"}).status_code == 400
 
 
 def test_what_its_owner_changed_by_hand_stays(lab_workspace: Workspace) -> None:
