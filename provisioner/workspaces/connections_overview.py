@@ -60,6 +60,9 @@ TITLES = {
     "perforce_protections": "Protections",
     "perforce_names": "Names and text",
     "perforce_clients": "Client types",
+    "perforce_services": "Kind of server",
+    "perforce_limits": "Limits of groups",
+    "perforce_settings": "Settings of the server",
 }
 _AT_A_HOST = {"ontap": "ONTAP: ", "perforce": "Perforce: "}
 

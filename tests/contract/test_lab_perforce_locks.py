@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -153,6 +154,31 @@ def test_a_request_beyond_the_users_limits_is_refused_whole(
         with pytest.raises(P4Exception):
             bruno.run(*command.split())
         assert bruno.messages[0].msgid == 4157
+
+
+def test_a_list_of_pending_changes_scans_those_alone(
+    server: LabServer, bruno: P4
+) -> None:
+    admin = server.connect(client="ws")
+    limit(admin, MaxScanRows=0)
+    assert bruno.run("changes", "-s", "pending") == []
+    with pytest.raises(P4Exception):
+        bruno.run("changes", "-m", "1")
+    assert bruno.messages[0].msgid == 4157
+    limit(admin, MaxScanRows=1)
+    assert len(bruno.run("changes", "-m", "1", "-s", "submitted")) == 1
+
+
+def test_clients_that_a_server_sends_nothing_get_no_files(
+    server: LabServer, bruno: P4
+) -> None:
+    admin = server.connect(client="ws")
+    admin.run("configure", "set", f"zerosyncPrefix={bruno.client[:3]}")
+    bruno.run("flush", "#0")
+    bruno.run("sync")
+    had = bruno.run("have")
+    assert had
+    assert not any(os.path.lexists(each["path"]) for each in had)
 
 
 def test_the_lab_says_that_it_sends_files_one_after_another(server: LabServer) -> None:

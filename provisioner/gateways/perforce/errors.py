@@ -33,6 +33,7 @@ CLIENT_HAS_OPENED_FILES = 6215
 CLIENT_HAS_PENDING_CHANGES = 6591
 NO_PERMISSION = 6185
 NO_SUCH_USER = 7205
+NO_CONFIGURABLES = 7634
 SERVER_KEY_UNKNOWN = 3120
 SERVER_KEY_CHANGED = 3121
 
@@ -143,6 +144,10 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     4128: (Refused, "{text} Ask for a higher MaxResults of {user}'s group."),
     4157: (Refused, "{text} Ask for a higher MaxScanRows of {user}'s group."),
     7030: (ClientTypeMissing, ""),
+    8111: (
+        Refused,
+        "{text} Have cloneyard taken off the server's rejectList (p4 configure).",
+    ),
     6185: (NotPermitted, "{user} has no permission for this operation."),
     6212: (ClientIsLocked, ""),  # spec cannot be changed
     6214: (ClientIsLocked, ""),  # spec cannot be deleted

@@ -77,6 +77,21 @@ class PerforceGateway(Protocol):
         Source: p4 protects -m.
         """
 
+    def limits_of(self, user: str) -> dict[str, int]:
+        """Return what a user's groups limit a command to: MaxResults, MaxScanRows.
+
+        Only what is limited is in it.
+
+        Source: p4 groups -i user, p4 group -o.
+        """
+
+    def setting(self, name: str) -> str:
+        """Return a configurable of the server, "" where it is not set.
+
+        Raises: NotPermitted (super or operator alone may ask).
+        Source: p4 configure show.
+        """
+
     def ticket_seconds(self) -> int:
         """Return for how long our account's ticket is good: proof that it is one.
 

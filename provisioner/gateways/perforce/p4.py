@@ -21,6 +21,7 @@ from provisioner.gateways.perforce.connection import (
 )
 from provisioner.gateways.perforce.errors import (
     CHANGE_NOT_SHELVED,
+    NO_CONFIGURABLES,
     NO_SHELF_TO_DELETE,
     NO_SUCH_CHANGE,
     NO_SUCH_CLIENT,
@@ -117,6 +118,19 @@ class P4PerforceGateway:
         with self._connected() as connection:
             reply = connection.run("protects", "-m", accepted={PROTECTIONS_EMPTY})
         return str(reply.records[0]["permMax"]) if reply.records else "super"
+
+    def limits_of(self, user: str) -> dict[str, int]:
+        require_no_option(user)
+        with self._connected() as connection:
+            return people.limits_of(connection, user)
+
+    def setting(self, name: str) -> str:
+        with self._connected() as connection:
+            records = connection.run(
+                *("configure", "show", name), accepted={NO_CONFIGURABLES}
+            ).records
+        # The first is the one that counts.
+        return str(records[0].get("Value", "")) if records else ""
 
     def ticket_seconds(self) -> int:
         with self._connected() as connection:

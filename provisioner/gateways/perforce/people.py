@@ -5,12 +5,34 @@ from __future__ import annotations
 from provisioner.gateways.errors import AuthFailed
 from provisioner.gateways.perforce.connection import Connection
 
+LIMITS = ("MaxResults", "MaxScanRows")
+
 
 def email_of(connection: Connection, user: str) -> str:
     """Return what stands as mail address in a user's spec, "" where nobody knows."""
     records = connection.run("users", user).records
     found = next((r for r in records if r["User"] == user), None)
     return str(found.get("Email", "")).strip() if found else ""
+
+
+def limits_of(connection: Connection, user: str) -> dict[str, int]:
+    """Return what a user's groups limit a command to, by field; {} for nothing.
+
+    Of several groups the most generous counts, and one that says nothing does not.
+
+    Source: p4 groups -i user, p4 group -o; p4 help maxresults.
+    """
+    records = connection.run("groups", "-i", user).records
+    forms = [
+        connection.run("group", "-o", name).records[0]
+        for name in sorted({record["group"] for record in records})
+    ]
+    limits = {}
+    for field in LIMITS:
+        given = {form.get(field, "unset") for form in forms} - {"unset"}
+        if given and "unlimited" not in given:
+            limits[field] = max(map(int, given))
+    return limits
 
 
 def ticket_seconds(connection: Connection, user: str) -> int:

@@ -28,6 +28,8 @@ DEFAULTS = {
     "server.locks.sync": "0",
     # 1: the log says of each command which tables it used.
     "track": "0",
+    # Every sync of a client whose name begins so moves no files, as with -k.
+    "zerosyncPrefix": "",
 }
 
 # What the lab tells, and cannot do otherwise.

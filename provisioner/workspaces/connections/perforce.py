@@ -9,6 +9,7 @@ from django.conf import settings
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import AuthFailed, Refused
+from provisioner.gateways.perforce.errors import NotPermitted
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ServerInfo
 from provisioner.gateways.reach import check_port, is_encrypted, perforce_address
@@ -28,6 +29,14 @@ from provisioner.workspaces.sanity import charset_remark
 ENDS_SOON = dt.timedelta(days=7)
 # With these our account can define clients for others and read the protections.
 ENOUGH = ("super", "admin")
+
+
+# A client of ours could not be made there, or its files would never be known.
+_READ_ONLY = ("replica", "standby")
+_RAISE_LIMITS = (
+    "Put our account into a group with MaxResults and MaxScanRows unlimited (p4 group)."
+)
+CLIENT_PREFIX = "cy-"
 
 
 def look_at_perforce(server: PerforceServer) -> list[Check]:
@@ -57,6 +66,18 @@ def look_at_perforce(server: PerforceServer) -> list[Check]:
         looks.clients,
         after=["perforce_level"],
         advice=f"Give {server.p4user} super in the protections (p4 protect).",
+    )
+    checklist.look(
+        "perforce_services", looks.services, after=["perforce_server"], advice=""
+    )
+    checklist.look(
+        "perforce_limits", looks.limits, after=["perforce_level"], advice=_RAISE_LIMITS
+    )
+    checklist.look(
+        "perforce_settings",
+        looks.settings,
+        after=["perforce_level"],
+        advice="Look at p4 configure show zerosyncPrefix.",
     )
     return checklist.checks
 
@@ -234,3 +255,52 @@ class _Looks:
                 "clients (2024.1 has).",
             )
         return said
+
+    def services(self) -> str:
+        services = self.info.services or "standard"
+        if services in _READ_ONLY:
+            raise Wrong(
+                f"It is a read-only {services}: no client can be made or synced there.",
+                advice="Give the P4PORT of the commit server, or of an edge server.",
+            )
+        if services == "edge-server":
+            raise Remark(
+                f"It is the edge server {self.info.server_id}: what is opened and "
+                "synced in its clients is known there alone.",
+                advice="Nothing, if the people of its sites use it, too.",
+            )
+        return f"It is a server of the kind {services}."
+
+    def limits(self) -> str:
+        user = self._server.p4user
+        limits = self.gateway.limits_of(user)
+        if limits:
+            said = " and ".join(f"{name} to {most:,}" for name, most in limits.items())
+            raise Remark(
+                f"Groups of {user} limit {said}: a flush, sync or list of more is "
+                "refused.",
+                advice=_RAISE_LIMITS,
+            )
+        return f"No group of {user} limits its commands."
+
+    def settings(self) -> str:
+        try:
+            prefix = self.gateway.setting("zerosyncPrefix")
+            monitor = self.gateway.setting("monitor")
+        except NotPermitted as error:
+            raise Remark(
+                f"{self._server.p4user} may not ask for the settings of the server.",
+                advice="Nothing, if zerosyncPrefix is not set: with it, syncs of "
+                "clients whose names begin so bring no files.",
+            ) from error
+        if prefix and (
+            CLIENT_PREFIX.startswith(prefix) or prefix.startswith(CLIENT_PREFIX)
+        ):
+            raise Wrong(
+                f"zerosyncPrefix is {prefix}: syncs of clients that begin so bring no "
+                f"files, and ours begin with {CLIENT_PREFIX}.",
+                advice="Have it unset, or set to something else (p4 configure).",
+            )
+        if monitor in ("", "0"):
+            return "Syncs bring files. Commands are not monitored (monitor=0)."
+        return f"Syncs bring files. Commands are monitored (monitor={monitor})."

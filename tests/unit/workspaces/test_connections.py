@@ -236,6 +236,45 @@ def test_a_key_that_is_unknown_or_was_changed_is_named(
         assert "somebody stands in between" in failure.advice
 
 
+def test_limits_of_the_groups_of_our_account_are_named(
+    server: PerforceServer, lab: Lab
+) -> None:
+    """Those of groups that it is in by way of another count, too."""
+    p4 = lab.as_admin()
+    try:
+        inner = {"Group": "robots", "Users": [server.p4user]}
+        p4.input = inner | {"MaxResults": "unlimited", "MaxScanRows": "unset"}
+        p4.run("group", "-i")
+        p4.input = {"Group": "all", "Subgroups": ["robots"], "MaxScanRows": "50000"}
+        p4.run("group", "-i")
+        found = named(look_at_perforce(server))["perforce_limits"]
+    finally:
+        for name in ("robots", "all"):
+            p4.run("group", "-d", name)
+        p4.disconnect()
+    assert found.outcome == "remarked"
+    assert "limit MaxScanRows to 50,000" in found.sentence
+    assert "MaxResults" not in found.sentence
+    assert "unlimited" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("prefix", "outcome"),
+    [("cy-", "failed"), ("c", "failed"), ("cy-main", "failed"), ("ci-", "passed")],
+)
+def test_a_server_that_sends_our_clients_no_files_is_named(
+    prefix: str, outcome: str, server: PerforceServer, lab: Lab
+) -> None:
+    p4 = lab.as_admin()
+    try:
+        p4.run("configure", "set", f"zerosyncPrefix={prefix}")
+        found = named(look_at_perforce(server))["perforce_settings"]
+    finally:
+        p4.run("configure", "unset", "zerosyncPrefix")
+        p4.disconnect()
+    assert found.outcome == outcome, found
+
+
 def test_an_account_without_rights_is_named(
     server: PerforceServer, settings: Any
 ) -> None:

@@ -3,6 +3,7 @@
 # ruff: noqa: S608 - statements are composed of our own constants; values are bound
 from __future__ import annotations
 
+import itertools
 import os.path
 import time
 
@@ -40,18 +41,39 @@ def changes(request: Request) -> None:
             chosen |= changes_in(request.state.database, wanted)
     order = "ASC" if request.has("r") else "DESC"
     limit = request.number("m", default=0)
-    found = 0
     rows = request.state.database.rows(
         f"SELECT {_COLUMNS} FROM changes{conditions} ORDER BY change {order}",
         *parameters,
     )
-    for row in rows:
-        if request.args and row[0] not in chosen:
-            continue
+    wanted_rows = (row for row in rows if not request.args or row[0] in chosen)
+    listed = list(itertools.islice(wanted_rows, limit or None))
+    if request.is_limited:
+        is_cut = len(listed) == limit
+        last = int(str(listed[-1][0])) if listed and is_cut else None
+        scanned = _count_scanned(request, last=last)
+        request.check_limits(scanned=scanned, results=len(listed))
+    for row in listed:
         _list_change(request, row)
-        found += 1
-        if found == limit:
-            break
+
+
+def _count_scanned(request: Request, *, last: int | None) -> int:
+    """Return how many rows a list reads that ends with the change `last`.
+
+    Pending changes have a table of their own, db.changex; all others are read in the
+    order of their numbers.
+
+    Source: https://www.perforce.com/perforce/doc.current/schema/
+    """
+    conditions, parameters = ["change>=?"], [request.number("e", default=0)]
+    if request.options.get("s") in ("pending", "shelved"):
+        conditions.append("status='pending'")
+    if last is not None:
+        conditions.append("change<=?" if request.has("r") else "change>=?")
+        parameters.append(last)
+    [(count,)] = request.state.database.rows(
+        f"SELECT count(*) FROM changes WHERE {' AND '.join(conditions)}", *parameters
+    )
+    return int(str(count))
 
 
 def _conditions(request: Request) -> tuple[str, list[object]]:

@@ -207,22 +207,27 @@ def group(request: Request) -> None:
 
 
 def groups(request: Request) -> None:
-    """Answer `p4 groups [user]`: a record for each member of each group."""
+    """Answer `p4 groups [-i] [user]`: a record for each member of each group."""
     wanted = request.args[0] if request.args else None
-    for spec in all_specs(request.state.database, kind="group"):
+    specs = list(all_specs(request.state.database, kind="group"))
+    having = {spec.name for spec in specs if wanted in spec.lines("Users")}
+    if request.has("i"):
+        having |= _groups_above(specs, having)
+    for spec in specs:
         members = spec.lines("Users")
         owners = spec.lines("Owners")
-        if wanted is not None and wanted not in members:
+        if wanted is not None and spec.name not in having:
             continue
         if not request.is_tagged:
             request.info(spec.name)
             continue
-        for member in sorted({*members, *owners}):
+        subgroups = spec.lines("Subgroups")
+        for member in sorted({*members, *owners, *subgroups}):
             request.record(
                 {
                     "user": member,
                     "group": spec.name,
-                    "isSubGroup": "0",
+                    "isSubGroup": str(int(member in subgroups)),
                     "isOwner": str(int(member in owners)),
                     "isUser": str(int(member in members)),
                     "maxResults": spec.text("MaxResults") or "0",
@@ -231,6 +236,12 @@ def groups(request: Request) -> None:
                     "timeout": spec.text("Timeout") or "0",
                 }
             )
+
+
+def _groups_above(specs: list[StoredSpec], below: set[str]) -> set[str]:
+    """Return the groups that have one of these as a subgroup, at any depth."""
+    above = {spec.name for spec in specs if below & set(spec.lines("Subgroups"))}
+    return above if above <= below else above | _groups_above(specs, above | below)
 
 
 _LIMITS = ("MaxResults", "MaxScanRows", "MaxLockTime", "MaxOpenFiles")
@@ -282,7 +293,8 @@ COMMANDS = (
         names=("groups",),
         most_arguments=1,
         run=groups,
-        usage="groups [user]",
-        absent="iugvom",
+        usage="groups [-i] [user]",
+        flags="i",
+        absent="ugvom",
     ),
 )

@@ -51,6 +51,8 @@ def _sync(request: Request, *, keeps_files: bool) -> None:
         raise CommandError(7198, usage=_USAGE)
     client = request.get_client()
     configurables = request.state.configurables
+    prefix = configurables.text("zerosyncPrefix")
+    keeps_files = keeps_files or bool(prefix and client.name.startswith(prefix))
     with contextlib.ExitStack() as locks:
         if configurables.number("server.locks.sync"):
             locks.enter_context(request.locks.reading({f"clients/{client.name}": 0}))

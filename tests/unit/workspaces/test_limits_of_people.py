@@ -1,0 +1,62 @@
+"""Limits of people's groups in Perforce: what we ask as them is cheap, or says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from provisioner.workspaces.models import Operation, Rescue, Unsaved, Workspace
+from tests.at_work import AtWork
+from tests.lab import Lab
+from tests.submitting import submit
+from tests.unit.workspaces.test_retire import retire
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SUBMITTED = 40
+
+
+@pytest.fixture
+def limit(lab: Lab, lab_workspace: Workspace) -> Iterator[Callable[..., None]]:
+    """Put the owner into a group with such limits."""
+    p4 = lab.as_admin()
+
+    def limit_to(**fields: object) -> None:
+        limits = {name: str(most) for name, most in fields.items()}
+        p4.input = {"Group": "people", "Users": [lab_workspace.p4_user], **limits}
+        p4.run("group", "-i")
+
+    yield limit_to
+    p4.run("group", "-d", "people")
+    p4.disconnect()
+
+
+def test_work_is_rescued_as_a_person_who_may_scan_few_rows(
+    lab_workspace: Workspace, at_work: AtWork, lab: Lab, limit: Callable[..., None]
+) -> None:
+    for number in range(SUBMITTED):
+        submit(lab, path=f"//depot/elsewhere/{number}.txt")
+    at_work.open_for_edit()
+    limit(MaxScanRows=SUBMITTED // 2, MaxResults=SUBMITTED // 2)
+
+    operation = retire(lab_workspace, unsaved=Unsaved.RESCUE)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    [shelf] = Rescue.objects.get(workspace=lab_workspace).shelves
+    assert len(shelf["files"]) == 1
+
+
+def test_a_limit_that_is_too_low_is_named_with_whose_it_is(
+    lab_workspace: Workspace, at_work: AtWork, limit: Callable[..., None]
+) -> None:
+    at_work.shelve()
+    at_work.open_for_edit()
+    limit(MaxScanRows=0)
+
+    operation = retire(lab_workspace, unsaved=Unsaved.RESCUE)
+
+    assert operation.state == Operation.State.FAILED, operation.state
+    message = operation.status_message
+    assert f"Ask for a higher MaxScanRows of {lab_workspace.p4_user}'s" in message
+    assert at_work.root.exists()
