@@ -246,6 +246,7 @@ def reopen_as(
     files: Sequence[OpenedFile],
     descriptions: Mapping[str, str],
     shelves: Sequence[Shelf],
+    empty_changes: Sequence[str] = (),
     uid: int,
     gid: int,
 ) -> ReopenReport:
@@ -263,6 +264,7 @@ def reopen_as(
             files=[dataclasses.asdict(file) for file in files],
             descriptions=dict(descriptions),
             shelves=[dataclasses.asdict(shelf) for shelf in shelves],
+            empty_changes=list(empty_changes),
         ),
         uid=uid,
         gid=gid,

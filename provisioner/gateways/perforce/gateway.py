@@ -466,12 +466,14 @@ class PerforceGateway(Protocol):
         *,
         descriptions: Mapping[str, str],
         shelves: Sequence[Shelf] = (),
+        empty_changes: Sequence[str] = (),
     ) -> ReopenReport:
         """Open these files again as our user had them opened. Local files.
 
         `files` are what list_opened said then; those of other users are passed over.
         The client must have the revisions it had. Pending changes that are gone are
-        made anew, with the `descriptions` by their old numbers. What cannot be opened
+        made anew, with the `descriptions` by their old numbers; `empty_changes` are
+        those that have no files. What cannot be opened
         by name, like a branch, comes out of the shelf that holds it. No file on disk
         changes. Safe to repeat.
 

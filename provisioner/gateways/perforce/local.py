@@ -85,6 +85,7 @@ def _reopen(
         [OpenedFile(**file) for file in request["files"]],
         descriptions=request["descriptions"],
         shelves=[Shelf(**shelf) for shelf in request["shelves"]],
+        empty_changes=request["empty_changes"],
     )
     return dataclasses.asdict(report)
 

@@ -503,6 +503,7 @@ class P4PerforceGateway:
         *,
         descriptions: Mapping[str, str],
         shelves: Sequence[Shelf] = (),
+        empty_changes: Sequence[str] = (),
     ) -> ReopenReport:
         with self._connected(client) as connection:
             return reopen(
@@ -512,6 +513,7 @@ class P4PerforceGateway:
                 files=files,
                 descriptions=descriptions,
                 shelves=shelves,
+                empty_changes=empty_changes,
             )
 
     def unshelve(

@@ -97,14 +97,17 @@ def reopen(
     files: Sequence[OpenedFile],
     descriptions: Mapping[str, str],
     shelves: Sequence[Shelf],
+    empty_changes: Sequence[str] = (),
 ) -> ReopenReport:
     """Open the user's files as they were opened; touch none of them.
 
     What cannot be opened again by name, like a branch, comes from its shelf.
     """
-    return _Reopening(
+    reopening = _Reopening(
         connection, client=client, user=user, descriptions=descriptions
-    ).run([file for file in files if file.user == user], shelves)
+    )
+    reopening.make_changes(empty_changes)
+    return reopening.run([file for file in files if file.user == user], shelves)
 
 
 class _Reopening:
@@ -128,6 +131,11 @@ class _Reopening:
         ]
         self._changes: dict[str, str] = {}
         self._remarks: dict[str, str] = {}
+
+    def make_changes(self, empty: Sequence[str]) -> None:
+        """Have pending changes of these old numbers, which had no files."""
+        for was in empty:
+            self._change(was)
 
     def run(
         self, files: Sequence[OpenedFile], shelves: Sequence[Shelf]
@@ -157,7 +165,9 @@ class _Reopening:
             again = [
                 str(change.change)
                 for change in self._pending
-                if change.change > int(was) and change.description == description
+                if change.change > int(was)
+                and change.description == description
+                and str(change.change) not in self._changes.values()
             ]
             self._changes[was] = (
                 again[0]

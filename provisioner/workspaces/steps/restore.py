@@ -108,7 +108,6 @@ def ensure_opened(run: StepRun) -> dict[str, Any]:
     rescue = last_rescue(run) if workspace.client_spec else None
     if rescue is not None:
         not_restored += _reopen(run, rescue)
-        not_restored += _empty_changes(rescue)
     if workspace.client_spec and " locked" in workspace.client_spec:
         run.perforce.save_client(_as_it_was(workspace))
     locks.give_back(run)
@@ -120,14 +119,10 @@ def ensure_opened(run: StepRun) -> dict[str, Any]:
 
 
 def _empty_changes(rescue: Rescue) -> list[str]:
-    """Name the pending changes that had no files: their numbers are gone."""
+    """Return the old numbers of pending changes that had no files, and no shelf."""
     used = {file["change"] for file in rescue.reverted}
     kept = {str(shelf["change"]) for shelf in rescue.shelves}
-    return [
-        f"Pending change {number}, which had no files: {description.strip()}"
-        for number, description in rescue.descriptions.items()
-        if number not in used | kept
-    ]
+    return [number for number in rescue.descriptions if number not in used | kept]
 
 
 def _reopen(run: StepRun, rescue: Rescue) -> list[str]:
@@ -135,7 +130,10 @@ def _reopen(run: StepRun, rescue: Rescue) -> list[str]:
     shelves = [Shelf(**{**s, "files": tuple(s["files"])}) for s in rescue.shelves]
     not_opened: list[str] = []
     host = parse_client_spec(run.workspace.client_spec).host
-    for user in sorted({file.user for file in files}):
+    # Whose they were is not known; most changes of a client are its owner's.
+    empty = {run.workspace.p4_user: _empty_changes(rescue)}
+    users = {file.user for file in files} | {who for who in empty if empty[who]}
+    for user in sorted(users):
         theirs = [file for file in files if file.user == user]
         run.progress(f"opening what {user} had opened")
         report = run.as_user(
@@ -146,16 +144,23 @@ def _reopen(run: StepRun, rescue: Rescue) -> list[str]:
                 files=theirs,
                 descriptions=rescue.descriptions,
                 shelves=shelves,
+                empty_changes=empty.get(user, []),
                 uid=run.workspace.uid,
                 gid=run.workspace.gid,
             ),
             host=host,
         )
-        if report is None:
+        if report is None and theirs:
             not_opened.append(
                 f"{len(theirs):,} files that {user} had opened: the account of "
                 "Cloneyard may not act as that user. p4 reconcile opens them again."
             )
+        if report is None:
+            not_opened += [
+                f"Pending change {number}, which had no files: "
+                f"{rescue.descriptions[number].strip()}"
+                for number in empty.get(user, [])
+            ]
             continue
         not_opened += [f"{n.depot_file}: {n.reason}" for n in report.not_opened]
     return not_opened
