@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
 
 from provisioner.accounts.forms import AdminSignInForm
 from provisioner.accounts.models import Team, User
+from provisioner.accounts.tokens import tokens_of
 
 admin.site.login_form = AdminSignInForm
+
+
+def to_our_page(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    """Lead to the page that offers to revoke tokens, too."""
+    return redirect("my-password")
+
+
+admin.site.password_change = to_our_page  # type: ignore[method-assign, assignment]
 
 QUOTA = ("max_workspaces", "max_unique_bytes")
 
@@ -42,3 +59,24 @@ class AccountAdmin(UserAdmin[User]):
         ),
         ("Quota", {"fields": QUOTA}),
     )
+
+    def user_change_password(
+        self, request: HttpRequest, id: str, form_url: str = ""
+    ) -> HttpResponse:
+        """Set somebody's password, and offer to revoke the tokens that stay good."""
+        answer = super().user_change_password(request, id, form_url)
+        user = self.get_object(request, unquote(id))
+        if request.method == "POST" and answer.status_code == 302 and user is not None:
+            self._offer_tokens(request, user)
+        return answer
+
+    def _offer_tokens(self, request: HttpRequest, user: User) -> None:
+        number = tokens_of(user).count()
+        if number:
+            page = f"{reverse('token-everybody-list')}?{urlencode({'q': user})}"
+            said = (
+                "API tokens of {} still open the door: {}. <a href='{}'>Revoke them</a>"
+            )
+            self.message_user(
+                request, format_html(said, user, number, page), messages.WARNING
+            )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib.admin.forms import AdminAuthenticationForm
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 
 from provisioner.accounts.attempts import TooManyAttempts, begin_attempt
+from provisioner.accounts.models import User
 
 
 class SignInForm(AuthenticationForm):
@@ -28,6 +31,36 @@ class SignInForm(AuthenticationForm):
         cleaned = super().clean()
         attempt.succeeded()
         return cleaned
+
+
+class NewPasswordForm(PasswordChangeForm):
+    """One's own password. Guessing at the old one is slowed as it is at signing in."""
+
+    revokes_tokens = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="Revoke my API tokens, too",
+        help_text="Whoever knew the password may have made one. Scripts and CI then "
+        "need new ones.",
+    )
+
+    def __init__(self, request: HttpRequest, data: Any = None) -> None:
+        assert isinstance(request.user, User)
+        super().__init__(request.user, data)
+        self.request = request
+
+    def clean_old_password(self) -> str:
+        """Return the old password, where it is right.
+
+        Raises: ValidationError.
+        """
+        try:
+            attempt = begin_attempt(self.request, name=self.user.get_username())
+        except TooManyAttempts as refusal:
+            raise ValidationError(str(refusal), code="throttled") from None
+        password = super().clean_old_password()
+        attempt.succeeded()
+        return str(password)
 
 
 class AdminSignInForm(SignInForm, AdminAuthenticationForm):

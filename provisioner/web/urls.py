@@ -41,6 +41,7 @@ urlpatterns = [
     path("login/", accounts.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("me/", accounts.my_account, name="my-account"),
+    path("me/password/", accounts.my_password, name="my-password"),
     path("", workspaces.workspace_list, name="workspace-list"),
     path("welcome/", welcome.welcome, name="welcome"),
     path("team/", workspaces.workspace_team_list, name="workspace-team-list"),

@@ -58,6 +58,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "command-line": {"get": KNOCK},
     "login": {"get": KNOCK, "post": KNOCK},
     "logout": {"post": VISIT},
+    "my-password": {"get": VISIT, "post": VISIT},
     "my-account": {"get": VISIT, "post": VISIT},
     "workspace-list": {"get": VISIT, "post": VISIT},
     "welcome": {"get": VISIT},

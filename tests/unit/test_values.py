@@ -375,6 +375,9 @@ TYPED = {
     "ShareForm": {"kind": CHOSEN, "name": ASKED},
     "UnsavedForm": {"unsaved": CHOSEN},
     "LogForm": {"q": "plain text: workspaces/log_search.py"},
+    "NewPasswordForm": dict.fromkeys(
+        ("old_password", "new_password1", "new_password2"), ASKED
+    ),
     "OpenForm": {"to": CHOSEN},
     "SiteForm": {"perforce_server": CHOSEN, "reown": CHOSEN, "clones_open_to": CHOSEN},
     **dict.fromkeys(

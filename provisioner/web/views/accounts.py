@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
@@ -17,7 +18,8 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRefresh
 
 from provisioner.accounts import zones
-from provisioner.accounts.forms import SignInForm
+from provisioner.accounts.forms import NewPasswordForm, SignInForm
+from provisioner.accounts.tokens import tokens_of
 from provisioner.web.account_forms import ZoneForm
 from provisioner.web.http import WebRequest, posted
 from provisioner.workspaces import actions
@@ -46,6 +48,28 @@ class SignInView(LoginView):
         if getattr(request, "htmx", False):
             return HttpResponseClientRefresh()
         return super().dispatch(request, *args, **kwargs)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def my_password(request: WebRequest) -> HttpResponse:
+    """Let me choose another password; my other sessions end, and my tokens may."""
+    form = NewPasswordForm(request, posted(request))
+    if form.is_valid():
+        form.save()
+        update_session_auth_hash(request, request.user)
+        said = "Your password is another now. Your other sessions have ended."
+        if form.cleaned_data["revokes_tokens"]:
+            number = actions.api_tokens_revoke_own(by=request.user)
+            said += f" Tokens revoked: {number}."
+        messages.success(request, said)
+        return redirect("my-account")
+    tokens = tokens_of(request.user).count()
+    return render(
+        request,
+        "accounts/my_password.html",
+        {"form": form, "tokens": tokens},
+        status=422 if form.errors else 200,
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

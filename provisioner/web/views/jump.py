@@ -24,6 +24,7 @@ PAGES = {
     "Operations": "operation-list",
     "Bisections": "bisection-list",
     "My account and time zone": "my-account",
+    "Change my password": "my-password",
     "API tokens": "token-list",
     "Webhooks": "webhook-list",
     "API for scripts": "api:docs",

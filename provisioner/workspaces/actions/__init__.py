@@ -88,7 +88,11 @@ from provisioner.workspaces.actions.templates import (
     template_update,
 )
 from provisioner.workspaces.actions.tickets import token_for_ticket
-from provisioner.workspaces.actions.tokens import api_token_create, api_token_revoke
+from provisioner.workspaces.actions.tokens import (
+    api_token_create,
+    api_token_revoke,
+    api_tokens_revoke_own,
+)
 from provisioner.workspaces.actions.webhooks import (
     delivery_repeat,
     webhook_create,
@@ -105,6 +109,7 @@ __all__ = [
     "account_update",
     "api_token_create",
     "api_token_revoke",
+    "api_tokens_revoke_own",
     "audit_start",
     "bisection_start",
     "bisection_stop",

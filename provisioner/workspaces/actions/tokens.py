@@ -9,6 +9,7 @@ from provisioner.accounts.tokens import (
     longest_days,
     token_create,
     token_revoke,
+    tokens_of,
     tokens_visible_to,
 )
 from provisioner.workspaces.actions.leases import LONGEST_SECONDS
@@ -71,3 +72,11 @@ def api_token_revoke(*, by: User, token: ApiToken) -> None:
     if not tokens_visible_to(by).filter(pk=token.pk).exists():
         raise NotAllowed
     token_revoke(token)
+
+
+def api_tokens_revoke_own(*, by: User) -> int:
+    """Make all of a person's own tokens worthless; return how many there were."""
+    tokens = list(tokens_of(by))
+    for token in tokens:
+        token_revoke(token)
+    return len(tokens)

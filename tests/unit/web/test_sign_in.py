@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from django.http import HttpResponse
 from django.test import Client
 
-from provisioner.accounts.models import User
+from provisioner.accounts.attempts import BY_NAME_AND_ADDRESS
+from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.tokens import token_create
 from tests.factories import PASSWORD
 
 
@@ -47,3 +50,70 @@ def test_signing_out_needs_a_post(as_alice: Client) -> None:
     assert as_alice.get("/logout/").status_code == 405
     assert as_alice.post("/logout/")["Location"] == "/login/"
     assert as_alice.get("/").status_code == 302
+
+
+# --- another password
+
+NEW = "a-quite-long-new-one"
+
+
+def changed(browser: Client, *, old: str = PASSWORD, **more: str) -> HttpResponse:
+    form = {"old_password": old, "new_password1": NEW, "new_password2": NEW}
+    return browser.post("/me/password/", {**form, **more})
+
+
+def test_a_new_password_offers_to_revoke_tokens(as_alice: Client, alice: User) -> None:
+    assert "Revoke my API tokens" not in as_alice.get("/me/password/").text
+    token_create(by=alice)
+    assert "Revoke my API tokens" in as_alice.get("/me/password/").text
+
+    changed(as_alice)
+    assert ApiToken.objects.count() == 1
+    answer = changed(as_alice, old=NEW, revokes_tokens="on")
+
+    assert answer["Location"] == "/me/"
+    assert not ApiToken.objects.exists()
+    assert "Tokens revoked: 1." in as_alice.get("/me/").text
+    alice.refresh_from_db()
+    assert alice.check_password(NEW)
+
+
+def test_a_new_password_ends_other_sessions(alice: User) -> None:
+    mine, stolen = Client(), Client()
+    for browser in (mine, stolen):
+        browser.force_login(alice)
+
+    changed(mine)
+
+    assert mine.get("/").status_code == 200
+    assert stolen.get("/").status_code == 302
+
+
+def test_a_session_is_no_place_to_guess_the_password(
+    as_alice: Client, alice: User
+) -> None:
+    for _ in range(BY_NAME_AND_ADDRESS):
+        assert changed(as_alice, old="wrong").status_code == 422
+
+    assert "Too many attempts to sign in" in changed(as_alice).text
+    alice.refresh_from_db()
+    assert alice.check_password(PASSWORD)
+
+
+def test_the_administration_has_no_other_page_for_it(as_admin: Client) -> None:
+    assert as_admin.get("/admin/password_change/")["Location"] == "/me/password/"
+
+
+def test_who_sets_anothers_password_is_offered_their_tokens(
+    as_admin: Client, alice: User
+) -> None:
+    page = f"/admin/accounts/user/{alice.pk}/password/"
+    form = {"password1": NEW, "password2": NEW, "usable_password": "true"}
+    said = "API tokens of alice still open the door"
+    assert said not in as_admin.post(page, form, follow=True).text
+
+    token_create(by=alice)
+
+    shown = as_admin.post(page, form, follow=True).text
+    assert said in shown
+    assert "/tokens/everybody/?q=alice" in shown
