@@ -47,6 +47,7 @@ REFUSAL_STATUS = {
     "being_carried": 409,
     "not_being_tried": 409,
     "bisection_over": 409,
+    "too_many_commands": 409,
     "not_in_trash": 409,
     "lease_too_long": 409,
     "lease_not_longer": 409,

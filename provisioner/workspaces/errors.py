@@ -191,6 +191,13 @@ class BisectionOver(ActionRefused):
     code = "bisection_over"
 
 
+class TooManyCommands(ActionRefused):
+    """{running} commands of bisections of {owner} are under way, and no person may have
+    more than {allowed} at a time. It goes on by itself when one has ended."""
+
+    code = "too_many_commands"
+
+
 class LeaseTooLong(ActionRefused):
     """A lease until {asked} is too long: {latest} is the latest possible now. It can
     be extended again later."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app
@@ -13,7 +14,7 @@ from provisioner.workspaces.actions.creating import insert_workspace, snapshot_t
 from provisioner.workspaces.actions.leases import end_of_first_lease
 from provisioner.workspaces.actions.repeating import one_request_at_a_time
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.admission import check_admission
+from provisioner.workspaces.admission import check_admission, pass_one_by_one
 from provisioner.workspaces.errors import (
     AccountIncomplete,
     ActionRefused,
@@ -21,6 +22,7 @@ from provisioner.workspaces.errors import (
     InvalidRequest,
     NoSnapshot,
     NotBeingTried,
+    TooManyCommands,
 )
 from provisioner.workspaces.models import (
     Bisection,
@@ -285,11 +287,31 @@ def _try_next(bisection: Bisection) -> None:
             _say(bisection)
 
 
+def _check_commands(owner: User) -> None:
+    """Refuse a command to a person who has enough: others use the same workers.
+
+    Who waits is asked again in the order of asking; whose trial has ended begins the
+    next at once, so a search that has begun goes on before others of that person.
+
+    Raises: TooManyCommands.
+    """
+    pass_one_by_one("bisection_commands", owner.pk)
+    under_way = Trial.objects.filter(
+        bisection__owner=owner,
+        verdict="",
+        workspace__operations__kind=Operation.Kind.TRIAL,
+        workspace__operations__state=Operation.State.RUNNING,
+    ).exclude(bisection__command="")
+    running, allowed = under_way.count(), settings.BISECTION_COMMANDS_PER_PERSON
+    if running >= allowed:
+        raise TooManyCommands(running=running, owner=owner, allowed=allowed)
+
+
 def _begin(bisection: Bisection, *, change: int) -> None:
     """Ask for a clone of the nearest generation, brought to the change.
 
     Raises: NotAllowed, AccountIncomplete, NoSnapshot, SnapshotGone, NameTaken,
-    LimitReached.
+    LimitReached, TooManyCommands.
     """
     owner, template, now = bisection.owner, bisection.template, timezone.now()
     owner.token = bisection.token
@@ -302,6 +324,8 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         raise NoSnapshot(template=template.name)
     snapshot = snapshot_to_clone(template, nearest)
     check_admission(by=owner, template=template, snapshot=snapshot)
+    if bisection.command:
+        _check_commands(owner)
     policy = leases.policy_for(template, PURPOSE)
     workspace = insert_workspace(
         owner=owner,

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
@@ -22,6 +23,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.steps.trial import INTERRUPTED
+from provisioner.workspaces.sweeps.bisections import sweep_bisections
 from tests.factories import SnapshotFactory
 
 ADDRESS = "/api/v1/bisections"
@@ -324,3 +326,33 @@ def test_an_account_that_was_closed_gets_no_more_clones(
     bisection = read(started_id)
     assert bisection.status_code == "not_allowed"
     assert not bisection.trials.exists()
+
+
+def test_a_person_has_two_commands_at_a_time_and_others_wait_for_nobody(
+    as_alice: APIClient, as_carol: APIClient, snapshot: Snapshot
+) -> None:
+    hers = [
+        read(ask(as_alice, command=f"make {number}").json()["id"])
+        for number in range(18)
+    ]
+    assert [b.trials.count() for b in hers] == [1, 1, *[0] * 16]
+    told = as_alice.get(f"{ADDRESS}/{hers[2].pk}").json()
+    assert told["status_code"] == "too_many_commands"
+    assert "no person may have more than 2" in told["status_message"]
+    assert read(ask(as_carol, command="make").json()["id"]).trials.count() == 1
+    by_hand = read(ask(as_alice, good=101).json()["id"])
+    assert by_hand.trials.count() == 1, "what runs no command waits for none"
+
+    # Its own next trial begins at once, so another search has to wait on.
+    end_trial(hers[0], verdict="bad", message="It ended with exit code 1.")
+    sweep_bisections(0)
+    assert [b.trials.count() for b in hers[:4]] == [2, 1, 0, 0]
+
+    as_alice.post(f"{ADDRESS}/{hers[1].pk}/stop")
+    Operation.objects.filter(workspace__trial__bisection=hers[1]).update(
+        state=Operation.State.FAILED, status_code="stopped", ended_at=timezone.now()
+    )
+    sweep_bisections(0)
+    assert [b.trials.count() for b in hers[:4]] == [2, 1, 1, 0]
+    hers[2].refresh_from_db()
+    assert hers[2].status_code == ""
