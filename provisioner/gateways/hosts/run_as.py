@@ -5,6 +5,10 @@ then drops its privileges for good, then works. So the uid needs no access to th
 interpreter.
 Secrets travel on standard input, never in argv or the environment.
 
+The uid is a person's, who may signal the child, so it says every few seconds that it
+lives: one that somebody stopped is killed, and gives back what its step holds. Nobody
+but root may trace it or read its memory, where a ticket is.
+
 A module that can be run this way has `run(request, show) -> result`: JSON objects in
 and out, and `show(progress)` for what it is worth saying meanwhile.
 """
@@ -19,8 +23,9 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from provisioner.gateways import errors
@@ -29,7 +34,11 @@ from provisioner.gateways.hosts.nursery import Child, NurseryEnded, fork_child
 UMASK = 0o022
 LINES_OF_STDERR_KEPT = 20
 READ_WITHIN_SECONDS = 1.0
+BEAT_EVERY_SECONDS = 5.0
+SILENT_AFTER_SECONDS = 60.0
+LOOK_EVERY_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
 
 Json = dict[str, Any]
 
@@ -62,14 +71,8 @@ def run_module_as(
     if uid <= 0 or gid <= 0:
         raise ValueError("Nothing is run as uid or gid 0.")
     child = _forked_for(module, uid=uid)
-    was_too_slow = threading.Event()
-
-    def stop() -> None:
-        was_too_slow.set()
-        child.kill()
-
-    too_slow = threading.Timer(timeout_seconds, stop)
-    too_slow.start()
+    watch = _Watch(child, timeout_seconds=timeout_seconds)
+    watch.start()
     order = {
         "module": module,
         "request": request,
@@ -79,16 +82,19 @@ def run_module_as(
     }
     noise = _Noise(child)
     try:
-        return _converse(child, order, on_progress or _unseen, noise)
+        return _converse(child, order, on_progress or _unseen, noise, watch)
     except ChildFailed as failure:
-        if was_too_slow.is_set():
-            raise _too_slow(order, seconds=timeout_seconds) from failure
+        if watch.killed_because:
+            sentence = f"The process that worked as uid {uid} {watch.killed_because}"
+            raise _child_failed(
+                sentence, order=order, code=-signal.SIGKILL
+            ) from failure
         raise
     except BaseException:
         child.kill()
         raise
     finally:
-        too_slow.cancel()
+        watch.end()
         child.wait()
         noise.end()
         for pipe in (child.stdin, child.stdout, child.stderr):
@@ -109,6 +115,50 @@ def _forked_for(module: str, *, uid: int) -> Child:
 
 def _unseen(progress: Json) -> None:
     """Nobody asked to be told."""
+
+
+class _Watch(threading.Thread):
+    """Kills a child that takes too long, or that says nothing at all."""
+
+    def __init__(self, child: Child, *, timeout_seconds: float) -> None:
+        super().__init__(daemon=True)
+        self._child = child
+        self._timeout_seconds = timeout_seconds
+        self._ends_at = time.monotonic() + timeout_seconds
+        self._heard_at: float | None = time.monotonic()
+        self._is_over = threading.Event()
+        self.killed_because = ""
+
+    def run(self) -> None:
+        while not self._is_over.wait(LOOK_EVERY_SECONDS):
+            now, heard_at = time.monotonic(), self._heard_at
+            if now > self._ends_at:
+                self._kill(
+                    f"took longer than {self._timeout_seconds:,.0f} seconds and was "
+                    "stopped."
+                )
+            elif heard_at is not None and now - heard_at > SILENT_AFTER_SECONDS:
+                self._kill(
+                    f"said nothing for {SILENT_AFTER_SECONDS:,.0f} seconds and was "
+                    "ended. Somebody stopped it with a signal, or its host is "
+                    "overloaded."
+                )
+
+    @contextlib.contextmanager
+    def not_listening(self) -> Iterator[None]:
+        """Take no silence for the child's while we do not read what it says."""
+        self._heard_at = None
+        yield
+        self._heard_at = time.monotonic()
+
+    def end(self) -> None:
+        self._is_over.set()
+        self.join()
+
+    def _kill(self, because: str) -> None:
+        self.killed_because = because
+        self._child.kill()
+        self._is_over.set()
 
 
 class _Noise:
@@ -134,16 +184,23 @@ class _Noise:
 
 
 def _converse(
-    child: Child, order: Json, on_progress: Callable[[Json], None], noise: _Noise
+    child: Child,
+    order: Json,
+    on_progress: Callable[[Json], None],
+    noise: _Noise,
+    watch: _Watch,
 ) -> Json:
     with contextlib.suppress(BrokenPipeError):
         child.stdin.write(json.dumps(order).encode())
         child.stdin.close()
     for line in child.stdout:
         said: Json = json.loads(line)
-        if "progress" in said:
-            on_progress(said["progress"])
-        elif "error" in said:
+        with watch.not_listening():
+            if "progress" in said:
+                on_progress(said["progress"])
+        if "progress" in said or "alive" in said:
+            continue
+        if "error" in said:
             raise _error_from(said["error"])
         elif "bug" in said:
             raise ModuleBroke(said["bug"])
@@ -157,15 +214,6 @@ def _converse(
         f"{reason}",
         order=order,
         code=code,
-    )
-
-
-def _too_slow(order: Json, *, seconds: float) -> ChildFailed:
-    return _child_failed(
-        f"The process that worked as uid {order['uid']} took longer than "
-        f"{seconds:,.0f} seconds and was stopped.",
-        order=order,
-        code=-signal.SIGKILL,
     )
 
 
@@ -192,17 +240,19 @@ def _error_from(told: dict[str, str]) -> errors.GatewayError:
 
 
 def _drop_privileges(*, uid: int, gid: int, parent: int) -> None:
-    """Become uid and gid for good, and die with the parent.
+    """Become uid and gid for good, closed to others of that uid; die with the parent.
 
-    The death signal comes last: the kernel clears it when credentials change.
-    Source: prctl(2) PR_SET_PDEATHSIG.
+    The prctls come last: the kernel forgets both when credentials change.
+    Source: prctl(2) PR_SET_PDEATHSIG, PR_SET_DUMPABLE.
     """
     if os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
     os.umask(UMASK)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_DUMPABLE, 0)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)  # it died before we asked
 
@@ -211,12 +261,22 @@ def _answers() -> Callable[[Json], None]:
     """Return how to answer; what a library prints goes to stderr from now on."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    one_at_a_time = threading.Lock()
 
     def say(message: Json) -> None:
-        answers.write(json.dumps(message) + "\n")
-        answers.flush()
+        with one_at_a_time:
+            answers.write(json.dumps(message) + "\n")
+            answers.flush()
 
     return say
+
+
+def _beat(say: Callable[[Json], None]) -> None:
+    """Say that we live, until we end. Libraries that work for long let this run."""
+    with contextlib.suppress(OSError):
+        while True:
+            time.sleep(BEAT_EVERY_SECONDS)
+            say({"alive": True})
 
 
 def _general_class(error: errors.GatewayError) -> str:
@@ -234,6 +294,7 @@ def do_as_ordered() -> None:
     say = _answers()
     module = importlib.import_module(order["module"])
     _drop_privileges(uid=order["uid"], gid=order["gid"], parent=order["parent"])
+    threading.Thread(target=_beat, args=[say], daemon=True).start()
     try:
         result = module.run(order["request"], lambda seen: say({"progress": seen}))
     except errors.GatewayError as error:

@@ -63,6 +63,12 @@ def _sleep(request: Json, show: Show) -> Json:
     return {}
 
 
+def _stop(request: Json, show: Show) -> Json:
+    show({"pid": os.getpid()})
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return {}
+
+
 def _die(request: Json, show: Show) -> Json:
     sys.stderr.write("first\nout of luck\n")
     sys.stderr.flush()
@@ -77,5 +83,6 @@ _VERBS = {
     "break": _break,
     "make noise": _make_noise,
     "sleep": _sleep,
+    "stop": _stop,
     "die": _die,
 }

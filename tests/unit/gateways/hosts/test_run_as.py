@@ -13,6 +13,7 @@ import pytest
 from django.conf import settings
 
 from provisioner.gateways import errors
+from provisioner.gateways.hosts import run_as
 from provisioner.gateways.hosts.run_as import (
     ChildFailed,
     ModuleBroke,
@@ -131,6 +132,48 @@ def test_a_child_that_is_too_slow_is_stopped_and_told() -> None:
 
     assert pids
     assert not is_alive(pids[0])
+
+
+def test_a_child_that_somebody_stopped_is_killed_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_as, "SILENT_AFTER_SECONDS", 0.2)
+    monkeypatch.setattr(run_as, "LOOK_EVERY_SECONDS", 0.02)
+    pids: list[int] = []
+
+    with pytest.raises(ChildFailed, match="said nothing for 0 seconds") as raised:
+        run("stop", on_progress=lambda seen: pids.append(seen["pid"]))
+
+    assert isinstance(raised.value, errors.TransientGatewayError)
+    assert not is_alive(pids[0])
+
+
+def test_a_child_says_that_it_lives_until_nobody_reads_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_as, "BEAT_EVERY_SECONDS", 0)
+    beats: list[dict[str, Any]] = []
+
+    def say(beat: dict[str, Any]) -> None:
+        beats.append(beat)
+        if len(beats) == 3:
+            raise BrokenPipeError
+
+    run_as._beat(say)
+
+    assert beats == [{"alive": True}] * 3
+
+
+@needs_root
+def test_nobody_but_root_reads_the_memory_of_a_child() -> None:
+    seen: list[int] = []
+
+    def look(progress: dict[str, Any]) -> None:
+        seen.append(Path("/proc", str(progress["pid"]), "mem").stat().st_uid)
+
+    run("look around", on_progress=look)
+
+    assert seen == [0], "a process that can be traced belongs to its uid there"
 
 
 def test_a_child_is_stopped_when_the_caller_fails() -> None:
