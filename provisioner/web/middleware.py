@@ -10,6 +10,7 @@ from django.utils.cache import patch_cache_control
 
 from provisioner.accounts import origin, zones
 from provisioner.accounts.models import User
+from provisioner.lib.terminal import harmless_page
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -26,6 +27,23 @@ class PersonalMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         answer = self.get_response(request)
         patch_cache_control(answer, private=True, no_store=True)
+        return answer
+
+
+class HarmlessMiddleware:
+    """Let no page have control characters, wherever its texts are from.
+
+    Comes after CommonMiddleware, which says how long an answer is.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        answer = self.get_response(request)
+        is_page = answer.get("Content-Type", "").startswith("text/html")
+        if is_page and not answer.streaming:
+            answer.content = harmless_page(answer.content)
         return answer
 
 

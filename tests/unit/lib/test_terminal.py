@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.lib.terminal import shown_text
+from provisioner.lib.terminal import harmless_page, shown_text
 
 ESC = "\x1b"
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -50,3 +50,18 @@ def test_a_hostile_text_takes_no_time() -> None:
     """Every escape could begin something that never ends."""
     for hostile in (ESC + "]", ESC + "[0", ESC + "P", ESC + "[", ESC + " "):
         shown_text(hostile * 50_000)
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_a_page_has_no_control_characters_and_is_otherwise_as_it_was(page: str) -> None:
+    shown = harmless_page(page.encode("utf-8", "surrogatepass").replace(b"\xed", b"?"))
+    text = shown.decode(errors="replace")
+    assert not [
+        c for c in text if unicodedata.category(c) == "Cc" and c not in "\t\n\r"
+    ]
+    assert not set(text) & set(TURNING)
+
+
+def test_what_steers_a_terminal_is_a_picture_on_a_page() -> None:
+    page = "<p>a\x1b]0;b\x07\x9bc\u202ed\x7f</p>\r\n\té".encode()
+    assert harmless_page(page).decode() == "<p>a␛]0;b␇\ufffdc\ufffdd␡</p>\r\n\té"

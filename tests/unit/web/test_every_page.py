@@ -12,6 +12,11 @@ from django.contrib.auth.decorators import login_not_required
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from provisioner.accounts.models import User
+from provisioner.workspaces import actions, states
+from provisioner.workspaces.models import Operation, Workspace
+from tests.unit.web.conftest import end
+
 TEMPLATES = sorted((settings.BASE_DIR / "templates").rglob("*.html"))
 
 # Everything else needs an account. A new address is closed until it is named here.
@@ -102,3 +107,25 @@ def test_our_mistake_is_a_designed_page(rf: object) -> None:
     answer = server_error(RequestFactory().get("/"))
     assert answer.status_code == 500
     assert "Something broke in Cloneyard" in answer.content.decode()
+
+
+def test_pages_show_control_characters_of_others_as_pictures(
+    as_alice: Client, ready: Workspace, alice: User
+) -> None:
+    steers = "a\x1b]0;title\x07\x9b31m\u202etxt.exe"
+    path = {"action": "add", "depot_file": "", "path": f"/mnt/w/{steers}"}
+    end(
+        actions.workspace_retire(by=alice, workspace=ready),
+        Operation.State.REFUSED,
+        code="unsaved_work",
+        message=f"Look at {steers}.",
+        findings={"untracked": [path]},
+    )
+    ready.refresh_from_db()
+    states.set_workspace_state(ready, Workspace.State.READY)
+
+    answer = as_alice.get(f"/workspaces/{ready.pk}/retire/")
+
+    assert "/mnt/w/a␛]0;title␇" in answer.text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", answer.text)
+    assert int(answer["Content-Length"]) == len(answer.content)
