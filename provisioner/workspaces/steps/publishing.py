@@ -14,12 +14,14 @@ from provisioner.workspaces.models import Operation, Quality, Snapshot
 from provisioner.workspaces.steps.flushing import goes_in_batches
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspaces.steps.settled_tree import changes_named, require_no_writers
 from provisioner.workspaces.steps.volumes import come_back_later, limits_in_our_words
 
 
 def ensure_verified(run: StepRun) -> dict[str, Any]:
     """Have proof that the tree is its pin: nothing opened, missing or modified."""
     template, pin = run.template, run.result_of("client")
+    require_no_writers(run.visible_root(template.junction_path))
     change = int(pin["change"])
     opened = run.perforce.list_opened(template.client_name)
     if opened:
@@ -68,7 +70,8 @@ def remarks_on(run: StepRun, root: Path, *, files: int) -> list[str]:
     """Return what whoever gets a clone of this build should know."""
     info = run.perforce.get_info()
     said = sanity.remarks_on_build(run.template, files=files, info=info)
-    findings = [*lint.lint_tree(root), *root_paths.sample_root_paths(root)]
+    with changes_named(root):
+        findings = [*lint.lint_tree(root), *root_paths.sample_root_paths(root)]
     return [*(remark.sentence for remark in said), *map(str, findings)]
 
 

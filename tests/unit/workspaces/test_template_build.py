@@ -16,6 +16,7 @@ from pytest_django import Settings
 
 from provisioner.gateways import registry
 from provisioner.gateways.hosts.build import note_of
+from provisioner.gateways.hosts.writers import find_writers
 from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
@@ -26,8 +27,10 @@ from provisioner.workspaces.actions import (
     template_update,
     workspace_create,
 )
+from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Operation, Snapshot, Step, Template
 from provisioner.workspaces.queries import default_snapshot
+from provisioner.workspaces.steps.settled_tree import changes_named
 from provisioner.workspaces.tasks import FIRST_RETRY_SECONDS
 from tests.factories import UserFactory
 from tests.lab import Lab
@@ -415,6 +418,58 @@ def test_a_build_that_touches_versioned_files_is_refused(
 
     message = assert_failed(template, operation, code="build_changed_versioned_files")
     assert "file.txt" in message
+
+
+DAEMON = (
+    "setsid sh -c 'while :; do echo x >> grows; mkdir -p d; rmdir d; done' & "
+    "until [ -s grows ]; do sleep 0.01; done"
+)
+
+
+def test_a_daemon_that_a_build_leaves_writes_no_more(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n")
+    template = make_template(project, build_command=DAEMON)
+
+    build_well(template)
+
+    grown = (template.path / "grows").stat()
+    assert list(find_writers(template.path.resolve())) == []
+    assert (template.path / "grows").stat().st_size == grown.st_size
+
+
+def test_who_writes_to_a_tree_that_is_verified_is_named(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n")
+    template = make_template(project)
+    build_well(template)
+    stray = template.path / "stray.out"
+
+    with (
+        stray.open("wb") as file,
+        subprocess.Popen(["sleep", "300"], stdout=file) as writer,
+    ):
+        operation = build(template)
+        writer.kill()
+
+    message = assert_failed(template, operation, code="template_still_written")
+    assert f"process {writer.pid} (sleep, uid {os.geteuid()})" in message
+    assert "writes stray.out" in message
+    build_well(template)
+
+
+def test_what_vanishes_while_a_tree_is_verified_is_named(tmp_path: Path) -> None:
+    with (
+        pytest.raises(StepRefused, match=r"out/tmp vanished\.") as refused,
+        changes_named(tmp_path),
+    ):
+        os.scandir(tmp_path / "out" / "tmp")
+
+    assert refused.value.code == "template_still_written"
+    with pytest.raises(PermissionError), changes_named(tmp_path):
+        raise PermissionError(13, "no", str(tmp_path))
 
 
 def test_opened_files_on_the_templates_client_are_refused(
