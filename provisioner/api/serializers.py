@@ -521,7 +521,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
     client_type = serializers.CharField(
         help_text="Of that client; “” is writeable, or none."
     )
-    p4port = serializers.CharField(source="site.perforce_server.p4port")
+    p4port = serializers.CharField(source="site.perforce_server.p4port_for_people")
     p4_user = serializers.CharField()
     open_to = serializers.ChoiceField(
         choices=OpenTo.choices, help_text="Who may enter its root directory."

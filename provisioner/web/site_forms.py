@@ -87,7 +87,10 @@ SERVER_HELP = {
     "one that the server offers.",
 }
 SERVER_WIDGETS = {
-    name: _code() for name in ("name", "p4port", "p4user", "p4charset", "fingerprint")
+    name: _code()
+    for name in (
+        *("name", "p4port", "people_p4port", "p4user", "p4charset", "fingerprint"),
+    )
 }
 
 

@@ -242,17 +242,20 @@ def test_only_submitted_changes_are_submitted(perforce: PerforceScene) -> None:
     assert not perforce.gateway.is_submitted(NEVER)
 
 
-def test_files_are_counted_as_of_a_change(perforce: PerforceScene) -> None:
+def test_whether_there_are_files_is_asked_as_of_a_change(
+    perforce: PerforceScene,
+) -> None:
     first = perforce.submit({"a/one": b"1\n", "a/two": b"2\n", "b": b"3\n"})
     second = perforce.submit({"a/two": None})
     folder = perforce.folder
 
-    count = perforce.gateway.count_files
+    has = perforce.gateway.has_files
 
-    assert count((perforce.everything,), change=first) == 3
-    assert count((perforce.everything,), change=second) == 2
-    assert count((f"{folder}/a/...", perforce.everything), change=first) == 3
-    assert count((f"{folder}/none/...",), change=first) == 0
+    assert has((perforce.everything,), change=second)
+    assert has((f"{folder}/a/two",), change=first)
+    assert not has((f"{folder}/a/two",), change=second)
+    assert not has((f"{folder}/none/...",), change=first)
+    assert has((f"{folder}/none/...", f"{folder}/b"), change=first)
 
 
 # --- have lists

@@ -94,6 +94,11 @@ VALUES = {
             *("p:1666\nP4EDITOR=id", "p;id:1666", "perforce", "p:\u0661"),
         ),
     ),
+    "PerforceServer.people_p4port": Value(
+        goes="lines of .p4config; shells and libraries of people",
+        by="models.values, a constraint",
+        nasty=("rsh:/bin/sh -c id", "jsh:id", "p:1666\nP4EDITOR=id", "p;id:1666", "p"),
+    ),
     "PerforceServer.p4user": Value(
         goes="the library's user; arguments of p4 (protects -u)",
         by="accounts.names, require_no_option",
@@ -170,7 +175,15 @@ VALUES = {
     "Site.mount_options": Value(
         goes="shown to people for fstab; compared with /proc/mounts",
         by="hosts/mount_options.py: known options and their values",
-        nasty=("nocto", "vers=3 /etc", "vers=3;id", "sec=sys\nx", "$(id)", "x-systemd"),
+        nasty=(
+            "nocto",
+            "vers=3 /etc",
+            "vers=3;id",
+            "sec=sys\nx",
+            "$(id)",
+            "soft",
+            "nolock",
+        ),
     ),
     "Template.name": Value(
         goes="names of volumes, snapshots, clients; junction paths; files of logs",

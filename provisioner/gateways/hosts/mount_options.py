@@ -13,8 +13,15 @@ _TWO_HOSTS = (
     "that can corrupt files. It speeds up a Perforce server's own volumes, never those "
     "of workspaces"
 )
+_LOSES_WRITES = (
+    "when the storage does not answer for a while, writes fail that programs believe "
+    "done: that can leave files cut off. Hosts wait with hard, which is the default"
+)
 REFUSED = {
     "nocto": f"nocto turns off close-to-open consistency, but {_TWO_HOSTS}.",
+    "soft": f"soft gives up, and {_LOSES_WRITES}.",
+    "softerr": f"softerr gives up, and {_LOSES_WRITES}.",
+    "nolock": f"nolock keeps locks on one host, but {_TWO_HOSTS}.",
     "local_lock=all": f"local_lock=all keeps locks on one host, but {_TWO_HOSTS}.",
 }
 

@@ -229,12 +229,10 @@ class PerforceGateway(Protocol):
         Source: p4 changes -s submitted //...@change,change.
         """
 
-    def count_files(self, paths: tuple[str, ...], *, change: int) -> int:
-        """Return how many files exist (not deleted) under the paths at the change.
+    def has_files(self, paths: tuple[str, ...], *, change: int) -> bool:
+        """Return whether a file exists (not deleted) under the paths at the change.
 
-        A file counts once, where the paths overlap too.
-
-        Source: p4 files -e.
+        Source: p4 files -e -m 1.
         """
 
     def find_file(
@@ -266,7 +264,7 @@ class PerforceGateway(Protocol):
         But for `parts`, one after the other: those at theirs. No file moves. Safe to
         repeat. The client must be unlocked and host-free.
 
-        `in_batches` is for a client that has nothing yet: directory by directory, with
+        `in_batches` is for many files: directory by directory of the change, with
         a rest of random length between, so that others get the server's locks in
         between. What it had elsewhere stays. `on_command` hears for which table each
         command waited, where the server tells.

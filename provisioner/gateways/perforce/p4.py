@@ -249,17 +249,14 @@ class P4PerforceGateway:
         with self._connected() as connection:
             return _is_submitted(connection, change)
 
-    def count_files(self, paths: tuple[str, ...], *, change: int) -> int:
-        seen: set[int] = set()  # hashes: paths may overlap, and a million names are big
+    def has_files(self, paths: tuple[str, ...], *, change: int) -> bool:
         with self._connected() as connection:
-            connection.run(
-                "files",
-                "-e",
-                *(f"{path}@{change}" for path in paths),
-                each=lambda record: seen.add(hash(record["depotFile"])),
-                is_bulk=True,
+            return any(
+                connection.run(
+                    *("files", "-e", "-m", "1", f"{path}@{change}"), is_bulk=True
+                ).records
+                for path in paths
             )
-        return len(seen)
 
     def find_file(
         self,

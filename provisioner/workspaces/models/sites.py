@@ -37,6 +37,16 @@ class PerforceServer(models.Model):
         max_length=LONGEST_NAME, unique=True, validators=[name_validator]
     )
     p4port = models.CharField("P4PORT", max_length=255, validators=[p4port_validator])
+    people_p4port = models.CharField(
+        "P4PORT of people",
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[p4port_validator],
+        help_text="What .p4config and the command line give to people, such as that of "
+        "a proxy or broker near them. Empty: the one above.",
+    )
     p4user = models.CharField(
         "P4USER",
         max_length=128,
@@ -98,10 +108,19 @@ class PerforceServer(models.Model):
                 condition=Q(p4port__regex=P4PORT),
                 violation_error_message="P4PORT is no address.",
             ),
+            models.CheckConstraint(
+                name="perforce_server_people_p4port_is_address",
+                condition=Q(people_p4port="") | Q(people_p4port__regex=P4PORT),
+                violation_error_message="P4PORT of people is no address.",
+            ),
         )
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def p4port_for_people(self) -> str:
+        return self.people_p4port or self.p4port
 
 
 class ServerAbilities(models.Model):

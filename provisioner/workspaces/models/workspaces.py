@@ -6,8 +6,10 @@ import secrets
 import uuid
 from pathlib import Path
 
+from django.contrib.postgres.functions import RandomUUID
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
+from django.db.models.functions import Cast, Replace
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.gateways.perforce.standins import StandIns
@@ -119,6 +121,9 @@ class Workspace(models.Model):
     secret = models.CharField(
         max_length=32,
         default=new_secret,
+        db_default=Replace(
+            Cast(RandomUUID(), models.TextField()), Value("-"), Value("")
+        ),
         editable=False,
         help_text="Proves that a client which stands in for its own is ours.",
     )

@@ -27,14 +27,13 @@ def flush_towards_pin(
 ) -> HaveList:
     """Flush to the snapshot's change, and return what the have list is then.
 
-    A large one is flushed in batches where the client has nothing yet; where that does
-    not lead there, because a view is not made of directories, at once.
+    A large one is flushed in batches, also where an earlier attempt ended half-way;
+    where that does not lead there, because a view is not made of directories or the
+    client has files that the change has not, at once.
     """
     pin = workspace.snapshot
     have = perforce.have_list(workspace.client_name)
-    ways = [False]
-    if goes_in_batches(pin.have_count) and not have.count:
-        ways = [True, False]
+    ways = [True, False] if goes_in_batches(pin.have_count) else [False]
     for in_batches in ways:
         if (have.count, have.digest) != (pin.have_count, pin.have_digest):
             perforce.flush(

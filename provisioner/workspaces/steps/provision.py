@@ -229,7 +229,7 @@ def ensure_p4config(run: StepRun) -> dict[str, Any]:
     """
     workspace, server = run.workspace, run.site.perforce_server
     lines = [
-        f"P4PORT={server.p4port}",
+        f"P4PORT={server.p4port_for_people}",
         f"P4USER={workspace.p4_user}",
         f"P4CLIENT={workspace.client_name}",
         f"P4IGNORE=.p4ignore;{IGNORE_NAME}",

@@ -164,7 +164,7 @@ def _change_to_build(run: StepRun, paths: tuple[str, ...], *, asked: int | None)
             "Nothing was ever submitted under the view of this template.",
             code="view_is_empty",
         )
-    if not run.perforce.count_files(paths, change=change):
+    if not run.perforce.has_files(paths, change=change):
         raise StepRefused(
             f"The view of this template has no files at change {change}.",
             code="view_is_empty",

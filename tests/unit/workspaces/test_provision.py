@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from provisioner.gateways.ontap.types import Volume, VolumeSpec
 from provisioner.workspaces import workflow
 from provisioner.workspaces.actions import workspace_create, workspace_retry
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from provisioner.workspaces.steps import flushing
 from tests.factories import UserFactory
 from tests.lab import Lab
 from tests.waiting import settle
@@ -93,6 +95,46 @@ def test_p4config_points_at_the_workspace(provision: Callable[..., Workspace]) -
     lines = (workspace.path / ".p4config").read_text().splitlines()
     assert f"P4CLIENT={workspace.client_name}" in lines
     assert "P4USER=alice" in lines
+    assert f"P4PORT={workspace.site.perforce_server.p4port}" in lines
+
+
+def test_p4config_names_the_p4port_that_people_use(
+    provision: Callable[..., Workspace], published_template: Template
+) -> None:
+    server = published_template.site.perforce_server
+    server.people_p4port = "ssl:proxy.munich.example:1667"
+    server.save()
+
+    workspace = provision()
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    lines = (workspace.path / ".p4config").read_text().splitlines()
+    assert "P4PORT=ssl:proxy.munich.example:1667" in lines
+
+
+def test_a_large_flush_goes_on_in_batches(
+    provision: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flushing all of it at once would keep others waiting as if nothing was done."""
+    workspace = provision()
+    perforce = registry.perforce(workspace.site.perforce_server)
+    had: list[tuple[str, int]] = []
+    perforce.have_revisions(workspace.client_name, lambda *each: had.append(each))
+    perforce.flush_to(workspace.client_name, [(path, 0) for path, _ in had[1:]])
+    asked: list[bool] = []
+    flush = perforce.flush
+
+    def watched(client: str, *, in_batches: bool = False, **how: Any) -> None:
+        asked.append(in_batches)
+        flush(client, in_batches=in_batches, **how)
+
+    monkeypatch.setattr(perforce, "flush", watched)
+    monkeypatch.setattr(flushing, "FILES_IN_A_BATCH", 1)
+
+    have = flushing.flush_to_pin(perforce, workspace)
+
+    assert have.count == workspace.snapshot.have_count
+    assert asked == [True]
 
 
 def test_a_later_submit_does_not_change_what_a_workspace_has(

@@ -26,7 +26,7 @@ def test_known_options_pass(options: str) -> None:
     assert ",".join(check_mount_options(options)) == options.replace(" ", "")
 
 
-@pytest.mark.parametrize("unsafe", ["nocto", "local_lock=all"])
+@pytest.mark.parametrize("unsafe", ["nocto", "local_lock=all", "nolock"])
 def test_options_that_corrupt_workspaces_are_refused_with_the_reason(
     unsafe: str,
 ) -> None:
@@ -36,10 +36,18 @@ def test_options_that_corrupt_workspaces_are_refused_with_the_reason(
     assert refused.value.code == "mount_option_unsafe"
 
 
+@pytest.mark.parametrize("unsafe", ["soft", "softerr", "soft,timeo=600"])
+def test_options_that_lose_writes_are_refused_with_the_reason(unsafe: str) -> None:
+    with pytest.raises(MountOptionRefused, match="writes fail") as refused:
+        check_mount_options(f"rw,{unsafe}")
+
+    assert refused.value.code == "mount_option_unsafe"
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        ("hard,soft", "mount_options_contradict"),
+        ("suid,nosuid", "mount_options_contradict"),
         ("ro,rw", "mount_options_contradict"),
         ("timeo=1,timeo=2", "mount_option_twice"),
         ("nconnect=17", "mount_option_value"),
