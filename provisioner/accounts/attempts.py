@@ -56,6 +56,15 @@ class TooManyAttempts(Exception):
         )
 
 
+class TooManyAtOnce(Exception):
+    """Too many tickets are being looked at. Try again in a second."""
+
+    seconds = 1
+
+    def __init__(self) -> None:
+        super().__init__(str(self.__doc__))
+
+
 @dataclass(frozen=True)
 class Attempt:
     """One attempt, counted already; `succeeded` takes it back."""

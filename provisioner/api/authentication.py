@@ -12,7 +12,7 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.request import Request
 
 from provisioner.accounts import origin
-from provisioner.accounts.attempts import TooManyAttempts, begin_attempt
+from provisioner.accounts.attempts import TooManyAtOnce, TooManyAttempts, begin_attempt
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.throttling import (
     TooManyRequests,
@@ -28,7 +28,9 @@ class Throttled(APIException):
     status_code = status.HTTP_429_TOO_MANY_REQUESTS
     default_code = "throttled"
 
-    def __init__(self, refusal: TooManyAttempts | TooManyRequests) -> None:
+    def __init__(
+        self, refusal: TooManyAttempts | TooManyAtOnce | TooManyRequests
+    ) -> None:
         super().__init__(str(refusal))
         self.wait = refusal.seconds  # Django REST framework makes the header of it
 

@@ -54,6 +54,26 @@ class NotWell(Exception):
 Look = Callable[[], None]
 
 
+_one_at_a_time = threading.Lock()
+_last_found: list[Readiness] = []
+
+
+def shared_readiness() -> Readiness | None:
+    """Return what a look finds, or found last while another is under way.
+
+    Anybody may ask without signing in, and a look at a far side that is silent takes
+    seconds: one thread is held for it, however many ask. None: nothing was found yet.
+    """
+    if not _one_at_a_time.acquire(blocking=False):
+        return _last_found[-1] if _last_found else None
+    try:
+        found = readiness()
+        _last_found[:] = [found]
+        return found
+    finally:
+        _one_at_a_time.release()
+
+
 def readiness() -> Readiness:
     """Look at the database, the workers, and each site's ONTAP and Perforce.
 

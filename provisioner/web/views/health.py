@@ -9,7 +9,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from provisioner.workspaces.health import readiness
+from provisioner.workspaces.health import shared_readiness
 
 
 @require_safe
@@ -24,8 +24,12 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @login_not_required
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Say part by part what works; 503 where something does not."""
-    found = readiness()
+    """Say part by part what works; 503 where something does not, or is not known."""
+    found = shared_readiness()
+    if found is None:
+        return JsonResponse(
+            {"ready": False, "checks": []}, status=503, headers={"Retry-After": "1"}
+        )
     return JsonResponse(
         {
             "ready": found.ready,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import socket
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ from django.utils import timezone
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
-from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.models import ApiToken, SignInAttempts, User
+from provisioner.api import tokens
 from provisioner.workspaces.actions.tickets import TOKEN_LIVES
 from provisioner.workspaces.models import Event, PerforceServer, Site
 from tests.brokering import ticket_of
@@ -171,4 +173,18 @@ def test_who_guesses_is_slowed_down_and_keeps_nobody_out(
     answers = [buy(as_nobody, ticket="guess").status_code for _ in range(12)]
 
     assert answers == [401] * 10 + [429] * 2
+    assert buy(as_nobody, ticket=a_ticket).status_code == 201
+
+
+def test_a_silent_perforce_server_holds_few_threads(
+    as_nobody: APIClient, alice: User, server: PerforceServer, a_ticket: str
+) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(tokens.TICKETS_AT_A_TIME):
+            stack.enter_context(tokens._asking_perforce)
+        answer = buy(as_nobody, ticket=a_ticket)
+        refused(answer, 429, "throttled")
+        assert answer["Retry-After"] == "1"
+
+    assert not SignInAttempts.objects.exists()
     assert buy(as_nobody, ticket=a_ticket).status_code == 201

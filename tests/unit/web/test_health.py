@@ -4,6 +4,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from provisioner.workspaces import health
 from provisioner.workspaces.models import WorkerQueues
 from provisioner.workspaces.workers import served_queues, tell_queues
 from tests.factories import SiteFactory
@@ -117,3 +118,19 @@ def test_readyz_says_which_far_side_does_not_answer(
         assert checks[name]["reason"]
     assert checks["database"]["ok"] is True
     assert "s3cret" not in answer.text
+
+
+def test_one_look_at_a_time_holds_a_thread(client: Client, db: None) -> None:
+    with health._one_at_a_time:
+        health._last_found.clear()
+        unknown = client.get("/readyz")
+    heartbeat(seconds_ago=1)
+    found = client.get("/readyz")
+    heartbeat(seconds_ago=1000)
+    with health._one_at_a_time:
+        meanwhile = client.get("/readyz")
+
+    assert (unknown.status_code, unknown["Retry-After"]) == (503, "1")
+    assert unknown.json() == {"ready": False, "checks": []}
+    assert meanwhile.json() == found.json()
+    assert client.get("/readyz").status_code == 503
