@@ -7,13 +7,19 @@ nothing is changed at the far side. The rows are written by rows.py alone.
 
 from __future__ import annotations
 
-from provisioner.workspaces.connections.hosts import look_from_host
+from provisioner.workspaces.connections.hosts import look_at_mount, look_from_host
 from provisioner.workspaces.connections.ontap import look_at_ontap, reach_ontap
 from provisioner.workspaces.connections.perforce import (
     look_at_perforce,
     reach_perforce,
 )
-from provisioner.workspaces.connections.rows import LOOK, ask, ask_for_trial, keep
+from provisioner.workspaces.connections.rows import (
+    LOOK,
+    ask,
+    ask_for_trial,
+    keep,
+    keep_of_host,
+)
 from provisioner.workspaces.connections.trial import try_out
 
 __all__ = [
@@ -21,6 +27,8 @@ __all__ = [
     "ask",
     "ask_for_trial",
     "keep",
+    "keep_of_host",
+    "look_at_mount",
     "look_at_ontap",
     "look_at_perforce",
     "look_from_host",

@@ -45,6 +45,15 @@ def look_from_host(site: Site) -> list[Check]:
     ]
 
 
+def look_at_mount(site: Site) -> list[Check]:
+    """Look from this host at how it has mounted the namespace, and ask nobody."""
+    checklist = Checklist()
+    looks = _Looks(site, nfs_addresses=[], mount=find_mount(Path(site.mount_root)))
+    checklist.look("mount_root", looks.mount_root, advice="")
+    checklist.look("mount_options", looks.options, after=["mount_root"], advice="")
+    return checklist.checks
+
+
 def _nfs_addresses(site: Site) -> list[str]:
     """Return where the SVM serves NFS; [] where ONTAP does not say."""
     try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import socket
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
@@ -85,6 +86,37 @@ def keep(about: Site | PerforceServer, place: str, found: Iterable[Check]) -> No
         host=socket.gethostname(),
         checks=[asdict(check) for check in found],
     )
+
+
+def keep_of_host(site: Site, host: str, found: Iterable[Check]) -> None:
+    """Put what is wrong on one of many hosts beside what a look from one has found.
+
+    What was wrong there before and is not any more goes. A look that is under way is
+    left to say what it finds.
+    """
+    wrong = [
+        asdict(replace(check, sentence=f"{_of_host(host)}{check.sentence}"))
+        for check in found
+        if check.outcome == ConnectionTest.Outcome.FAILED
+    ]
+    with transaction.atomic():
+        row = (
+            ConnectionTest.objects.select_for_update(no_key=True)
+            .filter(site=site, place=Place.HOST, looked_at__isnull=False)
+            .first()
+        )
+        if row is not None:
+            others = [
+                check
+                for check in row.checks
+                if not check["sentence"].startswith(_of_host(host))
+            ]
+            row.checks = [*others, *wrong]
+            row.save(update_fields=["checks"])
+
+
+def _of_host(host: str) -> str:
+    return f"On the host {host}: "
 
 
 def _about(about: Site | PerforceServer) -> dict[str, Any]:

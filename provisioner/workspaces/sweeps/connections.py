@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import socket
+
+import structlog
 from procrastinate.contrib.django import app
 
 from provisioner.workspaces import connections
 from provisioner.workspaces.connections.rows import LOOK, Place
-from provisioner.workspaces.models import PerforceServer, Site
+from provisioner.workspaces.models import ConnectionTest, PerforceServer, Site
+from provisioner.workspaces.queueing import defer_once
+from provisioner.workspaces.workers import alive_workers
+
+log = structlog.get_logger(__name__)
+
+# A site's hosts share a queue: a job for one of them is passed on until it comes there.
+PASSED_ON_AT_MOST = 100
+PASSED_ON_AFTER_SECONDS = 5
 
 
 @app.task(name=LOOK)
@@ -25,3 +36,43 @@ def look_at_connection(kind: str, about_id: int, place: str) -> None:
         return
     look = connections.try_out if place == Place.TRIAL else connections.look_from_host
     connections.keep(site, place, look(site))
+
+
+@app.periodic(cron="23 4 * * *")
+@app.task(name="sweep_mounts", queue="sweeps", queueing_lock="sweep_mounts")
+def sweep_mounts(timestamp: int) -> None:
+    """Have every host that works for a site look at how it has mounted the namespace.
+
+    Somebody may have mounted it again since its connection was tested.
+    """
+    workers = alive_workers()
+    for site in Site.objects.all():
+        serving = (worker for worker in workers if worker.serves(site.host_queue))
+        for host in sorted({worker.host for worker in serving}):
+            _defer_look_at_mount(site, host, passed_on=0)
+
+
+def _defer_look_at_mount(site: Site, host: str, *, passed_on: int) -> None:
+    job = look_at_mount.configure(
+        queue=site.host_queue,
+        queueing_lock=f"look_at_mount.{site.pk}.{host}",
+        schedule_in={"seconds": PASSED_ON_AFTER_SECONDS} if passed_on else None,
+    )
+    defer_once(job, site_id=site.pk, host=host, passed_on=passed_on)
+
+
+@app.task(name="look_at_mount")
+def look_at_mount(site_id: int, host: str, passed_on: int) -> None:
+    """Look at a mount from one host; on another, pass that on."""
+    site = Site.objects.filter(pk=site_id).first()
+    if site is None:
+        return
+    if socket.gethostname() != host:
+        if passed_on < PASSED_ON_AT_MOST:
+            _defer_look_at_mount(site, host, passed_on=passed_on + 1)
+        return
+    found = connections.look_at_mount(site)
+    for check in found:
+        if check.outcome == ConnectionTest.Outcome.FAILED:
+            log.error("mount_is_wrong", site=site.name, reason=check.sentence)
+    connections.keep_of_host(site, host, found)

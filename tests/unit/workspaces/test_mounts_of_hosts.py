@@ -1,0 +1,117 @@
+"""What hosts have mounted is looked at daily, on each that works for a site."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from provisioner.accounts.models import User
+from provisioner.gateways.hosts.mounts import Mount
+from provisioner.workspaces import connections
+from provisioner.workspaces.connections.checklist import Check, Wrong
+from provisioner.workspaces.connections.hosts import _Looks
+from provisioner.workspaces.models import ConnectionTest, Site, WorkerQueues
+from provisioner.workspaces.sweeps.connections import (
+    PASSED_ON_AT_MOST,
+    look_at_mount,
+    sweep_mounts,
+)
+from provisioner.workspaces.workers import tell_queues
+from tests.factories import SiteFactory
+
+pytestmark = pytest.mark.django_db
+
+WELL = Check(name="namespace", outcome="passed", sentence="It is there.")
+
+
+def start_worker(host: str, *queues: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT procrastinate_register_worker_v1()")
+        [worker_id] = cursor.fetchone()
+    tell_queues(worker_id, queues=list(queues))
+    WorkerQueues.objects.filter(worker_id=worker_id).update(host=host)
+
+
+def jobs() -> list[tuple[str, dict[str, object]]]:
+    found = ProcrastinateJob.objects.filter(task_name="look_at_mount").order_by("pk")
+    return list(found.values_list("queue_name", "args"))
+
+
+@pytest.fixture
+def site(admin: User) -> Site:
+    site: Site = SiteFactory(name="munich", mount_root="/nonexistent/clones")
+    connections.ask(site, by=admin, asked_at=timezone.now())
+    connections.keep(site, "host", [WELL])
+    return site
+
+
+def checks(site: Site) -> list[dict[str, str]]:
+    row = ConnectionTest.objects.get(site=site, place="host")
+    assert isinstance(row.checks, list)
+    return row.checks
+
+
+def test_each_host_that_serves_a_site_is_asked(site: Site) -> None:
+    start_worker("h1", site.host_queue)
+    start_worker("h2", site.host_queue, "perforce")
+    start_worker("h2", site.host_queue)
+    start_worker("h3", "perforce")
+
+    sweep_mounts(0)
+
+    assert jobs() == [
+        (site.host_queue, {"site_id": site.pk, "host": host, "passed_on": 0})
+        for host in ("h1", "h2")
+    ]
+
+
+def test_a_look_is_passed_on_until_it_comes_to_its_host(site: Site) -> None:
+    look_at_mount(site.pk, "elsewhere", 0)
+    [(queue, arguments)] = jobs()
+    assert (queue, arguments["passed_on"]) == (site.host_queue, 1)
+
+    look_at_mount(site.pk, "elsewhere", PASSED_ON_AT_MOST)
+    assert len(jobs()) == 1
+    assert checks(site)[0]["name"] == "namespace"
+
+
+def test_what_is_wrong_on_a_host_stands_beside_what_is_known_until_it_is_right(
+    site: Site, tmp_path: Path
+) -> None:
+    here = socket.gethostname()
+    elsewhere = Check(name="mount_options", outcome="failed", sentence="Soft.")
+    connections.keep_of_host(site, "h2", [elsewhere])
+
+    look_at_mount(site.pk, here, 0)
+    look_at_mount(site.pk, here, 0)
+
+    assert [check["sentence"] for check in checks(site)] == [
+        "It is there.",
+        "On the host h2: Soft.",
+        f"On the host {here}: /nonexistent/clones cannot be read on this host: No such "
+        "file or directory.",
+    ]
+    site.mount_root = str(tmp_path)
+    site.save()
+    look_at_mount(site.pk, here, 0)
+    assert [check["name"] for check in checks(site)] == ["namespace", "mount_options"]
+
+
+@pytest.mark.parametrize("option", ["soft", "softerr", "nolock", "nocto"])
+def test_options_that_hurt_are_found_in_what_is_mounted(option: str) -> None:
+    """No NFS is mounted here: the rule is tried on what the kernel would list."""
+    mount = Mount(
+        mount_point=Path("/clones"),
+        root="/",
+        fs_type="nfs",
+        source="svm:/",
+        options=("rw", "vers=3", option),
+    )
+    looks = _Looks(SiteFactory.build(), nfs_addresses=[], mount=mount)
+    with pytest.raises(Wrong, match=f"is mounted with {option}"):
+        looks.options()
