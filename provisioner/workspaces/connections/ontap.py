@@ -23,7 +23,7 @@ from provisioner.workspaces.connections.checklist import (
     secret_of,
 )
 from provisioner.workspaces.models import Site
-from provisioner.workspaces.steps.volumes import export_rules_of, rules_differ
+from provisioner.workspaces.steps.volumes import policies_of, rules_differ
 
 # ONTAP makes no volume of that name: what a read right answers for it is "none".
 NOBODYS = "cloneyard_asks"
@@ -243,16 +243,21 @@ class _Looks:
 
     def export_policy(self) -> str:
         site = self._site
-        policy = self.gateway.find_export_policy(site.export_policy)
-        if policy is None:
-            return f"{site.export_policy} is not there: the first build makes it."
-        if rules_differ(policy.rules, export_rules_of(site)):
-            raise Remark(
-                f"The rules of {site.export_policy} are not those of this site.",
-                advice="A worker sets them within five minutes, and whatever else is "
-                "in them goes: name another policy if this one is not ours.",
-            )
-        return f"{site.export_policy} has the rules of this site."
+        there = {
+            name: (policy.rules, rules)
+            for name, rules in policies_of(site).items()
+            if (policy := self.gateway.find_export_policy(name)) is not None
+        }
+        for name, (found, wanted) in there.items():
+            if rules_differ(found, wanted):
+                raise Remark(
+                    f"The rules of {name} are not those of this site.",
+                    advice="A worker sets them within five minutes, and whatever else "
+                    "is in them goes: name another policy if this one is not ours.",
+                )
+        if site.export_policy not in there:
+            return f"{site.export_policy} is not there: the first workspace makes it."
+        return f"The rules of {', '.join(there)} are those of this site."
 
     def rights(self) -> str:
         """Read a little of everything that is read before anything is written."""

@@ -20,9 +20,7 @@ def ensure_export_policy(run: StepRun) -> str:
     Whoever may mount it does so as themselves; superuser access is for the chown of
     the workers' hosts alone.
     """
-    site = run.site
-    ensure_policy_rules(run.ontap, site.export_policy, rules=export_rules_of(site))
-    return site.export_policy
+    return _ensure_policy(run, run.site.export_policy)
 
 
 def ensure_frozen_policy(run: StepRun) -> str:
@@ -31,9 +29,7 @@ def ensure_frozen_policy(run: StepRun) -> str:
     A site that names no worker_clients cannot tell its workers from other hosts: there
     it lets in whoever the site's own policy does.
     """
-    name = run.site.frozen_policy
-    ensure_policy_rules(run.ontap, name, rules=export_rules_of(run.site)[:1])
-    return name
+    return _ensure_policy(run, run.site.frozen_policy)
 
 
 def ensure_templates_policy(run: StepRun) -> str:
@@ -41,9 +37,23 @@ def ensure_templates_policy(run: StepRun) -> str:
 
     Nobody else has to mount a template, and whom Perforce refuses its files must not.
     """
-    name = run.site.templates_policy
-    ensure_policy_rules(run.ontap, name, rules=export_rules_of(run.site)[:1])
+    return _ensure_policy(run, run.site.templates_policy)
+
+
+def _ensure_policy(run: StepRun, name: str) -> str:
+    ensure_policy_rules(run.ontap, name, rules=policies_of(run.site)[name])
     return name
+
+
+def policies_of(site: Site) -> dict[str, tuple[ExportRule, ...]]:
+    """Return the rules of each export policy of a site by its name."""
+    rules = export_rules_of(site)
+    of_workers = rules[:1]
+    return {
+        site.export_policy: rules,
+        site.frozen_policy: of_workers,
+        site.templates_policy: of_workers,
+    }
 
 
 def export_rules_of(site: Site) -> tuple[ExportRule, ...]:

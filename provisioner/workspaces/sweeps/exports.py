@@ -13,7 +13,7 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.workspaces.audit.facts import TAG_PREFIX
 from provisioner.workspaces.models import OpenTo, Site, Workspace
 from provisioner.workspaces.queueing import defer_once
-from provisioner.workspaces.steps.volumes import ensure_policy_rules, export_rules_of
+from provisioner.workspaces.steps.volumes import ensure_policy_rules, policies_of
 from provisioner.workspaces.workflow import STORAGE
 
 log = structlog.get_logger(__name__)
@@ -44,16 +44,9 @@ def apply_exports(site_id: int) -> None:
 
 
 def _apply_rules(site: Site, ontap: OntapGateway) -> None:
-    rules = export_rules_of(site)
-    of_workers = rules[:1]
-    wanted = {
-        site.export_policy: rules,
-        site.frozen_policy: of_workers,
-        site.templates_policy: of_workers,
-    }
-    for name, of_policy in wanted.items():
+    for name, rules in policies_of(site).items():
         if ontap.find_export_policy(name) is not None:
-            ensure_policy_rules(ontap, name, rules=of_policy)
+            ensure_policy_rules(ontap, name, rules=rules)
 
 
 def _apply_to_templates(site: Site, ontap: OntapGateway) -> None:
@@ -67,7 +60,7 @@ def _apply_to_templates(site: Site, ontap: OntapGateway) -> None:
             continue
         if (volume.export_policy, volume.root_mode) == (policy, mode):
             continue
-        ensure_policy_rules(ontap, policy, rules=export_rules_of(site)[:1])
+        ensure_policy_rules(ontap, policy, rules=policies_of(site)[policy])
         ontap.set_volume_policies(volume.uuid, export_policy=policy, root_mode=mode)
         log.info("template_closed", site=site.name, template=template.name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
 from provisioner.gateways.hosts.mounts import Mount
+from provisioner.gateways.ontap.types import ExportRule
 from provisioner.workspaces import actions
 from provisioner.workspaces.connections import (
     look_at_ontap,
@@ -25,6 +27,7 @@ from provisioner.workspaces.connections.checklist import Check
 from provisioner.workspaces.connections.trial import COMMENT
 from provisioner.workspaces.connections_overview import connection_of
 from provisioner.workspaces.models import ConnectionTest, PerforceServer, Site
+from provisioner.workspaces.steps.volumes import policies_of
 from provisioner.workspaces.workers import AliveWorker
 from tests.contract.lab_perforce import lab_server
 from tests.factories import SiteFactory
@@ -122,6 +125,23 @@ def test_a_password_that_is_wrong_missing_or_in_a_lost_file_is_named(
 
     settings.SITE_SECRET = lost
     assert "cannot be read" in only_failure(look_at_ontap(lab_site)).sentence
+
+
+def test_rules_that_are_not_the_rows_are_named_for_every_policy(
+    lab_site: Site,
+) -> None:
+    lab_site.export_policy = f"exports_{uuid.uuid4().hex[:8]}"
+    ontap, site = registry.ontap(lab_site), lab_site
+    for name in (site.export_policy, site.frozen_policy, site.templates_policy):
+        policy = ontap.create_export_policy(name, rules=policies_of(site)[name])
+        ontap.set_export_rules(policy.id, rules=(ExportRule(clients=("0.0.0.0/0",)),))
+
+        check = named(look_at_ontap(site))["export_policy"]
+        assert check.outcome == "remarked"
+        assert check.sentence == f"The rules of {name} are not those of this site."
+
+        ontap.set_export_rules(policy.id, rules=policies_of(site)[name])
+        assert named(look_at_ontap(site))["export_policy"].outcome == "passed"
 
 
 def test_rights_that_our_account_lacks_are_named(lab_site: Site, lab: Lab) -> None:
