@@ -214,6 +214,7 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "submit_options",
             "build_command",
             "bisection_environment",
+            "commands_have_network",
             "build_timeout_seconds",
             "test_command",
             "test_timeout_seconds",
@@ -280,6 +281,10 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
         default=dict,
         help_text="Variables for commands of bisections. Everybody can read them.",
     )
+    commands_have_network = Flag(
+        default=True,
+        help_text="Whether builds, tests and bisections reach other hosts.",
+    )
 
     class Meta:
         model = Template
@@ -296,6 +301,7 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
             "build_command",
             "build_environment",
             "bisection_environment",
+            "commands_have_network",
             "build_timeout_seconds",
             "test_command",
             "test_timeout_seconds",

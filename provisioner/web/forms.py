@@ -355,6 +355,10 @@ class TemplateDefinitionForm(AskingForm):
         help_text="One NAME=value a line. People choose what they run there: keep no "
         "secrets in it, everybody can read it.",
     )
+    commands_have_network = forms.BooleanField(
+        required=False,
+        label="Builds, tests and bisections reach other hosts",
+    )
     build_timeout_seconds = forms.IntegerField(
         min_value=1, label="Time limit of a build, in seconds"
     )

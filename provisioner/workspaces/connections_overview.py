@@ -46,6 +46,7 @@ TITLES = {
     "namespace": "Namespace",
     "mount_options": "Mount options",
     "rescue_root": "Rescue area",
+    "sandbox": "Sandbox of commands",
     "trial_volume": "Volume and snapshot",
     "trial_clone": "Clone",
     "trial_junction": "Junction",

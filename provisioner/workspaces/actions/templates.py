@@ -53,6 +53,7 @@ DEFINITION = frozenset(
         "build_command",
         "build_environment",
         "bisection_environment",
+        "commands_have_network",
         "build_timeout_seconds",
         "test_command",
         "test_timeout_seconds",

@@ -22,6 +22,7 @@ from provisioner.workspaces.connections.checklist import (
 )
 from provisioner.workspaces.connections.ontap import reach_ontap
 from provisioner.workspaces.connections.perforce import reach_perforce
+from provisioner.workspaces.connections.sandbox import ADVICE, look_at_sandbox
 from provisioner.workspaces.models import Site
 
 
@@ -38,6 +39,7 @@ def look_from_host(site: Site) -> list[Check]:
     checklist.look("namespace", looks.namespace, after=["mount_root"], advice="")
     checklist.look("mount_options", looks.options, after=["mount_root"], advice="")
     checklist.look("rescue_root", looks.rescue_root, advice="")
+    checklist.look("sandbox", lambda: look_at_sandbox(site), advice=ADVICE)
     return [
         *checklist.checks,
         *reach_ontap(site),

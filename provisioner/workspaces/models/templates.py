@@ -98,6 +98,11 @@ class Template(models.Model):
         help_text="Of commands of bisections, which people choose: everybody can read "
         "it.",
     )
+    commands_have_network = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="Whether builds, tests and bisections reach other hosts.",
+    )
     build_timeout_seconds = models.PositiveIntegerField(
         default=4 * 3600, validators=[MinValueValidator(1)]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from django.conf import settings
@@ -22,9 +23,17 @@ def bounds_of(run: StepRun, *, junction_path: str, root: Path) -> Bounds:
     is ours nothing.
     """
     at = (str(run.site.path_of(junction_path)), str(root))
+    return dataclasses.replace(
+        bounds_of_host(),
+        has_network=run.template.commands_have_network,
+        shown=(at, *((path, path) for path in settings.SANDBOX_VISIBLE)),
+    )
+
+
+def bounds_of_host() -> Bounds:
+    """Return what any command on this host may take, and what it does not see."""
     return Bounds(
         hidden=private_paths(),
-        shown=(at, *((path, path) for path in settings.SANDBOX_VISIBLE)),
         tmp_bytes=settings.SANDBOX_TMP_MB * MIB,
         log_bytes=settings.STEP_LOG_MB * MIB,
         processes=settings.SANDBOX_PROCESSES,

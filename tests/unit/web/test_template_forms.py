@@ -55,8 +55,11 @@ def test_a_template_is_defined(as_admin: Client, site: Site) -> None:
     assert template.build_command == "make\nmake check"
     assert template.build_environment == {"CC": "clang", "FLAGS": "-O2 -g=3"}
     assert template.bisection_environment == {"CC": "gcc"}
+    assert not template.commands_have_network, "the box was not ticked"
     assert template.volume_size_bytes == 3 * 2**29
-    assert "is defined" in as_admin.get(answer["Location"]).text
+    page = as_admin.get(answer["Location"]).text
+    assert "is defined" in page
+    assert "None for builds, tests and bisections" in page
 
 
 def test_the_only_site_is_chosen_already(as_admin: Client, site: Site) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
+from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.mounts import Mount
 from provisioner.gateways.ontap.types import ExportRule
 from provisioner.workspaces import actions
@@ -20,6 +21,7 @@ from provisioner.workspaces.connections import (
     look_at_ontap,
     look_at_perforce,
     look_from_host,
+    sandbox,
     trial,
     try_out,
 )
@@ -32,6 +34,8 @@ from provisioner.workspaces.workers import AliveWorker
 from tests.contract.lab_perforce import lab_server
 from tests.factories import SiteFactory
 from tests.lab import Lab
+
+AS_ROOT = os.geteuid() == 0
 
 
 def named(checks: list[Check]) -> dict[str, Check]:
@@ -317,6 +321,41 @@ def test_a_host_of_the_lab_has_what_it_needs(lab_site: Site) -> None:
     assert "the lab's namespace" in named(checks)["namespace"].sentence
     assert named(checks)["ontap_sign_in"].outcome == "passed"
     assert named(checks)["perforce_sign_in"].outcome == "passed"
+
+
+def test_a_host_says_what_holds_commands_and_what_does_not(
+    lab_site: Site, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = named(look_from_host(lab_site))["sandbox"]
+    assert told.outcome in ("passed", "remarked")
+    if AS_ROOT:
+        assert told.outcome == "passed"
+        assert "their own processes" in told.sentence
+
+    settings.SANDBOX_CGROUP, settings.SANDBOX_MEMORY_MB = "/nowhere", 512
+    told = named(look_from_host(lab_site))["sandbox"]
+    assert told.outcome == "remarked"
+    assert "bounded memory" in told.sentence
+    if AS_ROOT:
+        assert "SANDBOX_CGROUP" in told.advice
+
+    without = {"processes": "Operation not permitted"}
+    monkeypatch.setattr(
+        sandbox,
+        "run_build",
+        lambda **asked: BuildResult(
+            exit_code=0,
+            seconds=0,
+            timed_out=False,
+            log_bytes=0,
+            last_lines="",
+            missing=without,
+        ),
+    )
+    told = named(look_from_host(lab_site))["sandbox"]
+    assert told.outcome == "remarked"
+    assert "their own processes (Operation not permitted)" in told.sentence
+    assert "CAP_SYS_ADMIN" in told.advice
 
 
 def test_a_host_without_mount_and_rescue_area_is_told_what_to_do(

@@ -420,6 +420,22 @@ def test_a_build_that_touches_versioned_files_is_refused(
     assert "file.txt" in message
 
 
+@pytest.mark.skipif(not AS_ROOT, reason="it takes namespaces, which may be refused")
+def test_a_template_may_keep_its_commands_from_the_network(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    project.submit(file="text\n")
+    template = make_template(
+        project,
+        commands_have_network=False,
+        build_command="cat /proc/net/dev | grep -c : > interfaces.out",
+    )
+
+    build_well(template)
+
+    assert (template.path / "interfaces.out").read_text() == "1\n"
+
+
 DAEMON = (
     "setsid sh -c 'while :; do echo x >> grows; mkdir -p d; rmdir d; done' & "
     "until [ -s grows ]; do sleep 0.01; done"

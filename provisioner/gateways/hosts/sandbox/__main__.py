@@ -125,11 +125,12 @@ def _run(order: Order, report: Report, *, has_namespace: bool) -> None:
 def _tell_of_group(group: Cgroup | None, bounds: Bounds, report: Report) -> None:
     if group is None:
         report.say(missing="cgroup", why="none of version 2 can be made")
-        return
-    report.say(in_force="cgroup")
+    else:
+        report.say(in_force="cgroup")
+    enabled = group.bounds if group is not None else []
     wanted = {"memory": bounds.memory_bytes, "pids": 1, "cpu": bounds.cpus}
     for controller in (name for name, is_wanted in wanted.items() if is_wanted):
-        if controller in group.bounds:
+        if controller in enabled:
             report.say(in_force=controller)
         else:
             report.say(missing=controller, why="the controller is not enabled")
