@@ -60,8 +60,6 @@ SECURE_SSL_REDIRECT = HTTPS
 # Perforce brokers whose word is taken for where their callers are (docs/flex.md).
 TRUSTED_BROKERS = env.list("TRUSTED_BROKERS", default=[])
 list(map(ip_network, TRUSTED_BROKERS))  # stops the process where one is none
-# Probes come from inside, by plain HTTP.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
@@ -92,6 +90,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "provisioner.web.middleware.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "provisioner.web.middleware.PersonalMiddleware",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -11,8 +12,26 @@ from django.utils.cache import patch_cache_control
 from provisioner.accounts import origin, zones
 from provisioner.accounts.models import User
 from provisioner.lib.terminal import harmless_page
+from provisioner.web.views import health
 
 Handler = Callable[[HttpRequest], HttpResponse]
+
+
+class ProbeMiddleware:
+    """Answer probes before anything else is asked: they come from inside, by plain HTTP
+    and with an address for a name, so neither ALLOWED_HOSTS nor HTTPS is for them.
+    """
+
+    views: ClassVar[dict[str, Handler]] = {
+        "/healthz": health.healthz,
+        "/readyz": health.readyz,
+    }
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.views.get(request.path_info, self.get_response)(request)
 
 
 class PersonalMiddleware:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 from django.test import Client
+from pytest_django import Settings
 
 from provisioner.workspaces import health
 from provisioner.workspaces.models import WorkerQueues
@@ -44,6 +45,19 @@ def test_healthz_answers_anybody_and_asks_nobody(
     assert answer.status_code == 200
     assert answer.json() == {"alive": True}
     assert "no-store" in answer["Cache-Control"]
+
+
+@pytest.mark.parametrize("address", ["/healthz", "/readyz"])
+def test_probes_come_by_address_and_plain_http(
+    client: Client, db: None, settings: Settings, address: str
+) -> None:
+    settings.ALLOWED_HOSTS = ["cloneyard.example.com"]
+    settings.SECURE_SSL_REDIRECT = True
+    heartbeat(seconds_ago=1)
+
+    answer = client.get(address, headers={"Host": "10.20.0.7:8001"})
+
+    assert answer.status_code == 200, answer.content
 
 
 @pytest.mark.parametrize("address", ["/healthz", "/readyz"])
