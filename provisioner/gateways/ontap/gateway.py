@@ -21,6 +21,7 @@ from provisioner.gateways.ontap.types import (
     DataLif,
     ExportPolicy,
     ExportRule,
+    FileEntry,
     OntapJob,
     Svm,
     Volume,
@@ -76,6 +77,17 @@ class OntapGateway(Protocol):
         """Return the SVM's addresses that serve NFS.
 
         Source: GET /api/network/ip/interfaces.
+        """
+
+    def list_directory(
+        self, volume_uuid: str, path: str, *, at_most: int
+    ) -> list[FileEntry]:
+        """Return the first entries of a directory in a volume, "." among them.
+
+        `path` goes from the volume's root, "" is the root itself.
+
+        Raises: NotFound, Refused (our account may not look).
+        Source: GET /api/storage/volumes/{uuid}/files/{path}.
         """
 
     def list_unfinished_jobs(self) -> list[OntapJob]:

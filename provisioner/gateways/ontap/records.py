@@ -19,6 +19,7 @@ from provisioner.gateways.ontap.types import (
     Efficiency,
     ExportPolicy,
     ExportRule,
+    FileEntry,
     OntapJob,
     Svm,
     Volume,
@@ -41,6 +42,7 @@ USAGE_FIELDS = "uuid,name,comment,size,snapshot_count,clone,space.physical_used"
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 # All of space: a release that lacks one kind of efficiency refuses its name.
 AGGREGATE_FIELDS = "uuid,name,space"
+FILE_FIELDS = "name,type,owner_id,group_id"
 SVM_FIELDS = "name,state,nfs.enabled,aggregates.name"
 LIF_FIELDS = "name,ip.address,state,enabled"
 JOB_FIELDS = "uuid,state,description,message"
@@ -62,6 +64,15 @@ def svm(record: Record) -> Svm:
         state=record.get("state", ""),
         serves_nfs=_at(record, "nfs.enabled", None),
         aggregates=tuple(each["name"] for each in record.get("aggregates", ())),
+    )
+
+
+def file_entry(record: Record) -> FileEntry:
+    return FileEntry(
+        name=record["name"],
+        is_directory=record.get("type") == "directory",
+        uid=record["owner_id"],
+        gid=record["group_id"],
     )
 
 

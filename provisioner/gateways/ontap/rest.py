@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from provisioner.gateways.errors import Busy, NotFound, Refused
 from provisioner.gateways.ontap import bodies, records
@@ -21,6 +22,7 @@ from provisioner.gateways.ontap.types import (
     DataLif,
     ExportPolicy,
     ExportRule,
+    FileEntry,
     OntapAccount,
     OntapJob,
     Svm,
@@ -138,6 +140,18 @@ class RestOntapGateway(OntapGateway):
             },
         )
         return [records.data_lif(record) for record in found]
+
+    def list_directory(
+        self, volume_uuid: str, path: str, *, at_most: int
+    ) -> list[FileEntry]:
+        # Its path is one segment of the URL; in front of nothing there is none.
+        below = f"/{quote(path, safe='')}" if path else ""
+        page = self._ontap.get(
+            f"/storage/volumes/{volume_uuid}/files{below}",
+            operation="directory list",
+            query={"fields": records.FILE_FIELDS, "max_records": at_most},
+        )
+        return [records.file_entry(record) for record in page.get("records", ())]
 
     def list_unfinished_jobs(self) -> list[OntapJob]:
         found = self._ontap.get_records(

@@ -50,6 +50,16 @@ class Svm:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """An entry of a directory in a volume; "." is the directory itself."""
+
+    name: str
+    is_directory: bool
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Efficiency:
     """What an aggregate's volumes hold, and how much of it takes no blocks of its own.
 

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from typing import Any
 
+from provisioner.gateways.errors import PermanentGatewayError, Unreachable
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
 from provisioner.gateways.hosts.ownership import OwnershipProgress
 from provisioner.gateways.ontap.types import CloneSpec
@@ -100,7 +101,13 @@ def ensure_owner(run: StepRun) -> dict[str, Any]:
     they are.
     """
     workspace = run.workspace
-    root = run.visible_root(workspace.junction_path)
+    try:
+        root = run.visible_root(workspace.junction_path)
+    except Unreachable:
+        known = _ownership_by_ontap(run)
+        if known is None:
+            raise
+        return known
     if run.site.reown == Site.Reown.ONTAP or os.geteuid() != 0:
         sample = sampling.sample_ownership(
             root, uid=workspace.uid, gid=workspace.gid, sample_size=OWNER_SAMPLE_SIZE
@@ -143,6 +150,33 @@ def ensure_owner(run: StepRun) -> dict[str, Any]:
         by="chown",
         sentence=f"{report.entries:,} entries seen, {report.changed:,} given to uid "
         f"{workspace.uid} in {report.seconds:.1f} s by the {report.walker} walk.",
+    )
+
+
+def _ownership_by_ontap(run: StepRun) -> dict[str, Any] | None:
+    """Return what ONTAP says of the owner where no host sees the clone; None where it
+    does not say, or says that there is something to do, which a host has to.
+    """
+    if run.site.reown != Site.Reown.ONTAP:
+        return None
+    workspace = run.workspace
+    try:
+        sample = sampling.sample_ownership_remotely(
+            run.ontap,
+            run.result_of("clone")["volume_uuid"],
+            uid=workspace.uid,
+            gid=workspace.gid,
+            sample_size=OWNER_SAMPLE_SIZE,
+        )
+    except PermanentGatewayError:
+        return None
+    if sample.mismatches:
+        return None
+    return _ownership_known(
+        run,
+        by="ontap",
+        sentence=f"The clone belongs to uid {workspace.uid}, gid {workspace.gid}: "
+        f"{sample.checked} entries that ONTAP was asked for agree. No host saw it yet.",
     )
 
 

@@ -10,8 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from provisioner.gateways import registry
+from provisioner.gateways.errors import Unreachable
+from provisioner.gateways.hosts.sampling import (
+    OwnershipSample,
+    sample_ownership_remotely,
+)
 from provisioner.workspaces.actions import workspace_create, workspace_retry
 from provisioner.workspaces.models import Site, Step, Template, Workspace
+from provisioner.workspaces.steps import run as running
+from provisioner.workspaces.steps.provision import ensure_owner
 from tests.factories import UserFactory
 from tests.waiting import run_jobs_once, settle
 
@@ -91,3 +99,42 @@ def test_every_path_that_failed_is_named_and_another_try_goes_on(
     workspace_retry(by=alice, workspace=workspace)
     settle(workspace)
     assert workspace.state == Workspace.State.READY, workspace.status_message
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the lab gives files away as root alone")
+def test_ontap_is_asked_whose_files_are_where_no_host_sees_them(
+    lab_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "VISIBLE_WITHIN_SECONDS", 0.0)
+    run = running.StepRun(owner_step(lab_workspace))
+    run.site.mount_root = run.workspace.site.mount_root = "/nonexistent/clones"
+
+    known = ensure_owner(run)
+
+    assert known["by"] == "ontap"
+    assert "entries that ONTAP was asked for agree" in known["sentence"]
+    run.workspace.uid += 1
+    with pytest.raises(Unreachable):
+        ensure_owner(run)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the lab gives files away as root alone")
+def test_one_entry_of_another_owner_is_found_without_a_mount(
+    lab_workspace: Workspace,
+) -> None:
+    workspace = lab_workspace
+
+    def sampled() -> OwnershipSample:
+        return sample_ownership_remotely(
+            registry.ontap(workspace.site),
+            workspace.volume_uuid,
+            uid=workspace.uid,
+            gid=workspace.gid,
+            sample_size=200,
+        )
+
+    before = sampled()
+    assert before.checked > 5
+    assert before.mismatches == ()
+    os.lchown(workspace.path / "src" / "file3.txt", 0, 0)
+    assert sampled().mismatches == ("src/file3.txt belongs to 0:0",)
