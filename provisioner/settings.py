@@ -333,6 +333,10 @@ SITE_SECRET_SOURCE = site_secret_source
 
 # Tasks beside those in provisioner/workspaces/tasks.py.
 PROCRASTINATE_IMPORT_PATHS = ["provisioner.workspaces.sweeps"]
+# Builds, tests and commands of bisections that a worker runs at a time; 0: none.
+WORKER_COMMANDS = env.int("WORKER_COMMANDS", default=4)
+# A file that is touched while calls for jobs are heard; "": none.
+WORKER_ALIVE_FILE = env.str("WORKER_ALIVE_FILE", default="")
 # How often a worker says that it lives, and after how long a silence its jobs are
 # given to another. The second is also how long a kill -9 can delay a step.
 WORKER_HEARTBEAT_SECONDS = env.float("WORKER_HEARTBEAT_SECONDS", default=2.0)

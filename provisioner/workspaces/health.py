@@ -18,7 +18,7 @@ from procrastinate.contrib.django.models import ProcrastinateWorker
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.workspaces.models import PerforceServer, Site
-from provisioner.workspaces.workers import served_queues
+from provisioner.workspaces.workers import alive_workers
 from provisioner.workspaces.workflow import PERFORCE, STORAGE
 
 log = structlog.get_logger(__name__)
@@ -134,9 +134,11 @@ def _look_at_workers() -> None:
 
 def _look_at_queues(site: Site) -> None:
     """Each queue that a site's steps and sweeps wait in needs somebody."""
-    served = served_queues()
-    needed = (STORAGE, PERFORCE, site.host_queue, SWEEPS)
-    missing = [queue for queue in needed if served is not None and queue not in served]
+    workers = alive_workers()
+    needed = (STORAGE, PERFORCE, site.host_queue, site.commands_queue, SWEEPS)
+    missing = [
+        queue for queue in needed if not any(worker.serves(queue) for worker in workers)
+    ]
     if missing:
         raise NotWell(f"No worker that was heard lately serves {', '.join(missing)}.")
 

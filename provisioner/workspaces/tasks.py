@@ -43,6 +43,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.queries import one_of, was_destroyed
 from provisioner.workspaces.queueing import defer
+from provisioner.workspaces.worker_pools import Pool
 
 log = structlog.get_logger(__name__)
 
@@ -158,8 +159,11 @@ def _begin(context: JobContext, step: Step) -> bool:
 
 
 def _serves(context: JobContext, step: Step) -> bool:
-    """Say whether a worker reaches what a step needs; without queues it serves all."""
+    """Return whether the slots that a job runs in are for the step."""
     queue = workflow.spec_of(step).queue_at(step.operation.site)
+    pool = context.additional_context.get("pool")
+    if isinstance(pool, Pool):
+        return pool.serves(queue)
     return context.worker_queues is None or queue in context.worker_queues
 
 
@@ -566,13 +570,26 @@ def sweep_turns(timestamp: int) -> None:
 async def sweep_jobs(context: JobContext, timestamp: int) -> None:
     """Give the jobs of workers that fell silent to others.
 
+    Where the database itself was away, all were silent: they get the time to be heard.
+
     Source: procrastinate docs, how-to "retry stalled jobs".
     """
+    if await _database_started_lately():
+        return
     stalled = await app.job_manager.get_stalled_jobs(
         seconds_since_heartbeat=settings.WORKER_STALLED_SECONDS
     )
     for job in stalled:
         await _give_to_another(job)
+
+
+async def _database_started_lately() -> bool:
+    answer = await app.job_manager.connector.execute_query_one_async(
+        query="SELECT now() - pg_postmaster_start_time() < %(seconds)s * interval '1 s'"
+        " AS is_new",
+        seconds=settings.WORKER_STALLED_SECONDS + settings.WORKER_HEARTBEAT_SECONDS,
+    )
+    return bool(answer["is_new"])
 
 
 async def _give_to_another(job: Job) -> None:

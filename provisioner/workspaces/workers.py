@@ -5,62 +5,23 @@ from __future__ import annotations
 import datetime as dt
 import os
 import socket
-from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils import timezone
 from procrastinate import JobContext, PsycopgConnector
-from procrastinate.connector import BaseConnector
 from procrastinate.contrib.django.models import ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
-from procrastinate.jobs import Job, Notification
-from procrastinate.manager import JobManager, NotificationCallback
 from psycopg import AsyncConnection
 
 from provisioner.accounts import origin
 from provisioner.workspaces.models import WorkerQueues
+from provisioner.workspaces.models.sites import COMMANDS_PREFIX
+from provisioner.workspaces.worker_pools import Pool
 
-
-class TellingJobManager(JobManager):
-    """Procrastinate's own, whose worker says which queues it serves (None: all).
-
-    It misses no call either: Procrastinate's worker forgets those that come while it
-    looks for a job, and would find theirs at its next look by the clock.
-    """
-
-    def __init__(self, connector: BaseConnector, *, queues: list[str] | None) -> None:
-        super().__init__(connector)
-        self.queues = queues
-        self._calls = 0
-
-    async def register_worker(self) -> int:
-        worker_id = await super().register_worker()
-        await sync_to_async(tell_queues)(worker_id, queues=self.queues)
-        return worker_id
-
-    async def fetch_job(
-        self, queues: Iterable[str] | None, worker_id: int
-    ) -> Job | None:
-        while True:
-            calls = self._calls
-            job = await super().fetch_job(queues, worker_id)
-            if job is not None or calls == self._calls:
-                return job
-
-    async def listen_for_jobs(
-        self,
-        *,
-        on_notification: NotificationCallback,
-        queues: Iterable[str] | None = None,
-    ) -> None:
-        async def count(*, channel: str, notification: Notification) -> None:
-            self._calls += 1
-            await on_notification(channel=channel, notification=notification)
-
-        await super().listen_for_jobs(on_notification=count, queues=queues)
+ANSWER_WITHIN_SECONDS = 5.0
 
 
 def worker_connector() -> PsycopgConnector:
@@ -68,19 +29,26 @@ def worker_connector() -> PsycopgConnector:
 
     So none needs a transaction around it, which would be two more round trips.
     """
-    return PsycopgConnector(kwargs=connector_params(), configure=_commit_at_once)
+    return PsycopgConnector(
+        kwargs=connector_params(),
+        configure=_commit_at_once,
+        # Its own pauses double up to minutes; who asks here asks again sooner.
+        timeout=ANSWER_WITHIN_SECONDS,
+        reconnect_timeout=ANSWER_WITHIN_SECONDS,
+    )
 
 
 async def _commit_at_once(connection: AsyncConnection[Any]) -> None:
     await connection.set_autocommit(True)
 
 
-def tell_queues(worker_id: int, *, queues: list[str] | None) -> None:
-    """Write down what a worker serves, and forget those that are no more."""
+def tell_queues(worker_id: int, *, pool: Pool) -> None:
+    """Write down what a pool of a worker serves, and forget those that are no more."""
     WorkerQueues.objects.update_or_create(
         worker_id=worker_id,
         defaults={
-            "queues": queues,
+            "queues": None if pool.queues is None else list(pool.queues),
+            "runs_commands": pool.runs_commands,
             "host": socket.gethostname(),
             "process_id": os.getpid(),
         },
@@ -93,16 +61,22 @@ def tell_queues(worker_id: int, *, queues: list[str] | None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AliveWorker:
-    """A worker that was heard lately; `queues` None: it serves all."""
+    """A worker that was heard lately; `queues` None: it serves all.
+
+    One whose queues are None may have no slots for commands, though.
+    """
 
     host: str
     process_id: int
     queues: list[str] | None
     started_at: dt.datetime
     heard_at: dt.datetime
+    runs_commands: bool = True
 
     def serves(self, queue: str) -> bool:
-        return self.queues is None or queue in self.queues
+        if self.queues is None:
+            return self.runs_commands or not queue.startswith(COMMANDS_PREFIX)
+        return queue in self.queues
 
 
 def alive_workers() -> list[AliveWorker]:
@@ -113,28 +87,26 @@ def alive_workers() -> list[AliveWorker]:
             "pk", "last_heartbeat"
         )
     )
+    rows = WorkerQueues.objects.filter(worker_id__in=heard).order_by(
+        "host", "process_id", "runs_commands"
+    )
     return [
-        AliveWorker(
-            host=worker.host,
-            process_id=worker.process_id,
-            queues=worker.queues,
-            started_at=worker.started_at,
-            heard_at=heard[worker.worker_id],
-        )
-        for worker in WorkerQueues.objects.filter(worker_id__in=heard).order_by(
-            "host", "process_id"
-        )
+        _as_one(list(pools), heard=heard)
+        for _, pools in groupby(rows, key=lambda row: (row.host, row.process_id))
     ]
 
 
-def served_queues() -> set[str] | None:
-    """Return the queues that workers serve that were heard lately; None: all."""
-    served: set[str] = set()
-    for worker in alive_workers():
-        if worker.queues is None:
-            return None
-        served.update(worker.queues)
-    return served
+def _as_one(pools: list[WorkerQueues], *, heard: dict[int, dt.datetime]) -> AliveWorker:
+    """Return the worker that has these pools."""
+    serves_all = any(pool.queues is None for pool in pools)
+    return AliveWorker(
+        host=pools[0].host,
+        process_id=pools[0].process_id,
+        queues=None if serves_all else [q for pool in pools for q in pool.queues or ()],
+        started_at=min(pool.started_at for pool in pools),
+        heard_at=min(heard[pool.worker_id] for pool in pools),
+        runs_commands=any(pool.runs_commands for pool in pools),
+    )
 
 
 async def with_origin(call_next: Any, context: JobContext, worker: object) -> Any:

@@ -40,6 +40,7 @@ from provisioner.workspaces.steps.run import StepRun
 STORAGE = "storage"
 PERFORCE = "perforce"
 HOST = "host"
+COMMANDS = "commands"
 
 LIGHT, SHORT, LONG = (
     PerforceUse.LIGHT,
@@ -66,7 +67,9 @@ class StepSpec:
     perforce: PerforceUse = PerforceUse.NONE
 
     def queue_at(self, site: Site) -> str:
-        return site.host_queue if self.queue == HOST else self.queue
+        if self.queue == HOST:
+            return site.host_queue
+        return site.commands_queue if self.queue == COMMANDS else self.queue
 
 
 def _has_client(operation: Operation) -> bool:
@@ -219,7 +222,7 @@ TRIAL = (
         "run",
         "Run the command",
         trial.ensure_run,
-        HOST,
+        COMMANDS,
         ("files",),
         applies=_has_command,
     ),
@@ -400,9 +403,9 @@ TEMPLATE_BUILD = (
         ("visible", "client", "clean"),
         perforce=LONG,
     ),
-    StepSpec("build", "Build", commands.ensure_built, HOST, ("sync",)),
+    StepSpec("build", "Build", commands.ensure_built, COMMANDS, ("sync",)),
     StepSpec(
-        "test", "Test", commands.ensure_tested, HOST, ("build",), applies=_has_test
+        "test", "Test", commands.ensure_tested, COMMANDS, ("build",), applies=_has_test
     ),
     StepSpec(
         "verify",

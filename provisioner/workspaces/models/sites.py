@@ -29,6 +29,9 @@ from provisioner.workspaces.models.values import (
     p4port_validator,
 )
 
+HOST_PREFIX = "host."
+COMMANDS_PREFIX = "commands."
+
 
 class PerforceServer(models.Model):
     """A Perforce server; its password comes from the environment (P4PASSWD_<NAME>)."""
@@ -288,7 +291,12 @@ class Site(models.Model):
     @property
     def host_queue(self) -> str:
         """The queue that workers on this site's hosts serve."""
-        return f"host.{self.name}"
+        return f"{HOST_PREFIX}{self.name}"
+
+    @property
+    def commands_queue(self) -> str:
+        """The queue of the steps that run commands on this site's hosts."""
+        return f"{COMMANDS_PREFIX}{self.name}"
 
     @property
     def frozen_policy(self) -> str:

@@ -7,13 +7,15 @@ from django.db import models
 
 
 class WorkerQueues(models.Model):
-    """What a worker serves, written when it starts.
+    """What a pool of a worker serves, written when it starts.
 
-    Procrastinate knows under `worker_id` when it was last heard; `queues` None: all.
+    Procrastinate knows under `worker_id` when it was last heard; `queues` None: all
+    queues of commands where it `runs_commands`, else all others.
     """
 
     worker_id = models.BigIntegerField(unique=True)
     queues = ArrayField(models.CharField(max_length=100), null=True)
+    runs_commands = models.BooleanField(default=False)
     host = models.CharField(max_length=255)
     process_id = models.PositiveIntegerField()
     started_at = models.DateTimeField(auto_now_add=True)

@@ -7,7 +7,8 @@ from pytest_django import Settings
 
 from provisioner.workspaces import health
 from provisioner.workspaces.models import WorkerQueues
-from provisioner.workspaces.workers import served_queues, tell_queues
+from provisioner.workspaces.worker_pools import Pool
+from provisioner.workspaces.workers import alive_workers, tell_queues
 from tests.factories import SiteFactory
 
 
@@ -74,6 +75,14 @@ def test_readyz_is_ready_when_all_is_there(client: Client, db: None) -> None:
     assert all(check["reason"] == "" for check in answer.json()["checks"])
 
 
+ALL_OTHERS = Pool(queues=None, runs_commands=False, slots=1)
+ALL_COMMANDS = Pool(queues=None, runs_commands=True, slots=1)
+
+
+def others(*queues: str) -> Pool:
+    return Pool(queues=queues, runs_commands=False, slots=1)
+
+
 def test_readyz_says_that_no_worker_runs(client: Client, db: None) -> None:
     answer = client.get("/readyz")
     assert answer.status_code == 503
@@ -94,15 +103,17 @@ def test_readyz_says_which_queues_of_a_site_nobody_serves(
     SiteFactory(name="munich")
     SiteFactory(name="pune")
     first, second, silent = (heartbeat_of(seconds_ago=ago) for ago in (1, 1, 90))
-    tell_queues(first, queues=["storage", "sweeps"])
-    tell_queues(second, queues=["host.munich", "sweeps"])
-    tell_queues(silent, queues=None)
+    tell_queues(first, pool=others("storage", "sweeps"))
+    tell_queues(second, pool=others("host.munich", "sweeps"))
+    tell_queues(silent, pool=ALL_OTHERS)
 
     checks = checks_of(client.get("/readyz"))
-    assert "serves perforce." in checks["workers:munich"]["reason"]
-    assert "serves perforce, host.pune." in checks["workers:pune"]["reason"]
+    munich, pune = (checks[f"workers:{name}"]["reason"] for name in ("munich", "pune"))
+    assert "serves perforce, commands.munich." in munich
+    assert "serves perforce, host.pune, commands.pune." in pune
 
-    tell_queues(second, queues=None)
+    tell_queues(first, pool=ALL_COMMANDS)
+    tell_queues(second, pool=ALL_OTHERS)
     checks = checks_of(client.get("/readyz"))
     assert checks["workers:munich"]["ok"] is True
     assert checks["workers:pune"]["ok"] is True
@@ -110,11 +121,11 @@ def test_readyz_says_which_queues_of_a_site_nobody_serves(
 
 def test_workers_that_are_no_more_are_forgotten(db: None) -> None:
     gone = heartbeat_of(seconds_ago=1)
-    tell_queues(gone, queues=None)
+    tell_queues(gone, pool=ALL_OTHERS)
     heartbeat(seconds_ago=1)  # Procrastinate forgot the first
-    tell_queues(heartbeat_of(seconds_ago=1), queues=["storage"])
+    tell_queues(heartbeat_of(seconds_ago=1), pool=others("storage"))
 
-    assert served_queues() == {"storage"}
+    assert [worker.queues for worker in alive_workers()] == [["storage"]]
     assert not WorkerQueues.objects.filter(worker_id=gone).exists()
 
 

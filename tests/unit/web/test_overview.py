@@ -23,6 +23,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.ready_times import days_to_ready
+from provisioner.workspaces.worker_pools import Pool
 from provisioner.workspaces.workers import tell_queues
 from tests.factories import SiteFactory, UserFactory
 
@@ -183,7 +184,8 @@ def test_a_queue_that_nobody_serves_is_said(
             "RETURNING id"
         )
         [worker_id] = cursor.fetchone()
-    tell_queues(worker_id, queues=["of others"])
+    pool = Pool(queues=("of others",), runs_commands=False, slots=1)
+    tell_queues(worker_id, pool=pool)
 
     page = as_admin.get("/overview/").text
 

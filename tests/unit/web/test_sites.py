@@ -19,6 +19,7 @@ from provisioner.workspaces.models import (
     Site,
     Workspace,
 )
+from provisioner.workspaces.worker_pools import Pool
 from provisioner.workspaces.workers import tell_queues
 from tests.factories import PerforceServerFactory, SiteFactory
 from tests.unit.web.conftest import is_polling
@@ -168,7 +169,7 @@ def test_it_polls_while_a_worker_is_about_to_look(
     with connection.cursor() as cursor:
         cursor.execute("SELECT procrastinate_register_worker_v1()")
         [worker_id] = cursor.fetchone()
-    tell_queues(worker_id, queues=None)
+    tell_queues(worker_id, pool=Pool(queues=None, runs_commands=False, slots=1))
 
     connections.ask(tested, by=admin, asked_at=timezone.now())
 

@@ -5,24 +5,32 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
+from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
+from procrastinate.contrib.django.utils import connector_params
 from procrastinate.testing import InMemoryConnector
+from psycopg import sql
 
 from provisioner.accounts.models import User
 from provisioner.demo.processes import Child, manage
 from provisioner.workspaces import tasks
 from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.job_manager import LastingJobManager
 from provisioner.workspaces.models import Event, Snapshot, WorkerQueues
-from provisioner.workspaces.workers import TellingJobManager, served_queues
+from provisioner.workspaces.worker_pools import Pool, pools_of
+from provisioner.workspaces.workers import alive_workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SAID_WITHIN_SECONDS = 60.0
+HEARTBEAT_SECONDS = 0.2
+STALLED_SECONDS = 1.0
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
@@ -47,7 +55,11 @@ def test_a_worker_says_what_it_serves_and_the_trail_which_worker_it_was(
     )
     try:
         wait_for(WorkerQueues.objects.exists)
-        assert served_queues() == {"host.nowhere", "sweeps"}
+        wait_for(lambda: len(alive_workers()) == 1 and alive_workers()[0].runs_commands)
+        [said] = alive_workers()
+        assert set(said.queues or ()) == {
+            *("host.nowhere", "sweeps", "commands.nowhere")
+        }
         healed = Event.objects.filter(kind="operation_healed", workspace=workspace)
         wait_for(healed.exists)
     finally:
@@ -61,7 +73,7 @@ def test_a_worker_says_what_it_serves_and_the_trail_which_worker_it_was(
 class CalledWhileItLooks(InMemoryConnector):
     """Has no job; a call for one comes while the first question is under way."""
 
-    def __init__(self, manager_of: Callable[[], TellingJobManager]) -> None:
+    def __init__(self, manager_of: Callable[[], LastingJobManager]) -> None:
         super().__init__()
         self.manager_of = manager_of
         self.questions = 0
@@ -81,8 +93,148 @@ class CalledWhileItLooks(InMemoryConnector):
 
 def test_a_call_that_comes_while_a_worker_looks_for_a_job_is_not_missed() -> None:
     connector = CalledWhileItLooks(lambda: manager)
-    manager = TellingJobManager(connector, queues=None)
+    pool = Pool(queues=None, runs_commands=False, slots=1)
+    manager = LastingJobManager(connector, pool=pool)
 
     assert asyncio.run(manager.fetch_job(None, worker_id=1)) is None
 
     assert connector.questions == 2
+
+
+def test_commands_have_slots_of_their_own() -> None:
+    others, commands = pools_of(["storage", "host.munich"], slots=16, command_slots=4)
+
+    assert (others.queues, others.slots) == (("storage", "host.munich", "sweeps"), 16)
+    assert (commands.queues, commands.slots) == (("commands.munich",), 4)
+    assert not others.serves("commands.munich")
+    assert not commands.serves("host.munich")
+
+
+def test_a_worker_of_all_queues_has_slots_for_everything() -> None:
+    others, commands = pools_of(None, slots=16, command_slots=4)
+
+    for queue in ("storage", "host.anywhere", "sweeps"):
+        assert (others.serves(queue), commands.serves(queue)) == (True, False)
+    assert commands.serves("commands.anywhere")
+    assert not others.serves("commands.anywhere")
+
+
+def test_a_worker_may_run_no_commands_or_nothing_else() -> None:
+    [others] = pools_of(["host.munich"], slots=16, command_slots=0)
+    assert not others.runs_commands
+
+    sweeper, commands = pools_of(["commands.munich"], slots=1, command_slots=4)
+    assert sweeper.queues == ("sweeps",)
+    assert commands.queues == ("commands.munich",)
+
+
+@pytest.fixture
+def worker(jobs_emptied: None, tmp_path: Path) -> Iterator[Child]:
+    """A worker of all queues that says that it is heard."""
+    worker = Child(
+        "worker",
+        manage("worker"),
+        log_dir=tmp_path,
+        environment={
+            "DATABASE_NAME": connection.settings_dict["NAME"],
+            "WORKER_ALIVE_FILE": str(tmp_path / "alive"),
+            "WORKER_HEARTBEAT_SECONDS": str(HEARTBEAT_SECONDS),
+            "WORKER_STALLED_SECONDS": str(STALLED_SECONDS),
+        },
+    )
+    wait_for((tmp_path / "alive").exists)
+    yield worker
+    let_in(True)
+    worker.stop()
+
+
+def let_in(is_open: bool) -> None:
+    """Have the database accept connections, or not; from another one, as it has to."""
+    name = connection.settings_dict["NAME"]
+    parameters = {**connector_params(), "dbname": "postgres"}
+    parameters.pop("context", None)
+    with psycopg.connect(**parameters, autocommit=True) as other:
+        other.execute(
+            sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}").format(
+                sql.Identifier(name), sql.Literal(is_open)
+            )
+        )
+
+
+def cut_off_everybody_else() -> None:
+    """End all connections but ours, as a restart of the server does."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def has_done(job_id: int) -> bool:
+    return not ProcrastinateJob.objects.filter(pk=job_id).exists()
+
+
+def test_a_worker_outlives_its_database(worker: Child, tmp_path: Path) -> None:
+    """Ten cuts and one long absence; what is asked for afterwards is done."""
+    for _ in range(10):
+        cut_off_everybody_else()
+        time.sleep(0.02)
+    let_in(False)
+    cut_off_everybody_else()
+    job_id = tasks.sweep_steps.defer(timestamp=0)
+    time.sleep(STALLED_SECONDS + 0.5)
+    alive = tmp_path / "alive"
+    alive.unlink()
+    time.sleep(3 * HEARTBEAT_SECONDS)
+    assert not alive.exists()
+    assert worker.is_running, worker.last_lines(count=40)
+
+    let_in(True)
+    wait_for(lambda: has_done(job_id))
+    wait_for(alive.exists)
+
+    assert worker.is_running
+    worker.stop()
+    assert worker.process.returncode == 0
+
+
+def test_a_job_whose_answer_was_lost_is_queued_again(worker: Child) -> None:
+    """The database says that we do it, and we never heard of it."""
+    job_id = tasks.sweep_steps.configure(queue="not.yet").defer(timestamp=0)
+    others = WorkerQueues.objects.get(runs_commands=False)
+    ProcrastinateJob.objects.filter(pk=job_id).update(
+        status="doing", queue_name="sweeps", worker_id=others.worker_id
+    )
+
+    cut_off_everybody_else()
+
+    wait_for(lambda: has_done(job_id))
+
+
+def test_who_was_taken_for_dead_registers_again(worker: Child) -> None:
+    before = set(WorkerQueues.objects.values_list("worker_id", flat=True))
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM procrastinate_workers")
+
+    wait_for(lambda: len(before & set(heard_workers())) == len(before))
+
+
+def heard_workers() -> list[int]:
+    return list(ProcrastinateWorker.objects.values_list("pk", flat=True))
+
+
+def test_an_end_that_nobody_ordered_is_a_failure(worker: Child) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "ALTER FUNCTION procrastinate_fetch_job_v2 RENAME TO fetch_job_is_gone"
+        )
+    try:
+        wait_for(lambda: not worker.is_running)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "ALTER FUNCTION fetch_job_is_gone RENAME TO procrastinate_fetch_job_v2"
+            )
+
+    assert worker.process.returncode == 1
+    assert "nobody told it to stop" in worker.last_lines()

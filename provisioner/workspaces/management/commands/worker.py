@@ -4,63 +4,136 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+import structlog
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+from procrastinate import App
 from procrastinate.contrib.django import app
+from procrastinate.periodic import PeriodicRegistry
 
 from provisioner.gateways.hosts.log_files import close_logs
 from provisioner.lib.garbage import spare_what_is_loaded
-from provisioner.workspaces.workers import (
-    TellingJobManager,
-    with_origin,
-    worker_connector,
-)
+from provisioner.workspaces.job_manager import LastingJobManager
+from provisioner.workspaces.worker_pools import Pool, pools_of
+from provisioner.workspaces.workers import with_origin, worker_connector
 
-SWEEPS = "sweeps"
+log = structlog.get_logger(__name__)
 
 
 class Command(BaseCommand):
-    help = "Run jobs of the named queues; without --queues, of all."
+    help = (
+        "Run jobs of the named queues; without --queues, of all. It runs until it is "
+        "told to stop (SIGTERM, SIGINT) and ends with exit code 0 then alone."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--queues",
             help="Comma-separated: storage, perforce, host.<site>. Every worker also "
-            "sweeps.",
+            "sweeps; one that serves host.<site> runs the commands of that site, too.",
         )
         parser.add_argument(
             "--concurrency", type=int, default=settings.WORKER_CONCURRENCY
+        )
+        parser.add_argument(
+            "--commands",
+            type=int,
+            default=settings.WORKER_COMMANDS,
+            help="Builds, tests and bisection commands at a time; 0: none.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         queues = [name for name in (options["queues"] or "").split(",") if name]
         close_logs(settings.LOG_DIR)
         spare_what_is_loaded()
-        asyncio.run(
-            _work(
-                queues=[*queues, SWEEPS] if queues else None,
-                concurrency=options["concurrency"],
-            )
+        pools = pools_of(
+            queues or None,
+            slots=options["concurrency"],
+            command_slots=options["commands"],
+        )
+        if not asyncio.run(Working(pools).work()):
+            raise CommandError("The worker ended although nobody told it to stop.")
+
+
+class Working:
+    """The pools of one worker, side by side until it is told to stop."""
+
+    def __init__(self, pools: list[Pool]) -> None:
+        self._pools = pools
+        self._managers: list[LastingJobManager] = []
+        self._told = asyncio.Event()
+
+    async def work(self) -> bool:
+        """Run jobs; return whether the end was ordered."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._told.set)
+        # Steps are synchronous: each running one holds a thread.
+        threads = sum(pool.slots for pool in self._pools) + 2
+        loop.set_default_executor(
+            ThreadPoolExecutor(max_workers=threads, thread_name_prefix="step")
+        )
+        with app.replace_connector(worker_connector()) as first:
+            async with first.open_async():
+                return await self._run_all(first)
+
+    async def _run_all(self, first: App) -> bool:
+        apps = [first, *(_beside(first) for _ in self._pools[1:])]
+        running = [
+            asyncio.create_task(self._run(one, pool))
+            for one, pool in zip(apps, self._pools, strict=True)
+        ]
+        running.append(asyncio.create_task(self._show_that_we_hear()))
+        told = asyncio.create_task(self._told.wait())
+        await asyncio.wait([told, *running], return_when=asyncio.FIRST_COMPLETED)
+        was_told = told.done()
+        self._told.set()
+        for task in running:
+            task.cancel()  # a worker finishes the jobs that it has
+        ends = await asyncio.gather(*running, return_exceptions=True)
+        for end in ends:
+            if isinstance(end, Exception):
+                log.error("worker_broke", exc_info=end)
+        return was_told
+
+    async def _run(self, one: App, pool: Pool) -> None:
+        manager = LastingJobManager(
+            one.connector, pool=pool, is_stopping=self._told.is_set
+        )
+        one.job_manager = manager
+        self._managers.append(manager)
+        await one.run_worker_async(
+            queues=pool.queues,  # type: ignore[arg-type]  # None: all queues
+            concurrency=pool.slots,
+            fetch_job_polling_interval=1.0,
+            update_heartbeat_interval=settings.WORKER_HEARTBEAT_SECONDS,
+            stalled_worker_timeout=settings.WORKER_STALLED_SECONDS,
+            delete_jobs="successful",
+            worker_middleware=[with_origin],
+            install_signal_handlers=False,
+            additional_context={"pool": pool},
         )
 
+    async def _show_that_we_hear(self) -> None:
+        """Touch the file of WORKER_ALIVE_FILE while calls for jobs reach all pools."""
+        while True:
+            await asyncio.sleep(settings.WORKER_HEARTBEAT_SECONDS)
+            silent = max(manager.silent_seconds for manager in self._managers)
+            if settings.WORKER_ALIVE_FILE and silent < settings.WORKER_STALLED_SECONDS:
+                Path(settings.WORKER_ALIVE_FILE).touch()
 
-async def _work(*, queues: list[str] | None, concurrency: int) -> None:
-    # Steps are synchronous: each running one holds a thread of this pool.
-    asyncio.get_running_loop().set_default_executor(
-        ThreadPoolExecutor(max_workers=concurrency + 2, thread_name_prefix="step")
-    )
-    with app.replace_connector(worker_connector()) as worker_app:
-        worker_app.job_manager = TellingJobManager(worker_app.connector, queues=queues)
-        async with worker_app.open_async():
-            await worker_app.run_worker_async(
-                queues=queues,  # type: ignore[arg-type]  # None: all queues
-                concurrency=concurrency,
-                fetch_job_polling_interval=1.0,
-                update_heartbeat_interval=settings.WORKER_HEARTBEAT_SECONDS,
-                stalled_worker_timeout=settings.WORKER_STALLED_SECONDS,
-                delete_jobs="successful",
-                worker_middleware=[with_origin],
-            )
+
+def _beside(first: App) -> App:
+    """Return an app with the same tasks and connections, which defers nothing itself.
+
+    Procrastinate has one worker for an app; periodic jobs are the first one's.
+    """
+    beside = App(connector=first.connector)
+    beside.tasks = first.tasks
+    beside.periodic_registry = PeriodicRegistry()  # type: ignore[no-untyped-call]
+    return beside

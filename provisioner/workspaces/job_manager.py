@@ -1,0 +1,283 @@
+"""Procrastinate's job manager, made to outlive its database.
+
+A worker's listener, heartbeat and bookkeeping go through here. Where the database goes
+away they ask again, with pauses that double, for as long as it takes: a restart of
+PostgreSQL, or a night without it, ends no worker, and nothing that a worker had is left
+as "doing" for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+
+import psycopg
+import structlog
+from asgiref.sync import sync_to_async
+from django.db import InterfaceError, OperationalError
+from procrastinate.connector import BaseConnector
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job, Notification, Status
+from procrastinate.manager import (
+    JobManager,
+    NotificationCallback,
+    get_channel_for_queues,
+)
+
+from provisioner.workspaces.worker_pools import Pool
+from provisioner.workspaces.workers import tell_queues
+
+log = structlog.get_logger(__name__)
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+OUR_CALL = "heard"
+
+Answer = TypeVar("Answer")
+
+DOES_NOT_ANSWER = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    OperationalError,
+    InterfaceError,
+)
+
+# The worker's own statements: Procrastinate has none for these.
+FETCH_OF_KIND = """
+    SELECT id, status, task_name, priority, lock, queueing_lock, args, scheduled_at,
+           queue_name, attempts, worker_id
+    FROM procrastinate_fetch_job_v2(
+        (SELECT coalesce(array_agg(DISTINCT queue_name), ARRAY[]::varchar[])
+         FROM procrastinate_jobs
+         WHERE status = 'todo' AND (queue_name LIKE %(commands)s) = %(is_commands)s),
+        %(worker_id)s)
+"""
+BEAT = """
+    UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker_id)s
+    RETURNING id
+"""
+REGISTER_AGAIN = """
+    INSERT INTO procrastinate_workers (id) OVERRIDING SYSTEM VALUE
+    VALUES (%(worker_id)s) ON CONFLICT DO NOTHING
+"""
+# Comes back to whoever sent it, over the connection that calls for jobs come by.
+CALL_OURSELVES = "SELECT pg_notify(%(channel)s, %(payload)s)"
+QUEUE_AGAIN = """
+    SELECT procrastinate_retry_job_v2(id, NULL, NULL, NULL, NULL)
+    FROM procrastinate_jobs WHERE id = %(job_id)s
+"""
+HELD = """
+    SELECT id FROM procrastinate_jobs
+    WHERE status = 'doing' AND worker_id = %(worker_id)s
+"""
+
+
+def is_away(error: BaseException) -> bool:
+    """Return whether it says that the database does not answer, not that it refused."""
+    return isinstance(
+        error.__cause__ if isinstance(error, ConnectorException) else error,
+        DOES_NOT_ANSWER,
+    )
+
+
+class LastingJobManager(JobManager):
+    """The job manager of one pool of a worker.
+
+    It misses no call for a job either: Procrastinate's worker forgets those that come
+    while it looks for one, and would find theirs at its next look by the clock.
+    """
+
+    def __init__(
+        self,
+        connector: BaseConnector,
+        *,
+        pool: Pool,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Take what the pool serves; `is_stopping`: whether the worker was told to."""
+        super().__init__(connector)
+        self.pool = pool
+        self._is_stopping = is_stopping
+        self._calls = 0
+        self._held: set[int] = set()
+        self._may_hold_unknown = False
+        self._heard_at = time.monotonic()
+        self._worker_id: int | None = None
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long ago the listener last heard what we told ourselves."""
+        return time.monotonic() - self._heard_at
+
+    # --- what the worker does
+
+    async def fetch_job(
+        self, queues: Iterable[str] | None, worker_id: int
+    ) -> Job | None:
+        """Return a job, None where there is none, or where the worker is to stop."""
+        attempt = 0
+        while not self._is_stopping():
+            calls = self._calls
+            try:
+                if self._may_hold_unknown:
+                    await self._give_back_unknown(worker_id)
+                job = await self._fetch(queues, worker_id)
+            except ConnectorException as error:
+                if not is_away(error):
+                    raise
+                # It may have given us a job in an answer that was lost.
+                self._may_hold_unknown = True
+                await self._pause(error, attempt=attempt)
+                attempt += 1
+                continue
+            if job is not None and job.id is not None:
+                self._held.add(job.id)
+            if job is not None or calls == self._calls:
+                return job
+        return None
+
+    async def _fetch(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        if queues is not None:
+            return await super().fetch_job(list(queues), worker_id)
+        row = await self.connector.execute_query_one_async(
+            query=FETCH_OF_KIND,
+            worker_id=worker_id,
+            is_commands=self.pool.runs_commands,
+            commands=Pool.COMMANDS_LIKE,
+        )
+        return None if row["id"] is None else Job.from_row(row)
+
+    async def _give_back_unknown(self, worker_id: int) -> None:
+        """Queue again what the database says that we do, and we know nothing of."""
+        rows = await self.connector.execute_query_all_async(
+            query=HELD, worker_id=worker_id
+        )
+        for row in rows:
+            if row["id"] not in self._held:
+                log.warning("lost_job_queued_again", job_id=row["id"])
+                await self.connector.execute_query_async(
+                    query=QUEUE_AGAIN, job_id=row["id"]
+                )
+        self._may_hold_unknown = False
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        """Have a job ended. What was done before its answer was lost is done."""
+
+        async def finish() -> None:
+            await JobManager.finish_job(self, job, status, delete_job)
+
+        await self._settle(job, finish)
+
+    async def retry_job(self, job: Job, *args: Any, **kwargs: Any) -> None:
+        """Have a job queued again, whatever becomes of the first answer."""
+
+        async def retry() -> None:
+            await JobManager.retry_job(self, job, *args, **kwargs)
+
+        await self._settle(job, retry)
+
+    async def _settle(self, job: Job, settle: Callable[[], Awaitable[None]]) -> None:
+        attempt = 0
+        while True:
+            try:
+                await settle()
+            except ConnectorException as error:
+                if is_away(error) and not self._is_stopping():
+                    await self._pause(error, attempt=attempt)
+                    attempt += 1
+                    continue
+                if is_away(error) or not attempt:
+                    raise
+                log.warning("job_was_settled_before", job_id=job.id, why=str(error))
+            if job.id is not None:
+                self._held.discard(job.id)
+            return
+
+    # --- what goes on beside it
+
+    async def register_worker(self) -> int:
+        """Register, and say which queues are served."""
+        worker_id = await super().register_worker()
+        await sync_to_async(tell_queues)(worker_id, pool=self.pool)
+        return worker_id
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        """Say that we live; who was taken for dead is registered again."""
+
+        async def beat() -> None:
+            ask = self.connector.execute_query_all_async
+            if not await ask(query=BEAT, worker_id=worker_id):
+                log.warning("worker_registered_again", worker_id=worker_id)
+                await ask(query=f"{REGISTER_AGAIN} RETURNING id", worker_id=worker_id)
+                await sync_to_async(tell_queues)(worker_id, pool=self.pool)
+            await ask(
+                query=CALL_OURSELVES,
+                channel=next(iter(get_channel_for_queues(self.pool.queues))),
+                payload=json.dumps({"type": OUR_CALL, "worker_id": worker_id}),
+            )
+
+        self._worker_id = worker_id
+        await self._insist(beat)
+
+    async def unregister_worker(self, worker_id: int) -> None:
+        """Take leave; where nobody listens the next worker notices by itself."""
+        try:
+            await super().unregister_worker(worker_id)
+        except ConnectorException as error:
+            log.warning("worker_not_unregistered", why=str(error))
+
+    async def listen_for_jobs(
+        self,
+        *,
+        on_notification: NotificationCallback,
+        queues: Iterable[str] | None = None,
+    ) -> None:
+        """Listen for as long as the worker runs, on as many connections as it takes."""
+
+        async def count(*, channel: str, notification: Notification) -> None:
+            said: dict[str, Any] = {**notification}
+            if said["type"] != OUR_CALL:
+                self._calls += 1
+                await on_notification(channel=channel, notification=notification)
+            elif said["worker_id"] == self._worker_id:
+                self._heard_at = time.monotonic()
+
+        listen = super().listen_for_jobs
+
+        async def hear() -> None:
+            await listen(on_notification=count, queues=queues)
+
+        await self._insist(hear)
+
+    async def defer_periodic_job(self, *args: Any, **kwargs: Any) -> int | None:
+        """Queue a periodic job once the database is there."""
+        defer = super().defer_periodic_job
+
+        async def ask() -> int | None:
+            return await defer(*args, **kwargs)
+
+        return await self._insist(ask)
+
+    # --- patience
+
+    async def _insist(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return the answer as soon as there is one, unless the worker is to stop."""
+        attempt = 0
+        while True:
+            try:
+                return await ask()
+            except (ConnectorException, *DOES_NOT_ANSWER) as error:
+                if not is_away(error) or self._is_stopping():
+                    raise
+                await self._pause(error, attempt=attempt)
+                attempt += 1
+
+    async def _pause(self, error: BaseException, *, attempt: int) -> None:
+        if not attempt:
+            log.warning("database_is_away", why=str(error.__cause__ or error))
+        # Beyond some doublings the number itself would be too large.
+        pause = FIRST_PAUSE_SECONDS * 2 ** min(attempt, 16)
+        await asyncio.sleep(min(pause, LONGEST_PAUSE_SECONDS))
