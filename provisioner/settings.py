@@ -133,7 +133,15 @@ DATABASE_URL = _secret("DATABASE_URL")
 # A new connection has to read the catalogue anew, so they are kept; one that is dead
 # is noticed before it is used.
 _connection: dict[str, Any] = {"CONN_MAX_AGE": 3600, "CONN_HEALTH_CHECKS": True}
-_options: dict[str, Any] = {}
+# A host that vanished sends no reset: a query would wait for it for hours.
+# Source: libpq, "Parameter Key Words"; a URL may say otherwise.
+_options: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,  # milliseconds
+}
 if _pool_size := env.int("DATABASE_POOL", default=0):
     # Opened ahead: in a rush each thread would wait for a connection of its own.
     _connection["CONN_MAX_AGE"] = 0
@@ -147,7 +155,7 @@ if _pool_size := env.int("DATABASE_POOL", default=0):
     }
 if DATABASE_URL:
     _named = environ.Env.db_url_config(DATABASE_URL)
-    _options = {**_named.get("OPTIONS", {}), **_options}
+    _options |= _named.get("OPTIONS", {})
     DATABASES = {"default": {**_named, **_connection, "OPTIONS": _options}}
 else:
     DATABASES = {

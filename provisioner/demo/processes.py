@@ -72,6 +72,7 @@ def started_anew(
     environment: Mapping[str, str],
     log_path: Path,
     reads_output: bool,
+    pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Start a command as a program of its own, which ends with its parent."""
     with log_path.open("ab") as log:
@@ -86,6 +87,7 @@ def started_anew(
             # Its own group: Ctrl-C reaches the parent alone, who stops it in order.
             start_new_session=True,
             preexec_fn=_die_with_parent,
+            pass_fds=pass_fds,
         )
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -18,8 +19,8 @@ from django.core.management import call_command
 
 from provisioner.accounts.models import User
 from provisioner.demo import checks, depot, seed
-from provisioner.demo.ports import free_port
-from provisioner.demo.processes import Child, ProcessFailed, manage
+from provisioner.demo.ports import listen
+from provisioner.demo.processes import Child, ProcessFailed, manage, started_anew
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Operation, Site, Template, Workspace
 from provisioner.workspaces.queries import default_snapshot, latest_operation
@@ -30,7 +31,6 @@ LAB_WITHIN_SECONDS = 90.0
 WEB_WITHIN_SECONDS = 30.0
 WORKSPACE_WITHIN_SECONDS = 600.0
 LOOK_EVERY_SECONDS = 0.1
-RESTARTS = 5
 BYTECODE = "*.pyc\n__pycache__\n"
 
 
@@ -104,7 +104,8 @@ class Demo:
         self.children.append(Child("worker", manage("worker"), log_dir=self.log_dir))
 
     def _start_web(self) -> None:
-        port = free_port(WEB_PORT)
+        listener = listen(WEB_PORT)
+        port = listener.getsockname()[1]
         if port != WEB_PORT:
             self.say(f"Port {WEB_PORT} is taken, using {port}.")
         self.url = f"http://127.0.0.1:{port}"
@@ -117,20 +118,26 @@ class Demo:
             "--access-logfile",
             "-",
         ]
-        web = Child(
-            "web",
-            command,
-            log_dir=self.log_dir,
-            environment={
-                "DATABASE_POOL": WEB_CONNECTIONS,
-                "WEB_BIND": f"127.0.0.1:{port}",
-            },
-        )
+        with listener:
+            web = self._web_server(command, listener.fileno())
         self.children.append(web)
         self._wait_until(
             lambda: _answers(f"{self.url}/healthz"),
             what="the web server answers",
             seconds=WEB_WITHIN_SECONDS,
+        )
+
+    def _web_server(self, command: list[str], listener: int) -> Child:
+        """Start the web server with a socket that listens already."""
+        return Child(
+            "web",
+            command,
+            log_dir=self.log_dir,
+            environment={
+                "DATABASE_POOL": WEB_CONNECTIONS,
+                "WEB_BIND": f"fd://{listener}",
+            },
+            start=partial(started_anew, pass_fds=[listener]),
         )
 
     def fill_depot(self) -> str:
@@ -265,20 +272,16 @@ class Demo:
             time.sleep(LOOK_EVERY_SECONDS)
 
     def _check_children(self) -> None:
-        """Start again what ended, as a service manager would; give up after a while.
+        """Fail where something ended that nobody told to.
 
-        Raises: ProcessFailed where the lab ended, or something ends again and again.
+        Raises: ProcessFailed.
         """
-        for position, child in enumerate(self.children):
-            if child.is_running:
-                continue
-            if child.name == "lab" or child.starts > RESTARTS:
+        for child in self.children:
+            if not child.is_running:
                 raise ProcessFailed(
-                    f"{child.name} ended. The end of {child.log_path}:\n"
-                    + child.last_lines()
+                    f"{child.name} ended ({child.ending}), and nobody told it to. The "
+                    f"end of {child.log_path}:\n{child.last_lines()}"
                 )
-            self.say(f"{child.name} ended ({child.ending}); starting it again.")
-            self.children[position] = child.started_again()
 
     def serve(self) -> None:
         """Stay until Ctrl-C, or until a child ends."""

@@ -19,7 +19,7 @@ import structlog
 from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError
 from procrastinate.connector import BaseConnector
-from procrastinate.exceptions import ConnectorException
+from procrastinate.exceptions import ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Notification, Status
 from procrastinate.manager import (
     JobManager,
@@ -69,6 +69,7 @@ QUEUE_AGAIN = """
     SELECT procrastinate_retry_job_v2(id, NULL, NULL, NULL, NULL)
     FROM procrastinate_jobs WHERE id = %(job_id)s
 """
+DROP = "SELECT procrastinate_finish_job_v1(%(job_id)s, 'failed', true)"
 HELD = """
     SELECT id FROM procrastinate_jobs
     WHERE status = 'doing' AND worker_id = %(worker_id)s
@@ -128,8 +129,6 @@ class LastingJobManager(JobManager):
             except ConnectorException as error:
                 if not is_away(error):
                     raise
-                # It may have given us a job in an answer that was lost.
-                self._may_hold_unknown = True
                 await self._pause(error, attempt=attempt)
                 attempt += 1
                 continue
@@ -158,9 +157,14 @@ class LastingJobManager(JobManager):
         for row in rows:
             if row["id"] not in self._held:
                 log.warning("lost_job_queued_again", job_id=row["id"])
-                await self.connector.execute_query_async(
-                    query=QUEUE_AGAIN, job_id=row["id"]
-                )
+                try:
+                    await self.connector.execute_query_async(
+                        query=QUEUE_AGAIN, job_id=row["id"]
+                    )
+                except UniqueViolation:  # another like it waits: that is as good
+                    await self.connector.execute_query_async(
+                        query=DROP, job_id=row["id"]
+                    )
         self._may_hold_unknown = False
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
@@ -276,6 +280,8 @@ class LastingJobManager(JobManager):
                 attempt += 1
 
     async def _pause(self, error: BaseException, *, attempt: int) -> None:
+        # The database may have given us a job in an answer that was lost.
+        self._may_hold_unknown = True
         if not attempt:
             log.warning("database_is_away", why=str(error.__cause__ or error))
         # Beyond some doublings the number itself would be too large.

@@ -14,7 +14,6 @@ from provisioner.demo.chaos.patience import from_database
 from provisioner.demo.chaos.people import Person
 from provisioner.demo.chaos.trial import (
     MOMENT_WITHIN_SECONDS,
-    PROCESSES,
     SETTLED_WITHIN_SECONDS,
     WEIGHTS,
     World,
@@ -85,7 +84,7 @@ class Builder:
         is_done = rng.random() < 0.5
         kind = rng.choice(faultboard.KINDS)
         fault = faultboard.draw(kind, rng)
-        victim = rng.choices(PROCESSES, WEIGHTS)[0]
+        victim = rng.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
         has_fault = rng.random() < 0.5
         when = f"{'after' if is_done else 'in'} {step}"
         before = from_database(

@@ -31,7 +31,7 @@ IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One broken promise: stuck, orphans, lost, touched, or harness for our own."""
+    """One broken promise: stuck, orphans, lost, touched, ended, or harness for ours."""
 
     kind: str
     what: str

@@ -113,6 +113,13 @@ class _Run:
         self.world.board.end_all()
         self._blame(self.options.seed, self.builder.settle())
         self._judge_everything()
+        self._blame(
+            self.options.seed,
+            [
+                Fault(kind="ended", what=f"{what}, {times} times, and nobody killed it")
+                for what, times in self.servers.ended.items()
+            ],
+        )
         if (fingerprint(template), self._contents_of(desk)) != before:
             self._blame(
                 self.options.seed,
@@ -303,10 +310,11 @@ class _Run:
             "faults": dict(self.world.board.counts),
             "outcomes": dict(sorted(self.outcomes.items())),
             "answers": dict(sum((p.answers for p in self.everybody), Counter())),
-            "ended_by_themselves": dict(self.servers.ended),
             **{
                 kind: counts[kind]
-                for kind in ("orphans", "stuck", "lost", "touched", "harness")
+                for kind in (
+                    *("orphans", "stuck", "lost", "touched", "ended", "harness"),
+                )
             },
             "failures": self.failures,
             "seconds": round(time.monotonic() - self.began, 1),

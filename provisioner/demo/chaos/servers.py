@@ -27,6 +27,8 @@ LOOK_EVERY_SECONDS = 0.25
 # What ends so often in so long a time does not stay up at all.
 ENDS_AT_MOST = 50
 WITHIN_SECONDS = 60.0
+# Long enough for another worker to have gone on with what the frozen one was at.
+FROZEN_BEYOND_SECONDS = 3.0
 FIRST_PORT = 21000
 LAST_FIRST_PORT = 29000
 
@@ -90,7 +92,9 @@ class Servers:
         self.children: dict[str, Child] = {}
         self.locks: dict[str, threading.Lock] = {}
         self.kills: Counter[str] = Counter()
+        # What ended although nobody killed it: that is a failure.
         self.ended: Counter[str] = Counter()
+        self._may_end: set[str] = set()
         self._ends: dict[str, deque[float]] = defaultdict(
             lambda: deque(maxlen=ENDS_AT_MOST)
         )
@@ -196,7 +200,9 @@ class Servers:
                     continue
                 try:
                     if not self.children[name].is_running:
-                        self.ended[f"{name}: {self.children[name].ending}"] += 1
+                        if name not in self._may_end:
+                            self.ended[f"{name}: {self.children[name].ending}"] += 1
+                        self._may_end.discard(name)
                         self._ends[name].append(time.monotonic())
                         self._again(name)
                 finally:
@@ -217,8 +223,14 @@ class Servers:
         if name == "database":
             self._kill_database(down_seconds=down_seconds)
             return
+        if name == "restart":
+            self._restart_database()
+            return
         if name == "backend":
             self._kill_backend()
+            return
+        if name.startswith("freeze-"):
+            self._freeze(name.replace("freeze", "worker"))
             return
         away = self.calm.away() if name == "ontap" else contextlib.nullcontext()
         with away, self.locks[name]:
@@ -256,6 +268,33 @@ class Servers:
                 on=(Exception,),
                 seconds=READY_WITHIN_SECONDS,
             )
+
+    def _restart_database(self) -> None:
+        """Restart the server in order, as an upgrade does; whoever uses it stays."""
+        with self.locks.setdefault("database", threading.Lock()):
+            postmaster = self._postmaster()
+            os.kill(postmaster, signal.SIGINT)  # a fast shutdown
+            self.kills["restart"] += 1
+            insist(lambda: _must_be_dead(postmaster), on=(StillAlive,))
+            insist(
+                EmbeddedServer(self._data_dir()).start,
+                on=(Exception,),
+                seconds=READY_WITHIN_SECONDS,
+            )
+
+    def _freeze(self, name: str) -> None:
+        """Stop a worker for longer than it takes to be taken for dead, and wake it.
+
+        It may end itself then; whatever else it does is judged.
+        """
+        with self.locks[name]:
+            process = self.children[name].process
+            self._may_end.add(name)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGSTOP)
+                self.kills["frozen"] += 1
+                time.sleep(settings.WORKER_STALLED_SECONDS + FROZEN_BEYOND_SECONDS)
+                os.kill(process.pid, signal.SIGCONT)
 
     def _kill_backend(self) -> None:
         """Kill one connection's process: the server ends all and recovers by itself."""

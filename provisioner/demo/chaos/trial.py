@@ -26,9 +26,11 @@ SETTLED_WITHIN_SECONDS = 300.0
 MOMENT_WITHIN_SECONDS = 12.0
 # A fault may meet the requests of other trials as well; none stays for long.
 REMOVALS_TRIED = 12
-PROCESSES = ("worker-1", "worker-2", "web", "ontap", "perforce", "backend", "database")
-# How often each is killed: a database takes everybody's work down with it.
-WEIGHTS = (6, 6, 2, 3, 3, 1, 1)
+# How often each is killed or stopped: a database takes everybody's work down with it.
+WEIGHTS = {
+    **{"worker-1": 6, "worker-2": 6, "freeze-1": 1, "freeze-2": 1, "web": 2},
+    **{"ontap": 3, "perforce": 3, "backend": 1, "database": 1, "restart": 1},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +178,7 @@ class Trial:
         trouble = rng.choice(("kill", "kill", "fault", "fault", "both", "both", "none"))
         kind = rng.choice(faultboard.KINDS)
         fault = faultboard.draw(kind, rng)
-        victim = rng.choices(PROCESSES, WEIGHTS)[0]
+        victim = rng.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
         down_seconds = rng.choice((0.0, 0.3, 1.5))
         step, is_done = rng.choice(_steps_of(name)), rng.random() < 0.5
         begins_with_fault = rng.random() < 0.5

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from provisioner.demo.ports import free_port
+from provisioner.demo.ports import listen as listening
 
 
 def listen(port: int = 0) -> socket.socket:
@@ -65,3 +66,11 @@ def test_a_port_just_left_is_free_again(taken: int) -> None:
 def test_where_none_is_free_it_is_told() -> None:
     with pytest.raises(OSError, match="No free port from 70000"):
         free_port(70000)  # beyond the last one
+
+
+def test_a_port_is_taken_by_listening_at_it(taken: int) -> None:
+    with listening(taken) as first, listening(taken) as second:
+        ports = [each.getsockname()[1] for each in (first, second)]
+
+    assert ports[0] == taken + 1
+    assert ports[1] > taken + 1

@@ -14,6 +14,7 @@ import pytest
 from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
+from procrastinate.exceptions import ConnectorException
 from procrastinate.testing import InMemoryConnector
 from psycopg import sql
 
@@ -198,17 +199,41 @@ def test_a_worker_outlives_its_database(worker: Child, tmp_path: Path) -> None:
     assert worker.process.returncode == 0
 
 
-def test_a_job_whose_answer_was_lost_is_queued_again(worker: Child) -> None:
-    """The database says that we do it, and we never heard of it."""
-    job_id = tasks.sweep_steps.configure(queue="not.yet").defer(timestamp=0)
-    others = WorkerQueues.objects.get(runs_commands=False)
-    ProcrastinateJob.objects.filter(pk=job_id).update(
-        status="doing", queue_name="sweeps", worker_id=others.worker_id
-    )
+class LosesTheFirstAnswer(InMemoryConnector):
+    """Gives job 7 to who asks first, in an answer that does not arrive."""
 
-    cut_off_everybody_else()
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[str, Any]] = []
 
-    wait_for(lambda: has_done(job_id))
+    async def execute_query_one_async(self, query: str, **arguments: Any) -> Any:
+        self.asked.append(("fetch", None))
+        if len(self.asked) == 1:
+            lost = psycopg.OperationalError("the connection is lost")
+            raise ConnectorException("lost") from lost
+        return {"id": None}
+
+    async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
+        self.asked.append(("held by", arguments["worker_id"]))
+        return [{"id": 7}]
+
+    async def execute_query_async(self, query: str, **arguments: Any) -> None:
+        self.asked.append(("queue again", arguments["job_id"]))
+
+
+def test_a_job_whose_answer_was_lost_is_queued_again() -> None:
+    connector = LosesTheFirstAnswer()
+    pool = Pool(queues=None, runs_commands=False, slots=1)
+    manager = LastingJobManager(connector, pool=pool)
+
+    assert asyncio.run(manager.fetch_job(None, worker_id=1)) is None
+
+    assert connector.asked == [
+        ("fetch", None),
+        ("held by", 1),
+        ("queue again", 7),
+        ("fetch", None),
+    ]
 
 
 def test_who_was_taken_for_dead_registers_again(worker: Child) -> None:
@@ -238,3 +263,11 @@ def test_an_end_that_nobody_ordered_is_a_failure(worker: Child) -> None:
 
     assert worker.process.returncode == 1
     assert "nobody told it to stop" in worker.last_lines()
+
+
+def test_no_connection_waits_for_a_host_that_vanished() -> None:
+    """TCP alone would take hours to notice; the worker's own connections, too."""
+    for parameters in (connection.get_connection_params(), connector_params()):
+        assert int(parameters["tcp_user_timeout"]) <= 20_000
+        assert int(parameters["connect_timeout"]) <= 10
+        assert int(parameters["keepalives_idle"]) <= 10

@@ -67,7 +67,7 @@ def test_steps_run_on_known_queues_and_are_told_in_words(kind: Operation.Kind) -
 
     queues = {spec.queue_at(site) for spec in WORKFLOWS[kind]}
 
-    assert queues <= {"storage", "perforce", "host.munich"}
+    assert queues <= {"storage", "perforce", "host.munich", "commands.munich"}
     for spec in WORKFLOWS[kind]:
         assert spec.title
         assert len(spec.name) <= 40

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('workspaces', '0039_environment_of_bisections'),
+        ('workspaces', '0045_network_of_commands'),
     ]
 
     operations = [
