@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -158,3 +159,18 @@ def test_workers_killed_while_building_are_a_non_event(
 
     assert not names, "never seen to run"
     assert lab_template.snapshots.count() == 1
+
+
+def test_a_worker_closes_logs_of_earlier_releases(
+    start_worker: Callable[[], Child], lab: Lab
+) -> None:
+    log = lab.root / "logs" / "operation-0-build.log"
+    log.parent.mkdir(exist_ok=True)
+    log.parent.chmod(0o755)
+    log.write_text("of an earlier release\n")
+    log.chmod(0o644)
+
+    worker = start_worker()
+
+    wait_for(lambda: stat.S_IMODE(log.stat().st_mode) == 0o640, worker=worker)
+    assert stat.S_IMODE(log.parent.stat().st_mode) == 0o750
