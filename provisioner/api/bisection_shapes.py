@@ -93,7 +93,8 @@ class BisectionSerializer(serializers.Serializer[Any]):
     )
     status_code = serializers.CharField(
         source="bisection.status_code",
-        help_text="`waits_for_verdict`: say what the current change is.",
+        help_text="`waits_for_verdict`: say what the current change is. "
+        "`too_many_commands`: it goes on when another of its owner's has ended.",
     )
     status_message = serializers.CharField(source="headline")
     changes_count = serializers.IntegerField(

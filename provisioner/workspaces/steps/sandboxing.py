@@ -26,6 +26,7 @@ def bounds_of(run: StepRun, *, junction_path: str, root: Path) -> Bounds:
     return dataclasses.replace(
         bounds_of_host(),
         has_network=run.template.commands_have_network,
+        file_bytes=run.template.volume_size_bytes,
         shown=(at, *((path, path) for path in settings.SANDBOX_VISIBLE)),
     )
 

@@ -14,6 +14,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.gateways.hosts import run_as
+from provisioner.gateways.hosts.nursery import Child
 from provisioner.workspaces.actions.bisecting import bisection_go_on
 from provisioner.workspaces.models import Bisection, Operation, Step, Template
 from tests.bringing import Others, others
@@ -36,20 +37,17 @@ pytestmark = [
 
 # Nobody else on this machine has it: what it may signal is this test's.
 UID = 60_000 + os.getpid() % 5000
-STOPS_THE_FIRST = """
+STOPS_IT = """
 import os, signal, sys
-uid = int(sys.argv[1])
+uid, pid = map(int, sys.argv[1:])
 os.setresuid(uid, uid, uid)
-wanted = f"Uid:\\t{uid}\\t"
+print("ready", flush=True)
 while True:
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/status") as status:
-                if int(pid) != os.getpid() and wanted in status.read():
-                    os.kill(int(pid), signal.SIGSTOP)
-                    sys.exit()
-        except OSError:
-            pass
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        break
+    except PermissionError:
+        pass  # it is root's yet
 """
 
 Ask = Callable[[str], Bisection]
@@ -161,15 +159,30 @@ def test_eighteen_of_them_leave_room_for_others(
 def test_a_helper_that_its_person_stops_holds_nothing_up(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    fork, attackers = run_as.fork_child, []
+
+    def fork_and_attack() -> Child:
+        """The first one is stopped as soon as the person may do that."""
+        child = fork()
+        if not attackers:
+            attacker = subprocess.Popen(
+                [sys.executable, "-c", STOPS_IT, str(UID), str(child.pid)],
+                stdout=subprocess.PIPE,
+            )
+            attackers.append(attacker)
+            assert attacker.stdout is not None
+            assert attacker.stdout.read(5) == b"ready"
+        return child
+
     monkeypatch.setattr(run_as, "SILENT_AFTER_SECONDS", 1.5)
     monkeypatch.setattr(run_as, "LOOK_EVERY_SECONDS", 0.05)
-    attacker = subprocess.Popen([sys.executable, "-c", STOPS_THE_FIRST, str(UID)])
-    try:
-        bisection = ask("exit 1")
-    finally:
-        attacker.kill()
-        attacker.wait()
+    monkeypatch.setattr(run_as, "fork_child", fork_and_attack)
 
+    bisection = ask("exit 1")
+
+    [attacker] = attackers
+    assert attacker.wait(5) == 0, "it was stopped"
+    attacker.stdout.close()
     assert bisection.state == Bisection.State.FOUND, bisection.status_message
     trial = bisection.trials.get()
     files = Step.objects.get(operation__workspace=trial.workspace, name="files")

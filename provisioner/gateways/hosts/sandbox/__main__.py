@@ -67,14 +67,14 @@ def main() -> None:
     order = Order(**{**said, "bounds": Bounds(**said["bounds"])})
     report = Report()
     try:
-        has_namespace = _enter_namespace(report)
+        _enter_namespace(report)
         die_with_parent(parent)
-        _run(order, report, has_namespace=has_namespace)
+        _run(order, report)
     except OSError as error:
         report.say(broke=str(error))
 
 
-def _enter_namespace(report: Report) -> bool:
+def _enter_namespace(report: Report) -> None:
     """Have children in a PID namespace; without root by a user namespace of one uid."""
     try:
         if os.geteuid() == 0:
@@ -83,16 +83,14 @@ def _enter_namespace(report: Report) -> bool:
             _become_owner_of_namespaces()
     except OSError as error:
         report.say(missing="processes", why=error.strerror)
-        kernel.adopt_orphans()
-        return False
-    report.say(in_force="processes")
-    return True
+    else:
+        report.say(in_force="processes")
 
 
 def _become_owner_of_namespaces() -> None:
     """Keep uid and gid; no others are known inside. Source: user_namespaces(7)."""
     uid, gid = os.geteuid(), os.getegid()
-    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWPID)
+    kernel.unshare(kernel.CLONE_NEWUSER)
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{uid} {uid} 1"),
@@ -100,9 +98,10 @@ def _become_owner_of_namespaces() -> None:
     ):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
+    kernel.unshare(kernel.CLONE_NEWPID)
 
 
-def _run(order: Order, report: Report, *, has_namespace: bool) -> None:
+def _run(order: Order, report: Report) -> None:
     bounds = order.bounds
     group = make_cgroup(
         bounds.cgroup,
@@ -112,7 +111,7 @@ def _run(order: Order, report: Report, *, has_namespace: bool) -> None:
     )
     _tell_of_group(group, bounds, report)
     try:
-        log = _start_and_relay(order, report, group, has_namespace=has_namespace)
+        log = _start_and_relay(order, report, group)
         if log.is_full:
             report.say(log_is_full=True)
         if group is not None and group.ran_out_of_memory:
@@ -136,9 +135,7 @@ def _tell_of_group(group: Cgroup | None, bounds: Bounds, report: Report) -> None
             report.say(missing=controller, why="the controller is not enabled")
 
 
-def _start_and_relay(
-    order: Order, report: Report, group: Cgroup | None, *, has_namespace: bool
-) -> Log:
+def _start_and_relay(order: Order, report: Report, group: Cgroup | None) -> Log:
     output, output_end = os.pipe()
     # One closes when init is gone, the other when we are.
     ended, ended_end = os.pipe()
@@ -150,7 +147,7 @@ def _start_and_relay(
         init = Init(
             order, report.say, group=group, output=output_end, parent_has_ended=ours
         )
-        init.run(has_namespace=has_namespace)
+        init.run()
     for descriptor in (output_end, ended_end, ours):
         os.close(descriptor)
 

@@ -34,7 +34,6 @@ def arrange_files(
 
     Raises: OSError.
     """
-    kernel.mount("", "/", flags=MS_SLAVE | MS_REC)
     with contextlib.ExitStack() as opened:
         sources = [(Path(at), _open(what, opened)) for at, what in shown]
         for path in filter(os.path.isdir, PRIVATE):
@@ -45,6 +44,15 @@ def arrange_files(
         for path in covers:
             flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV
             kernel.mount("", path, flags=flags)
+
+
+def leave_mounts() -> None:
+    """Have mounts of our own, which nobody else sees.
+
+    Raises: OSError, as where AppArmor lets nobody mount.
+    """
+    kernel.unshare(kernel.CLONE_NEWNS)
+    kernel.mount("", "/", flags=MS_SLAVE | MS_REC)
 
 
 def mount_proc() -> None:

@@ -11,6 +11,7 @@ import signal
 import socket
 import struct
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,9 +19,14 @@ from typing import Any, NoReturn
 from provisioner.gateways.hosts.sandbox import kernel
 from provisioner.gateways.hosts.sandbox.bounds import Order
 from provisioner.gateways.hosts.sandbox.cgroup import Cgroup
-from provisioner.gateways.hosts.sandbox.files import arrange_files, mount_proc
+from provisioner.gateways.hosts.sandbox.files import (
+    arrange_files,
+    leave_mounts,
+    mount_proc,
+)
 
 LOOK_EVERY_SECONDS = 3600.0
+OOM_SCORE = "500"
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _AWAITED = (signal.SIGCHLD, signal.SIGTERM)
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
@@ -46,8 +52,9 @@ class Init:
         self._group, self._output = group, output
         self._parent_has_ended = parent_has_ended
 
-    def run(self, *, has_namespace: bool) -> NoReturn:
+    def run(self) -> NoReturn:
         """Run the command, end what it leaves, say how it ended, and end."""
+        has_namespace = os.getpid() == 1
         try:
             self._die_with_parent(signal.SIGKILL if has_namespace else signal.SIGTERM)
             if self._group is not None:
@@ -70,6 +77,8 @@ class Init:
             self._say(refused="This host cannot run commands without a network.")
         except OSError as error:
             self._say(broke=str(error))
+        except BaseException:
+            traceback.print_exc()  # a bug of ours, for the log
         finally:
             os._exit(0)
 
@@ -88,7 +97,7 @@ class Init:
             _raise_loopback()
             self._say(in_force="network")
         self._try("ipc", lambda: kernel.unshare(kernel.CLONE_NEWIPC))
-        if self._try("mounts", lambda: kernel.unshare(kernel.CLONE_NEWNS)):
+        if self._try("mounts", leave_mounts):
             arrange_files(
                 hidden=list(bounds.hidden),
                 shown=[(at, what) for at, what in bounds.shown],
@@ -109,6 +118,9 @@ class Init:
         order = self._order
         try:
             os.setsid()
+            with contextlib.suppress(OSError):
+                # Where memory runs out, it is not the worker that has to go.
+                Path("/proc/self/oom_score_adj").write_text(OOM_SCORE)
             os.dup2(self._output, 1)
             os.dup2(self._output, 2)
             _bound(order)
