@@ -25,7 +25,7 @@ id=$(field id <<< "$workspace")
 trap 'api --request DELETE "$workspaces/$id" > answer.json || cat answer.json >&2' EXIT
 
 while [ "$(field state <<< "$workspace")" = provisioning ]; do
-    sleep 2  # Retry-After, where too many wait already for this to be held
+    sleep 5  # Retry-After, where too many wait already for this to be held
     workspace=$(api "$workspaces/$id?wait=60")
 done
 [ "$(field state <<< "$workspace")" = ready ] || { echo "$workspace" >&2; exit 1; }

@@ -28,8 +28,9 @@ FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
 
 
-# Sooner, a rush of those who were not held would take the threads all the same.
-ASK_AGAIN_SECONDS = 2
+# Sooner, a rush of those who were not held would take the threads all the same, and
+# a hundred jobs with one token would come to its limit a minute.
+ASK_AGAIN_SECONDS = 5
 
 
 class Places:

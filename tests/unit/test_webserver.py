@@ -124,7 +124,7 @@ def test_seventy_who_wait_hold_up_nobody(web: Web, alice: User) -> None:
         answers = [each.getresponse() for each in answered(waiting, number=62)]
 
     assert {answer.status for answer in answers} == {202}
-    assert {answer.headers["Retry-After"] for answer in answers} == {"2"}
+    assert {answer.headers["Retry-After"] for answer in answers} == {"5"}
 
 
 def answered(
@@ -149,6 +149,13 @@ def test_probes_are_answered_while_all_threads_are_taken(web: Web) -> None:
             slow.send(b"GET /healthz HTTP/1.1\r\nHost: ")
 
         assert seconds_to_answer(web.health_port, "/healthz") < 1
+
+
+def test_there_are_probes_alone_at_their_address(web: Web) -> None:
+    assert status_of(web.health_port, "/readyz") == 503  # there is no worker
+    assert status_of(web.health_port, "/cli") == 404
+    assert status_of(web.port, "/cli") == 200
+    assert status_of(web.port, "/healthz") == 200
 
 
 def test_gunicorn_leaves_nothing_in_a_home_directory(web: Web) -> None:
