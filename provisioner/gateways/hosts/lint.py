@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from provisioner.gateways.hosts.descent import directories
+from provisioner.gateways.hosts.privileges import drop_privileges
+
 MOST_FINDINGS_OF_A_KIND = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class LintFinding:
-    """`kind` is "p4config", "absolute_symlink", "case_clash" or "absolute_root"."""
+    """`kind` is "p4config", "absolute_symlink", "case_clash", "privileged" or
+    "absolute_root".
+    """
 
     kind: str
     path: str
@@ -25,7 +30,10 @@ class LintFinding:
 def lint_tree(root: Path) -> list[LintFinding]:
     """Return what to know about a tree before it is cloned, at most 20 of each kind.
 
-    Reads directories and links only; nothing is followed out of the tree.
+    Set-uid and set-gid bits and capabilities of files are removed, since a clone makes
+    its owner theirs; nothing else is changed. Nothing is followed out of the tree.
+
+    Raises: PermanentGatewayError where a bit cannot be removed; OSError; Busy.
     """
     kept: list[LintFinding] = []
     seen: dict[str, int] = {}
@@ -43,25 +51,20 @@ def lint_tree(root: Path) -> list[LintFinding]:
 
 
 def _findings(root: Path) -> Iterator[LintFinding]:
-    waiting = [root]
-    while waiting:
-        directory = waiting.pop()
+    for directory in directories(root):
         by_folded_name: dict[str, str] = {}
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                path = as_text(os.path.relpath(entry.path, root))
-                yield from _entry_findings(entry, path=path)
-                folded = entry.name.casefold()
-                if folded in by_folded_name:
-                    yield LintFinding(
-                        kind="case_clash",
-                        path=path,
-                        sentence=f"{path} and {by_folded_name[folded]} differ in case "
-                        "only: trouble on servers and systems that ignore case.",
-                    )
-                by_folded_name.setdefault(folded, path)
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(Path(entry.path))
+        for entry in directory.entries:
+            path = as_text(directory.path_of(entry.name))
+            yield from _entry_findings(entry, above=directory.fd, path=path)
+            folded = entry.name.casefold()
+            if folded in by_folded_name:
+                yield LintFinding(
+                    kind="case_clash",
+                    path=path,
+                    sentence=f"{path} and {by_folded_name[folded]} differ in case "
+                    "only: trouble on servers and systems that ignore case.",
+                )
+            by_folded_name.setdefault(folded, path)
 
 
 def as_text(path: str) -> str:
@@ -69,7 +72,9 @@ def as_text(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _entry_findings(entry: os.DirEntry[str], *, path: str) -> Iterator[LintFinding]:
+def _entry_findings(
+    entry: os.DirEntry[str], *, above: int, path: str
+) -> Iterator[LintFinding]:
     if entry.name == ".p4config":
         yield LintFinding(
             kind="p4config",
@@ -78,11 +83,20 @@ def _entry_findings(entry: os.DirEntry[str], *, path: str) -> Iterator[LintFindi
             "point its owner at the wrong one.",
         )
     if entry.is_symlink():
-        target = as_text(os.readlink(entry.path))
+        target = as_text(os.readlink(entry.name, dir_fd=above))
         if target.startswith("/"):
             yield LintFinding(
                 kind="absolute_symlink",
                 path=path,
                 sentence=f"{path} links to {target}: an absolute link leads out of a "
                 "clone, maybe back into the template.",
+            )
+    elif entry.is_file(follow_symlinks=False):
+        removed = drop_privileges(entry.name, above=above, path=path)
+        if removed:
+            yield LintFinding(
+                kind="privileged",
+                path=path,
+                sentence=f"{path} was {' and '.join(removed)}. That was removed: in a "
+                "clone, whoever runs it would act as the clone's owner.",
             )

@@ -82,4 +82,6 @@ def export_rule(rule: ExportRule) -> dict[str, Any]:
         "ro_rule": list(rule.ro_rule),
         "rw_rule": list(rule.rw_rule),
         "superuser": list(rule.superuser),
+        "allow_suid": rule.allow_suid,
+        "allow_device_creation": rule.allow_device_creation,
     }

@@ -209,6 +209,9 @@ def _export_rule(record: Record) -> ExportRule:
         rw_rule=tuple(record.get("rw_rule", ())),
         superuser=tuple(record.get("superuser", ())),
         protocols=tuple(record.get("protocols", ())),
+        # ONTAP's own default, where an old release does not say.
+        allow_suid=record.get("allow_suid", True),
+        allow_device_creation=record.get("allow_device_creation", True),
     )
 
 

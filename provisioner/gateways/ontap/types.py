@@ -209,6 +209,9 @@ class ExportRule:
     rw_rule: tuple[str, ...] = ("sys",)
     superuser: tuple[str, ...] = ("sys",)
     protocols: tuple[str, ...] = ("nfs",)
+    # Whether hosts may make files set-uid, set-gid or devices.
+    allow_suid: bool = False
+    allow_device_creation: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from typing import Literal, Protocol
 JunctionMethod = Literal["bind", "symlink"]
 
 _MS_BIND, _MS_PRIVATE = 4096, 1 << 18
+_MS_NOSUID, _MS_NODEV, _MS_REMOUNT = 2, 4, 32
 _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 _NOTHING: Mapping[Path, Path] = MappingProxyType({})
 _OCTAL = re.compile(r"\\([0-7]{3})")
@@ -142,6 +143,9 @@ def _mount(source: Path, target: Path) -> None:
     )
     # What is mounted inside later must not show up in the volume's own directory.
     _check(_libc.mount(None, os.fsencode(target), None, _MS_PRIVATE, None), target)
+    # As hosts mount it; a bind mount takes these by a second call alone.
+    flags = _MS_REMOUNT | _MS_BIND | _MS_NOSUID | _MS_NODEV
+    _check(_libc.mount(None, os.fsencode(target), None, flags, None), target)
 
 
 def _unmount(target: Path) -> None:

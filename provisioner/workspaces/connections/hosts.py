@@ -25,6 +25,9 @@ from provisioner.workspaces.connections.perforce import reach_perforce
 from provisioner.workspaces.connections.sandbox import ADVICE, look_at_sandbox
 from provisioner.workspaces.models import Site
 
+# What files of workspaces can do without on every host.
+HARDENING = ("nosuid", "nodev")
+
 
 def look_from_host(site: Site) -> list[Check]:
     """Look from this host, which mounts the namespace, at all that it needs."""
@@ -150,6 +153,13 @@ class _Looks:
                 f"{self._site.mount_root} is mounted read-only.",
                 advice="Mount it with rw, and look whether the export rule of the "
                 "SVM's root volume is meant.",
+            )
+        missing = [name for name in HARDENING if name not in mount.options]
+        if missing and mount.fs_type.startswith("nfs"):
+            raise Remark(
+                f"{self._site.mount_root} is mounted without {' and '.join(missing)}: "
+                "a set-uid file that somebody makes in a clone works for everybody.",
+                advice=f"Mount it with {','.join(HARDENING)}.",
             )
         return f"{', '.join(mount.options)}: none of them hurts."
 

@@ -92,7 +92,7 @@ def rules_differ(some: Iterable[ExportRule], others: Iterable[ExportRule]) -> bo
     return [_meaning(rule) for rule in some] != [_meaning(rule) for rule in others]
 
 
-def _meaning(rule: ExportRule) -> tuple[frozenset[str], ...]:
+def _meaning(rule: ExportRule) -> tuple[frozenset[str] | bool, ...]:
     """Return a rule without the order in which ONTAP lists its parts."""
     return (
         frozenset(rule.clients),
@@ -100,6 +100,8 @@ def _meaning(rule: ExportRule) -> tuple[frozenset[str], ...]:
         frozenset(rule.rw_rule),
         frozenset(rule.superuser),
         frozenset(rule.protocols),
+        rule.allow_suid,
+        rule.allow_device_creation,
     )
 
 

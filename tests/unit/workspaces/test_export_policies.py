@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 
 import pytest
@@ -152,3 +153,21 @@ def test_an_ontap_that_does_not_answer_is_asked_again_later(
 
     lab.break_ontap()
     assert rules_of(run.site, run.site.export_policy) == (WORKERS, OTHERS)
+
+
+def test_rules_let_nobody_make_set_uid_files(run: StepRun) -> None:
+    """An array's own default allows it; a rule changed by hand is put right."""
+    ontap = registry.ontap(run.site)
+    name = ensure_export_policy(run)
+    policy = ontap.find_export_policy(name)
+    assert policy is not None
+    assert not any(rule.allow_suid for rule in policy.rules)
+    lax = tuple(
+        dataclasses.replace(rule, allow_suid=True, allow_device_creation=True)
+        for rule in policy.rules
+    )
+    ontap.set_export_rules(policy.id, rules=lax)
+
+    ensure_export_policy(run)
+
+    assert rules_of(run.site, name) == (WORKERS, OTHERS)

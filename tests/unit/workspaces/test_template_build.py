@@ -315,6 +315,23 @@ def test_a_failing_build_publishes_nothing_and_tells_its_last_lines(
     assert ontap_snapshots(template) == [good.name]
 
 
+def test_a_set_uid_file_of_a_build_gives_nobody_away(
+    project: Project, make_template: Callable[..., Template]
+) -> None:
+    """Whoever reads a clone and runs the copy in it would be its owner."""
+    project.submit(file="text\n")
+    template = make_template(
+        project,
+        build_command="mkdir -p bin && cp /bin/true bin/tool && chmod 6755 bin/tool",
+    )
+
+    snapshot = build_well(template)
+
+    assert (template.path / "bin/tool").stat().st_mode & 0o7777 == 0o755
+    [remark] = [line for line in snapshot.lint if "bin/tool" in line]
+    assert "set-uid and set-gid" in remark
+
+
 def test_a_template_can_be_built_again_after_a_failure(
     project: Project, make_template: Callable[..., Template]
 ) -> None:

@@ -1,0 +1,85 @@
+"""Files that make whoever runs them somebody else: set-uid, set-gid, capabilities.
+
+A set-gid directory is none of them: it only says which group new files in it have.
+
+Source: inode(7), capabilities(7) "File capabilities".
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from provisioner.gateways.errors import PermanentGatewayError
+
+CAPABILITIES = "security.capability"
+_BITS = {stat.S_ISUID: "set-uid", stat.S_ISGID: "set-gid"}
+_NO_ATTRIBUTES = (errno.ENODATA, errno.ENOTSUP)
+_SOMETHING_ELSE = (errno.ELOOP, errno.ENXIO)
+# Never a device or a pipe that would be waited for, nor what a link leads to.
+_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def drop_privileges(name: str, *, above: int, path: str) -> list[str]:
+    """Have a file hand no privileges to who runs it; return what it had.
+
+    `above` is its directory, `path` for people. Who replaces it meanwhile is not
+    followed. Safe to repeat.
+
+    Raises: PermanentGatewayError where the file system refuses.
+    """
+    try:
+        mode = os.stat(name, dir_fd=above, follow_symlinks=False).st_mode
+        if not stat.S_ISREG(mode) or not (_bits(mode) or _may(name, above, mode)):
+            return []
+        return _dropped(name, above=above)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        if error.errno in _SOMETHING_ELSE:
+            return []
+        raise PermanentGatewayError(
+            f"{path} gives privileges to who runs it, and that could not be changed: "
+            f"{error.strerror}. Remove the file, then build again.",
+            system="host",
+            operation="drop privileges",
+            remote_code=str(error.errno),
+        ) from error
+
+
+def _bits(mode: int) -> list[str]:
+    return [word for bit, word in _BITS.items() if mode & bit]
+
+
+def _may(name: str, above: int, mode: int) -> bool:
+    """Return whether it has capabilities; what cannot be run has no use for them."""
+    if not mode & 0o111:
+        return False
+    return _has_capabilities(f"/proc/self/fd/{above}/{name}", follow_symlinks=False)
+
+
+def _has_capabilities(file: str | int, *, follow_symlinks: bool = True) -> bool:
+    try:
+        return bool(os.getxattr(file, CAPABILITIES, follow_symlinks=follow_symlinks))
+    except OSError as error:
+        if error.errno in _NO_ATTRIBUTES:
+            return False
+        raise
+
+
+def _dropped(name: str, *, above: int) -> list[str]:
+    fd = os.open(name, _LOOK, dir_fd=above)
+    try:
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
+            return []
+        removed = _bits(mode)
+        if removed:
+            os.fchmod(fd, stat.S_IMODE(mode) & 0o1777)
+        if _has_capabilities(fd):
+            os.removexattr(fd, CAPABILITIES)
+            removed.append("given capabilities")
+        return removed
+    finally:
+        os.close(fd)
