@@ -9,8 +9,9 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,11 +99,14 @@ def run_build(
     note = note_of(cwd, notes=log_path.parent)
     note.write_text(f"{process.pid} {_started_at(process.pid)}")
     try:
-        timed_out = _wait(
-            process,
-            ends_at=began + timeout_seconds,
-            on_look=lambda: _report(progress, began=began, log_path=log_path),
-        )
+        with _saying_that_we_live(
+            process, every_seconds=bounds.worker_silent_seconds / 5
+        ):
+            timed_out = _wait(
+                process,
+                ends_at=began + timeout_seconds,
+                on_look=lambda: _report(progress, began=began, log_path=log_path),
+            )
     finally:
         told = _end(process, grace_seconds=bounds.grace_seconds)
         note.unlink(missing_ok=True)
@@ -131,9 +135,32 @@ def _start(order: Order, *, log: int) -> subprocess.Popen[bytes]:
         start_new_session=True,
     )
     assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
-        stdin.write(json.dumps(dataclasses.asdict(order)).encode())
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(dataclasses.asdict(order)).encode() + b"\n")
+        process.stdin.flush()
     return process
+
+
+@contextlib.contextmanager
+def _saying_that_we_live(
+    process: subprocess.Popen[bytes], *, every_seconds: float
+) -> Iterator[None]:
+    """Say it by a thread of its own: a database that is away is no reason to stop."""
+    assert process.stdin is not None
+    stdin, is_over = process.stdin, threading.Event()
+
+    def beat() -> None:
+        with contextlib.suppress(OSError):
+            while not is_over.wait(every_seconds):
+                os.write(stdin.fileno(), b".")
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def _end(
@@ -147,7 +174,10 @@ def _end(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+    assert process.stdin is not None
     assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
     with process.stdout as stdout:
         return [json.loads(line) for line in stdout]
 
@@ -160,6 +190,11 @@ def _exit_code(
             raise Refused(line["refused"], system="host", operation="run command")
         if "broke" in line:
             raise _not_run(f"The command could not be run: {line['broke']}.")
+        if "silenced" in line:
+            raise _not_run(
+                "This worker was frozen, so its command was ended: another may have "
+                "begun it."
+            )
     for line in told:
         if "ended" in line:
             return int(line["ended"])

@@ -14,6 +14,7 @@ from provisioner.workspaces.models import Site
 from provisioner.workspaces.steps.run import StepRun
 
 MIB = 1 << 20
+SHORTEST_SILENCE_SECONDS = 2.0
 
 
 def bounds_of(run: StepRun, *, junction_path: str, root: Path) -> Bounds:
@@ -41,6 +42,10 @@ def bounds_of_host() -> Bounds:
         memory_bytes=settings.SANDBOX_MEMORY_MB * MIB,
         cpus=settings.SANDBOX_CPUS,
         cgroup=settings.SANDBOX_CGROUP,
+        # Over before another worker is given the step.
+        worker_silent_seconds=max(
+            SHORTEST_SILENCE_SECONDS, settings.WORKER_STALLED_SECONDS / 2
+        ),
     )
 
 

@@ -1,6 +1,7 @@
 """The process beside a command: order as JSON on stdin, JSON lines on stdout.
 
-Its stderr is the command's log. SIGTERM stops the command; so does its parent's end.
+After the order the worker says that it lives, byte by byte. Our stderr is the command's
+log. SIGTERM stops the command; so does its parent's end.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -18,7 +20,7 @@ from provisioner.gateways.hosts.processes import die_with_parent
 from provisioner.gateways.hosts.sandbox import kernel
 from provisioner.gateways.hosts.sandbox.bounds import Bounds, Order
 from provisioner.gateways.hosts.sandbox.cgroup import Cgroup, make_cgroup
-from provisioner.gateways.hosts.sandbox.init import Init
+from provisioner.gateways.hosts.sandbox.init import Init, signal_descendants
 
 READ_BYTES = 1 << 16
 
@@ -28,11 +30,34 @@ class Report:
 
     def __init__(self) -> None:
         self._descriptor = os.dup(1)
-        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         os.dup2(2, 1)
 
     def say(self, **line: Any) -> None:
         os.write(self._descriptor, json.dumps(line).encode() + b"\n")
+
+
+class Beats:
+    """What says that the worker lives. Time in which the host sleeps counts, too."""
+
+    def __init__(self, *, silent_seconds: float) -> None:
+        self.descriptor = os.dup(0)
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        self._silent_seconds = silent_seconds
+        self._heard_at = self._now()
+
+    @staticmethod
+    def _now() -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    @property
+    def seconds_left(self) -> float:
+        return max(0.0, self._heard_at + self._silent_seconds - self._now())
+
+    def take(self) -> bool:
+        """Take note of what was said; return whether there will be more."""
+        said = os.read(self.descriptor, READ_BYTES)
+        self._heard_at = self._now()
+        return bool(said)
 
 
 class Log:
@@ -63,7 +88,7 @@ class Log:
 def main() -> None:
     """Run the command as ordered; the last line says how it ended."""
     parent = int(sys.argv[1])
-    said = json.load(sys.stdin)
+    said = json.loads(sys.stdin.buffer.readline())
     order = Order(**{**said, "bounds": Bounds(**said["bounds"])})
     report = Report()
     try:
@@ -136,6 +161,7 @@ def _tell_of_group(group: Cgroup | None, bounds: Bounds, report: Report) -> None
 
 
 def _start_and_relay(order: Order, report: Report, group: Cgroup | None) -> Log:
+    beats = Beats(silent_seconds=order.bounds.worker_silent_seconds)
     output, output_end = os.pipe()
     # One closes when init is gone, the other when we are.
     ended, ended_end = os.pipe()
@@ -157,22 +183,32 @@ def _start_and_relay(order: Order, report: Report, group: Cgroup | None) -> Log:
 
     signal.signal(signal.SIGTERM, stop)
     log = Log(room=order.bounds.log_bytes, on_full=stop)
-    _relay(output, log, until_closed=ended)
+    if not _relay(output, log, beats, until_closed=ended):
+        signal_descendants(signal.SIGKILL)
+        report.say(silenced=True)
     os.waitpid(pid, 0)
     return log
 
 
-def _relay(output: int, log: Log, *, until_closed: int) -> None:
-    """Pass output on until init has ended, with what was written until then."""
-    waited_for = [output, until_closed]
+def _relay(output: int, log: Log, beats: Beats, *, until_closed: int) -> bool:
+    """Pass output on until init has ended, with what was written until then.
+
+    Return False where the worker fell silent before.
+    """
+    waited_for = [output, until_closed, beats.descriptor]
     while True:
-        ready, _, _ = select.select(waited_for, [], [])
-        if output not in ready:
-            return
-        if data := os.read(output, READ_BYTES):
-            log.take(data)
-        else:
-            waited_for.remove(output)
+        ready, _, _ = select.select(waited_for, [], [], beats.seconds_left)
+        if not beats.seconds_left:
+            return False
+        if beats.descriptor in ready and not beats.take():
+            waited_for.remove(beats.descriptor)
+        if output in ready:
+            if data := os.read(output, READ_BYTES):
+                log.take(data)
+            else:
+                waited_for.remove(output)
+        elif until_closed in ready:
+            return True
 
 
 if __name__ == "__main__":

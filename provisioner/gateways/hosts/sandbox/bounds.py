@@ -12,7 +12,9 @@ class Bounds:
     `hidden` are paths that it does not see, `shown` pairs of where something in them
     is seen all the same, and what. `cgroup` is the directory below which a group is
     made, "" for the worker's own. 0 bytes and 0 processors are as many as there are.
-    What is asked to end and does not is killed after `grace_seconds`.
+    What is asked to end and does not is killed after `grace_seconds`. A worker that
+    is frozen says nothing: after `worker_silent_seconds` its command is killed, so that
+    whoever takes the step over is alone in the volume.
     """
 
     hidden: tuple[str, ...] = ()
@@ -27,6 +29,7 @@ class Bounds:
     cpus: float = 0.0
     cgroup: str = ""
     grace_seconds: float = 5.0
+    worker_silent_seconds: float = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,7 +70,7 @@ class Init:
             command = os.fork()
             if command == 0:
                 self._become_command()
-            end_all = _signal_namespace if has_namespace else _signal_descendants
+            end_all = _signal_namespace if has_namespace else signal_descendants
             grace = self._order.bounds.grace_seconds
             self._say(ended=_attend(command, end_all, grace_seconds=grace))
         except _NoNamespace:
@@ -216,7 +216,7 @@ def _signal_namespace(number: int) -> None:
         os.kill(-1, number)
 
 
-def _signal_descendants(number: int) -> None:
+def signal_descendants(number: int) -> None:
     """Signal all that descends from us, until none is left that was not."""
     signalled: set[int] = set()
     while new := _descendants() - signalled:

@@ -21,7 +21,7 @@ from provisioner.gateways.hosts.build import (
     run_build,
 )
 from provisioner.gateways.hosts.sandbox.bounds import Bounds
-from tests.unit.gateways.hosts.processes import is_alive, pids_of, wait_until_ended
+from tests.unit.gateways.hosts.processes import pids_of, wait_until_ended
 
 AS_ROOT = os.geteuid() == 0
 UID = 20001 if AS_ROOT else os.getuid()
@@ -222,32 +222,35 @@ def test_what_does_not_listen_is_killed(build: Build, nap: str) -> None:
 
 
 @pytest.fixture
-def killed_build(tree: Path, tmp_path: Path, nap: str) -> Iterator[int]:
-    """The sandbox of a worker that was killed in a build."""
+def worker(
+    tree: Path, tmp_path: Path, nap: str, note: Path
+) -> Iterator[subprocess.Popen[str]]:
+    """Another worker, in a build that does not end."""
     program = (
         "import sys; from pathlib import Path; "
         "from provisioner.gateways.hosts.build import run_build; "
+        "from provisioner.gateways.hosts.sandbox.bounds import Bounds; "
         "cwd, log, uid, gid, nap = sys.argv[1:]; "
         "run_build(command=f'setsid sleep {nap} & touch began; sleep {nap}', "
         "cwd=Path(cwd), environment={}, uid=int(uid), gid=int(gid), "
-        "timeout_seconds=300, log_path=Path(log))"
+        "timeout_seconds=300, log_path=Path(log), "
+        "bounds=Bounds(worker_silent_seconds=0.5))"
     )
     log = tmp_path / "of-another-operation.log"
-    note = note_of(tree, notes=tmp_path)
-    worker = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", program, str(tree), str(log), str(UID), str(GID), nap],
         cwd=settings.BASE_DIR,
-    )
-    ends = time.monotonic() + 10
-    while not (note.exists() and (tree / "began").exists()):
-        assert time.monotonic() < ends
-        time.sleep(0.02)
-    sandbox = int(note.read_text().split()[0])
-    worker.kill()
-    worker.wait()
-    yield sandbox
-    if is_alive(sandbox):
-        os.kill(sandbox, signal.SIGKILL)
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as worker:
+        ends = time.monotonic() + 10
+        while not (note.exists() and (tree / "began").exists()):
+            assert time.monotonic() < ends
+            time.sleep(0.02)
+        sandbox = int(note.read_text().split()[0])
+        yield worker
+        worker.kill()
+        wait_until_ended(sandbox)
 
 
 @pytest.fixture
@@ -256,9 +259,10 @@ def note(tree: Path, tmp_path: Path) -> Path:
 
 
 def test_a_build_ends_with_its_worker_and_all_that_it_started(
-    killed_build: int, build: Build, note: Path, nap: str
+    worker: subprocess.Popen[str], build: Build, note: Path, nap: str
 ) -> None:
-    wait_until_ended(killed_build)
+    worker.kill()
+    wait_until_ended(int(note.read_text().split()[0]))
     for pid in pids_of("sleep", nap):
         wait_until_ended(pid)
 
@@ -266,6 +270,20 @@ def test_a_build_ends_with_its_worker_and_all_that_it_started(
 
     assert result.exit_code == 0
     assert not note.exists()
+
+
+def test_the_build_of_a_frozen_worker_ends_before_another_begins(
+    worker: subprocess.Popen[str], nap: str
+) -> None:
+    assert len(pids_of("sleep", nap)) == 2
+
+    worker.send_signal(signal.SIGSTOP)
+
+    for pid in pids_of("sleep", nap):
+        wait_until_ended(pid)
+    worker.send_signal(signal.SIGCONT)
+    assert worker.stderr is not None
+    assert "This worker was frozen" in worker.stderr.read()
 
 
 def test_a_stranger_with_an_old_number_is_left_alone(build: Build, note: Path) -> None:
