@@ -11,6 +11,7 @@ from django.conf import settings
 from django.test import Client, TransactionTestCase
 
 from provisioner.accounts.models import User
+from provisioner.gateways.perforce.connection import permit_files
 from provisioner.workspaces.models import Snapshot, Template
 from tests.at_work import at_work, lab_workspace
 from tests.compiling import keep_what_is_compiled, pytest_collection
@@ -27,6 +28,9 @@ from tests.lab import (
 )
 from tests.projects import make_template, project
 from tests.waiting import run_jobs_once
+
+# Tests play everybody, also people who work in their clients.
+permit_files()
 
 __all__ = [
     "_migrated",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import socket
 import ssl
 import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -478,3 +480,52 @@ def test_nothing_the_host_knows_about_perforce_matters(
 
     assert done.returncode == 0, done.stderr
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
+
+
+WRITE = """
+import json, sys
+from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.types import PerforceAccount
+order = json.load(sys.stdin)
+gateway = P4PerforceGateway(PerforceAccount(**order["account"]))
+gateway.get_info()
+try:
+    gateway.sync(order["client"], change=order["change"], on_progress=print)
+except GatewayError as error:
+    print(error.sentence)
+"""
+
+
+@pytest.mark.parametrize("below", ["/var/tmp", "/tmp", "/tmp/../var/tmp"])  # noqa: S108 - where anybody may write
+def test_a_server_has_no_file_written_by_who_is_not_its_owner(
+    below: str, lab_perforce: PerforceScene
+) -> None:
+    """The root of a client is what the server says: here it stands for any path."""
+    change = lab_perforce.submit({"a.txt": b"mine\n"})
+    spec = lab_perforce.make_client("anywhere")
+    root = f"{below}/cloneyard-{uuid.uuid4().hex}"
+    view = (f"{lab_perforce.everything} //{spec.name}/...",)
+    lab_perforce.gateway.save_client(replace(spec, root=root, view=view))
+    os.makedirs(root)
+    order = {
+        "account": vars(lab_perforce.account),
+        "client": spec.name,
+        "change": change,
+    }
+
+    done = subprocess.run(
+        [sys.executable, "-c", WRITE],
+        input=json.dumps(order),
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    left = os.listdir(root)
+    shutil.rmtree(root)
+    assert done.returncode == 0, done.stderr
+    assert left == []
+    assert "not inside permitted filesystem path" in done.stdout

@@ -52,8 +52,22 @@ _BULK_TOTAL_SECONDS = 24 * 3600.0
 Record = dict[str, Any]
 
 # The library offers no way to overrule these for one connection.
-for _name in ("P4CONFIG", "P4LOGINSSO", "P4CLIENTPATH", "P4LANGUAGE"):
+for _name in ("P4CONFIG", "P4LOGINSSO", "P4LANGUAGE"):
     os.environ.pop(_name, None)
+
+# A server says which files its client reads and writes, and whoever may enter its
+# address here may run it: so there is no such file, nor one among temporary ones.
+_PLACES_OF_FILES = ("P4CLIENTPATH", "TEMP")
+os.environ.update(dict.fromkeys(_PLACES_OF_FILES, _NOWHERE))
+
+
+def permit_files() -> None:
+    """Let servers have this process read and write files, as clients do.
+
+    For processes that can do no more than the owner of a client's files.
+    """
+    for name in _PLACES_OF_FILES:
+        os.environ.pop(name, None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from provisioner.gateways.perforce.connection import permit_files
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import (
     OpenedFile,
@@ -28,6 +29,7 @@ def run(request: Json, show: Callable[[Json], None]) -> Json:
 
     Raises: any GatewayError of the verb.
     """
+    permit_files()
     gateway = P4PerforceGateway(PerforceAccount(**request["account"]))
     return _VERBS[request["verb"]](gateway, request, show)
 
