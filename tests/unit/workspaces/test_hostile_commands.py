@@ -131,6 +131,18 @@ def test_a_command_gets_no_secrets_no_neighbours_and_nothing_that_stays(
     ] == []
 
 
+def test_what_prints_without_end_is_stopped_and_waits_for_its_person(
+    ask: Ask, settings: Settings
+) -> None:
+    settings.STEP_LOG_MB = 1
+
+    bisection = ask("yes; exit 1")
+
+    assert bisection.status_code == "waits_for_verdict"
+    assert "It printed more than 1 MiB and was stopped." in bisection.status_message
+    assert len(log_of(bisection)) < 2**20 + 200
+
+
 def test_eighteen_of_them_leave_room_for_others(
     as_mallory: APIClient, built: Template, others: Others
 ) -> None:

@@ -65,17 +65,17 @@ def make_cgroup(
     """Make a group below the one given, else below our own; None where we may not."""
     try:
         parent = Path(below) if below else _own()
-        with contextlib.suppress(OSError):
+        if not (parent / "cgroup.procs").exists():
+            return None
+        for controller in ("memory", "pids", "cpu"):
             # Refused where processes are in the parent itself, as ours mostly are.
-            (parent / "cgroup.subtree_control").write_text("+memory +pids +cpu")
+            with contextlib.suppress(OSError):
+                (parent / "cgroup.subtree_control").write_text(f"+{controller}")
         path = parent / f"cloneyard-{os.getpid()}-{secrets.token_hex(4)}"
         path.mkdir()
     except OSError:
         return None
     group = Cgroup(path)
-    if not (path / "cgroup.procs").exists():
-        path.rmdir()
-        return None
     if memory_bytes:
         group.bound(
             "memory", {"memory.max": str(memory_bytes), "memory.oom.group": "1"}

@@ -235,6 +235,13 @@ def test_a_group_is_bounded_where_controllers_are_enabled(tmp_path: Path) -> Non
     assert group.end() is None, "twice is once"
 
 
+def test_a_directory_that_is_no_group_is_left_as_it_was(tmp_path: Path) -> None:
+    below = str(tmp_path)
+
+    assert make_cgroup(below, memory_bytes=1, processes=1, cpus=1) is None
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
 PROGRAM = """
 import json, sys
 from dataclasses import asdict
