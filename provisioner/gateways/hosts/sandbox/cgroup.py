@@ -13,32 +13,35 @@ from pathlib import Path
 
 CPU_PERIOD_MICROSECONDS = 100_000
 EMPTY_WITHIN_SECONDS = 2.0
+PREFIX = "cloneyard-"
+# One that is younger may be about to be joined.
+LEFT_AFTER_SECONDS = 60.0
 
 
 class Cgroup:
     """A group of our own; `bounds` names the controllers that bound it."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self.bounds: list[str] = []
 
     def bound(self, controller: str, files: dict[str, str]) -> None:
         """Write limits; a controller that is not enabled here has no such files."""
         try:
             for name, text in files.items():
-                (self._path / name).write_text(text)
+                (self.path / name).write_text(text)
         except OSError:
             return
         self.bounds.append(controller)
 
     def join(self) -> None:
         """Take the calling process in, and what it forks from now on."""
-        (self._path / "cgroup.procs").write_text("0")
+        (self.path / "cgroup.procs").write_text("0")
 
     @property
     def ran_out_of_memory(self) -> bool:
         try:
-            lines = (self._path / "memory.events").read_text().splitlines()
+            lines = (self.path / "memory.events").read_text().splitlines()
         except OSError:
             return False
         return any(line.startswith("oom_kill ") and line[9:] != "0" for line in lines)
@@ -46,11 +49,11 @@ class Cgroup:
     def end(self) -> None:
         """Kill all that is in it, however it hides, and remove it."""
         with contextlib.suppress(OSError):
-            (self._path / "cgroup.kill").write_text("1")
+            (self.path / "cgroup.kill").write_text("1")
         ends = time.monotonic() + EMPTY_WITHIN_SECONDS
         while time.monotonic() < ends:
             try:
-                self._path.rmdir()
+                self.path.rmdir()
             except FileNotFoundError:
                 return
             except OSError:
@@ -71,7 +74,8 @@ def make_cgroup(
             # Refused where processes are in the parent itself, as ours mostly are.
             with contextlib.suppress(OSError):
                 (parent / "cgroup.subtree_control").write_text(f"+{controller}")
-        path = parent / f"cloneyard-{os.getpid()}-{secrets.token_hex(4)}"
+        _remove_left(parent)
+        path = parent / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         path.mkdir()
     except OSError:
         return None
@@ -85,6 +89,14 @@ def make_cgroup(
         quota = int(cpus * CPU_PERIOD_MICROSECONDS)
         group.bound("cpu", {"cpu.max": f"{quota} {CPU_PERIOD_MICROSECONDS}"})
     return group
+
+
+def _remove_left(parent: Path) -> None:
+    """Remove groups of sandboxes that were killed; the kernel keeps those in use."""
+    for path in parent.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > LEFT_AFTER_SECONDS:
+                path.rmdir()
 
 
 def _own() -> Path:

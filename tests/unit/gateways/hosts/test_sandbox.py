@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -233,6 +234,27 @@ def test_a_group_is_bounded_where_controllers_are_enabled(tmp_path: Path) -> Non
 
         assert sleeper.wait(5) == -9
     assert group.end() is None, "twice is once"
+
+
+def test_a_group_that_a_killed_sandbox_left_is_removed_by_the_next() -> None:
+    left = make_cgroup("", memory_bytes=0, processes=10, cpus=0)
+    if left is None:
+        pytest.skip("no cgroup of version 2 can be made here")
+
+    def make_another() -> None:
+        with contextlib.suppress(FileNotFoundError):  # somebody else was faster
+            os.utime(left.path, (0, 0))
+        another = make_cgroup("", memory_bytes=0, processes=10, cpus=0)
+        assert another is not None
+        another.end()
+
+    with subprocess.Popen(["sleep", "300"], preexec_fn=left.join) as sleeper:
+        make_another()
+        assert left.path.exists(), "it is in use"
+        sleeper.kill()
+    make_another()
+
+    assert not left.path.exists()
 
 
 def test_a_directory_that_is_no_group_is_left_as_it_was(tmp_path: Path) -> None:
