@@ -36,8 +36,11 @@ def arrange_files(
     """
     with contextlib.ExitStack() as opened:
         sources = [(Path(at), _open(what, opened)) for at, what in shown]
-        for path in filter(os.path.isdir, PRIVATE):
-            _mount_tmpfs(path, mode="1777", size=tmp_bytes)
+        # One for all: each could hold as much memory otherwise.
+        first, *others = filter(os.path.isdir, PRIVATE)
+        _mount_tmpfs(first, mode="1777", size=tmp_bytes)
+        for path in others:
+            kernel.mount(first, path, flags=MS_BIND)
         covers = _cover(hidden)
         for at, source in sources:
             _show(at, source)
