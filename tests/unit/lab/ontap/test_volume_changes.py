@@ -35,7 +35,7 @@ def test_properties_change(rest: Rest) -> None:
     )
     assert volume["snapshot_policy"]["name"] == "none"
     assert volume["space"]["snapshot"]["reserve_percent"] == 0
-    assert volume["qos"]["policy"]["name"] == "fast"
+    assert volume["qos"]["policy"]["name"] == "value-fixed"
     rest.done("PATCH", f"{VOLUMES}/{uuid}", {"comment": ""})
     assert rest.get(f"{VOLUMES}/{uuid}", fields="comment")["comment"] == ""
 
