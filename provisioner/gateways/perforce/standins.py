@@ -69,10 +69,11 @@ class StandIns:
         self, gateway: PerforceGateway, *purposes: Purpose
     ) -> list[ClientSpec]:
         """Return those that are there, for these purposes, or for any."""
+        for_these = [f"{self.client}-{purpose}-*" for purpose in purposes]
         return [
             client
-            for purpose in purposes or tuple(Purpose)
-            for client in gateway.list_clients(name_filter=f"{self.client}-{purpose}-*")
+            for name_filter in for_these or [f"{self.client}-*"]
+            for client in gateway.list_clients(name_filter=name_filter)
             if self.is_ours(client)
         ]
 
