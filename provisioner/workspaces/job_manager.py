@@ -69,6 +69,10 @@ QUEUE_AGAIN = """
     SELECT procrastinate_retry_job_v2(id, NULL, NULL, NULL, NULL)
     FROM procrastinate_jobs WHERE id = %(job_id)s
 """
+WITH_WHOM = """
+    SELECT id FROM procrastinate_jobs
+    WHERE id = %(job_id)s AND worker_id IS NOT DISTINCT FROM %(worker_id)s
+"""
 DROP = "SELECT procrastinate_finish_job_v1(%(job_id)s, 'failed', true)"
 HELD = """
     SELECT id FROM procrastinate_jobs
@@ -184,10 +188,14 @@ class LastingJobManager(JobManager):
         await self._settle(job, retry)
 
     async def _settle(self, job: Job, settle: Callable[[], Awaitable[None]]) -> None:
+        """Settle a job, unless another worker was given it meanwhile."""
         attempt = 0
         while True:
             try:
-                await settle()
+                if await self._is_still(job):
+                    await settle()
+                else:
+                    log.warning("job_was_taken_over", job_id=job.id)
             except ConnectorException as error:
                 if is_away(error) and not self._is_stopping():
                     await self._pause(error, attempt=attempt)
@@ -199,6 +207,13 @@ class LastingJobManager(JobManager):
             if job.id is not None:
                 self._held.discard(job.id)
             return
+
+    async def _is_still(self, job: Job) -> bool:
+        """Return whether a job is with the worker that it was with when we read it."""
+        rows = await self.connector.execute_query_all_async(
+            query=WITH_WHOM, job_id=job.id, worker_id=job.worker_id
+        )
+        return bool(rows)
 
     # --- what goes on beside it
 

@@ -190,12 +190,22 @@ def end_operation(
 
 def note_findings(operation: Operation, findings: dict[str, Any]) -> None:
     """Keep what a running operation found, for its page."""
-    Operation.objects.filter(pk=operation.pk).update(findings=findings)
+    running = Operation.objects.filter(pk=operation.pk, state=Operation.State.RUNNING)
+    running.update(findings=findings)
+
+
+def counts(step_id: int, *, attempt: int) -> bool:
+    """Return whether this attempt at a step is the one under way, and wanted."""
+    under_way = Step.objects.filter(pk=step_id, attempt=attempt, state=S.RUNNING)
+    return under_way.exclude(operation__state__in=ENDED_EARLY).exists()
 
 
 def _move_step(step: Step, to: Step.State, **fields: Any) -> None:
+    """Move a step that nobody else has begun another attempt at meanwhile."""
     moved = Step.objects.filter(
-        pk=step.pk, state__in=sources_of(STEP_TRANSITIONS, to=to)
+        pk=step.pk,
+        attempt=step.attempt,
+        state__in=sources_of(STEP_TRANSITIONS, to=to),
     ).update(state=to, **fields)
     if not moved:
         raise StateChanged
@@ -285,13 +295,13 @@ def skip_waiting_steps(operation: Operation) -> None:
 def record_progress(step: Step, progress: dict[str, Any]) -> None:
     """Show how far a running step is. Losing the last one in a crash is no harm.
 
-    Raises: StepCutShort where nobody waits for the step any more.
+    Raises: StepCutShort where nobody waits for this attempt any more.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL synchronous_commit TO off")
         is_wanted = (
-            Step.objects.filter(pk=step.pk)
+            Step.objects.filter(pk=step.pk, attempt=step.attempt)
             .exclude(operation__state__in=ENDED_EARLY)
             .update(progress=progress)
         )
@@ -301,9 +311,15 @@ def record_progress(step: Step, progress: dict[str, Any]) -> None:
 
 
 def remember_remote(step: Step, ids: dict[str, Any]) -> None:
-    """Keep ids of the far side on the step, before anything waits for them."""
-    step.remote = {**step.remote, **ids}
-    Step.objects.filter(pk=step.pk).update(remote=step.remote)
+    """Keep ids of the far side on the step, before anything waits for them.
+
+    Raises: StepCutShort where another attempt has begun.
+    """
+    remote = {**step.remote, **ids}
+    mine = Step.objects.filter(pk=step.pk, attempt=step.attempt)
+    if not mine.update(remote=remote):
+        raise StepCutShort
+    step.remote = remote
 
 
 def settled_names(steps: Iterable[Step]) -> set[str]:

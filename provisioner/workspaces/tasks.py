@@ -23,6 +23,7 @@ from procrastinate.exceptions import ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
 
 from provisioner.accounts.models import User
+from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.workspaces import governor, notices, states, workflow
 from provisioner.workspaces.errors import (
@@ -31,6 +32,7 @@ from provisioner.workspaces.errors import (
     StepRefused,
     UnsavedWork,
 )
+from provisioner.workspaces.fencing import AttemptLeave
 from provisioner.workspaces.leases import policy_for
 from provisioner.workspaces.models import (
     Carry,
@@ -196,7 +198,8 @@ def _start(job: Job, step: Step) -> bool:
 def _attempt(context: JobContext, step: Step) -> Step | None:
     """Run one attempt; return the step with which the job goes on, if any."""
     try:
-        result = workflow.perform(step)
+        with fence.asking(AttemptLeave(step)):
+            result = workflow.perform(step)
     except StepRefused as refusal:
         _settle_failure(step, code=refusal.code, message=refusal.sentence, why=refusal)
     except GatewayError as error:
@@ -620,7 +623,7 @@ def sweep_steps(timestamp: int) -> None:
     ):
         with transaction.atomic():
             operation = _lock(step.operation)
-            step.refresh_from_db(fields=["state", "job_id"])
+            step.refresh_from_db(fields=["state", "job_id", "attempt"])
             if step.state not in IN_FLIGHT or alive.filter(pk=step.job_id).exists():
                 continue
             if operation.state != Operation.State.RUNNING:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.errors import Refused, TransientGatewayError
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.processes import bare_command
 from provisioner.gateways.hosts.sandbox.bounds import Bounds, Order
@@ -83,6 +84,7 @@ def run_build(
     is_root = os.geteuid() == 0
     if is_root and (uid <= 0 or gid <= 0):
         raise ValueError("Builds do not run as root.")
+    require_leave()
     stop_leftover(cwd, notes=log_path.parent)
     began = time.monotonic()
     order = Order(

@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError
+from provisioner.gateways.fence import require_leave
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -26,6 +27,7 @@ def write_as_owner(
         raise ValueError(f"Not the name of a file: {name!r}.")
     if uid <= 0 or gid <= 0:
         raise ValueError("Nothing is written for uid or gid 0.")
+    require_leave()
     temporary = f".{name}.{secrets.token_hex(8)}"
     try:
         directory = os.open(root, _DIRECTORY)

@@ -25,6 +25,7 @@ from provisioner.gateways.errors import (
     TransientGatewayError,
     Unreachable,
 )
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts.ownership import check_id, check_root
 from provisioner.gateways.hosts.processes import bare_command, json_lines
 from provisioner.gateways.hosts.rescues.place import Place
@@ -233,6 +234,7 @@ def _run(
     should_stop: Callable[[], bool] | None,
 ) -> dict[str, Any]:
     """Have the process do it; return its last line."""
+    require_leave()
     process = subprocess.Popen(  # noqa: S603 - our own module
         bare_command("provisioner.gateways.hosts.rescues"),
         stdin=subprocess.PIPE,
@@ -270,6 +272,7 @@ def _listen(
 ) -> dict[str, Any]:
     moved_at = time.monotonic()
     for line in json_lines(process):
+        require_leave()
         if should_stop is not None and should_stop():
             raise TransientGatewayError(
                 "The rescue was stopped before it was complete; nothing of it is kept.",

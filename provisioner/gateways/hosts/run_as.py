@@ -26,15 +26,19 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from provisioner.gateways import errors
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts.nursery import Child, NurseryEnded, fork_child
 
 UMASK = 0o022
 LINES_OF_STDERR_KEPT = 20
 READ_WITHIN_SECONDS = 1.0
-BEAT_EVERY_SECONDS = 5.0
+BEAT_EVERY_SECONDS = 1.0
+# Beyond it all of us were stopped, not only busy.
+MOST_BEAT_SECONDS = 5.0
 SILENT_AFTER_SECONDS = 60.0
 LOOK_EVERY_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
@@ -70,6 +74,7 @@ def run_module_as(
     """
     if uid <= 0 or gid <= 0:
         raise ValueError("Nothing is run as uid or gid 0.")
+    require_leave()
     child = _forked_for(module, uid=uid)
     watch = _Watch(child, timeout_seconds=timeout_seconds)
     watch.start()
@@ -79,6 +84,7 @@ def run_module_as(
         "uid": uid,
         "gid": gid,
         "parent": child.parent,
+        "worker": os.getpid(),
     }
     noise = _Noise(child)
     try:
@@ -195,6 +201,7 @@ def _converse(
         child.stdin.close()
     for line in child.stdout:
         said: Json = json.loads(line)
+        require_leave()
         with watch.not_listening():
             if "progress" in said:
                 on_progress(said["progress"])
@@ -271,12 +278,28 @@ def _answers() -> Callable[[Json], None]:
     return say
 
 
-def _beat(say: Callable[[Json], None]) -> None:
-    """Say that we live, until we end. Libraries that work for long let this run."""
+def _beat(say: Callable[[Json], None], *, parent: int) -> None:
+    """Say that we live, until we end. Libraries that work for long let this run.
+
+    Where the parent was stopped, or all of us were for longer, somebody else may have
+    gone on: then we end, wherever we are.
+    """
     with contextlib.suppress(OSError):
         while True:
+            began = time.clock_gettime(time.CLOCK_BOOTTIME)
             time.sleep(BEAT_EVERY_SECONDS)
+            slept = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+            if slept > MOST_BEAT_SECONDS or _is_stopped(parent):
+                os._exit(1)
             say({"alive": True})
+
+
+def _is_stopped(pid: int) -> bool:
+    """Return whether a process was stopped by a signal (proc(5), field 3)."""
+    with contextlib.suppress(OSError):
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] in ("T", "t")
+    return False  # gone: then the kernel ends us, or hidden from us
 
 
 def _general_class(error: errors.GatewayError) -> str:
@@ -294,7 +317,9 @@ def do_as_ordered() -> None:
     say = _answers()
     module = importlib.import_module(order["module"])
     _drop_privileges(uid=order["uid"], gid=order["gid"], parent=order["parent"])
-    threading.Thread(target=_beat, args=[say], daemon=True).start()
+    threading.Thread(
+        target=_beat, args=[say], kwargs={"parent": order["worker"]}, daemon=True
+    ).start()
     try:
         result = module.run(order["request"], lambda seen: say({"progress": seen}))
     except errors.GatewayError as error:

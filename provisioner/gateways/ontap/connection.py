@@ -31,6 +31,7 @@ from provisioner.gateways.errors import (
     TransientGatewayError,
     Unreachable,
 )
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.ontap.errors import problem, refusal
 from provisioner.gateways.ontap.polling import look_until
 from provisioner.gateways.ontap.types import OntapAccount
@@ -189,6 +190,8 @@ class OntapConnection:
         body: Body | None = None,
     ) -> dict[str, Any]:
         session = self._open()
+        if method != "GET":
+            require_leave()
         try:
             response = session.request(
                 method,
@@ -241,9 +244,15 @@ def _open_session(account: OntapAccount) -> tuple[requests.Session, str]:
         LoggingAdapter(
             connection,
             # A GET that broke off may be asked again; a write never is: it may have
-            # happened, and the caller's next look decides.
+            # happened, and the caller's next look decides. Nor is a connection tried
+            # again: by then the leave to write may have ended.
             max_retries=LoggingRetry(
-                total=1, redirect=0, status=0, other=0, allowed_methods={"GET"}
+                total=1,
+                connect=0,
+                redirect=0,
+                status=0,
+                other=0,
+                allowed_methods={"GET"},
             ),
             pool_maxsize=POOL_SIZE,
         ),

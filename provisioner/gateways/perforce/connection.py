@@ -26,6 +26,7 @@ from provisioner.gateways.errors import (
     Refused,
     Unreachable,
 )
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.perforce import trust
 from provisioner.gateways.perforce.errors import (
     NEEDS_LOGIN,
@@ -236,6 +237,7 @@ class Connection:
         library.input = text
         library.handler = handler
         library.setbreak(patience)  # after the handler, which would take its place
+        require_leave()
         try:
             output = library.run(*command)
         except P4Exception as error:

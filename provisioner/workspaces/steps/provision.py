@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
 from provisioner.gateways.hosts.ownership import OwnershipProgress
 from provisioner.gateways.ontap.types import CloneSpec
@@ -61,6 +62,7 @@ def ensure_clone(run: StepRun) -> dict[str, Any]:
             code="volume_is_not_the_clone",
         )
     require_online(volume)
+    require_leave()
     Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
     return {"volume_uuid": volume.uuid}
 
@@ -79,6 +81,7 @@ def ensure_exported(run: StepRun) -> dict[str, Any]:
         export_policy=ensure_export_policy(run),
         root_mode=mode if workspace.root_mode != mode else None,
     )
+    require_leave()
     Workspace.objects.filter(pk=workspace.pk).update(root_mode=mode)
     return {}
 
@@ -182,6 +185,7 @@ def _ownership_by_ontap(run: StepRun) -> dict[str, Any] | None:
 
 def _ownership_known(run: StepRun, *, by: str, sentence: str) -> dict[str, Any]:
     known = {"by": by, "sentence": sentence}
+    require_leave()
     Workspace.objects.filter(pk=run.workspace.pk).update(ownership=known)
     return known
 
@@ -300,6 +304,7 @@ def ensure_reconciled(run: StepRun) -> dict[str, Any]:
         "count": len(found),
         "findings": [dataclasses.asdict(f) for f in found[:FINDINGS_SHOWN]],
     }
+    require_leave()
     Workspace.objects.filter(pk=workspace.pk).update(reconcile=reconcile)
     return {"count": len(found)}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.errors import Busy
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import mounts, removal
 from provisioner.gateways.hosts.rescue_archive import remove_leftovers
 from provisioner.workspaces.errors import StepRefused
@@ -74,6 +75,7 @@ def ensure_nothing_left(run: StepRun) -> dict[str, Any]:
     for path in (workspace.path, workspace.site.path_of(workspace.purge_path)):
         mounts.wait_until_gone(path, timeout_seconds=GONE_WITHIN_SECONDS)
     _remove_half_rescues(workspace)
+    require_leave()
     Workspace.objects.filter(pk=workspace.pk).update(volume_uuid="")
     return {}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile, Shelf
@@ -62,6 +63,7 @@ def ensure_client(run: StepRun) -> dict[str, Any]:
     if found is None and not workspace.client_spec:
         # Somebody else deleted it: it gets what the snapshot's clones have.
         workspace.client_spec = render_client_spec(client_spec_of(workspace))
+        require_leave()
         workspace.save(update_fields=["client_spec"])
     if found is None:
         # Nobody but its owner may use a locked client: it is locked again at the end.
@@ -111,6 +113,7 @@ def ensure_opened(run: StepRun) -> dict[str, Any]:
     if workspace.client_spec and " locked" in workspace.client_spec:
         run.perforce.save_client(_as_it_was(workspace))
     locks.give_back(run)
+    require_leave()
     with transaction.atomic():
         states.note_findings(run.operation, {"not_restored": not_restored})
         workspace.client_spec = ""

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from provisioner.gateways.errors import Busy, InUse
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
@@ -144,6 +145,7 @@ def drop_stand_ins(run: StepRun) -> None:
 
 def _keep_client_spec(workspace: Workspace, spec: str) -> None:
     workspace.client_spec = spec
+    require_leave()
     workspace.save(update_fields=["client_spec"])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
@@ -50,6 +51,7 @@ def ensure_volume(run: StepRun) -> dict[str, Any]:
         ),
     )
     require_online(volume)
+    require_leave()
     Template.objects.filter(pk=template.pk).update(volume_uuid=volume.uuid)
     return {"volume_uuid": volume.uuid}
 

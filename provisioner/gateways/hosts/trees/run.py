@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NoReturn
 
 from provisioner.gateways.errors import Refused, TransientGatewayError, Unreachable
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts.processes import bare_command, json_lines
 from provisioner.gateways.hosts.trees import native
 from provisioner.gateways.hosts.trees.root import open_root
@@ -93,6 +94,7 @@ def run_walk(
     )
     began = time.monotonic()
     moved_at, entries = began, -1
+    require_leave()
     try:
         process = _start_compiled(request) if walker == "compiled" else _start(request)
     except _RootFailed as failed:
@@ -101,6 +103,7 @@ def run_walk(
         for line in json_lines(process):
             now = time.monotonic()
             relay.told.seconds = now - began
+            require_leave()
             if should_stop is not None and should_stop():
                 relay.told.is_stopped = True
                 break

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,10 @@ from provisioner.workspaces.worker_pools import Pool, pools_of
 from provisioner.workspaces.workers import with_origin, worker_connector
 
 log = structlog.get_logger(__name__)
+
+WATCHED_EVERY_SECONDS = 0.25
+# As sysexits.h has it: EX_SOFTWARE.
+FROZEN = 70
 
 
 class Command(BaseCommand):
@@ -70,6 +77,7 @@ class Working:
 
     async def work(self) -> bool:
         """Run jobs; return whether the end was ordered."""
+        threading.Thread(target=end_where_frozen, daemon=True).start()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._told.set)
@@ -126,6 +134,20 @@ class Working:
             silent = max(manager.silent_seconds for manager in self._managers)
             if settings.WORKER_ALIVE_FILE and silent < settings.WORKER_STALLED_SECONDS:
                 Path(settings.WORKER_ALIVE_FILE).touch()
+
+
+def end_where_frozen() -> None:
+    """End this process where it, or its machine, was stopped for too long.
+
+    Others have its steps by then. What it is about to do asks for leave besides.
+    """
+    while True:
+        began = time.clock_gettime(time.CLOCK_BOOTTIME)
+        time.sleep(WATCHED_EVERY_SECONDS)
+        slept = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+        if slept > settings.WORKER_STALLED_SECONDS:
+            os.write(2, b"This worker was stopped for too long and ends.\n")
+            os._exit(FROZEN)
 
 
 def _beside(first: App) -> App:

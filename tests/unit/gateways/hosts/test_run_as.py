@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -159,7 +160,7 @@ def test_a_child_says_that_it_lives_until_nobody_reads_it(
         if len(beats) == 3:
             raise BrokenPipeError
 
-    run_as._beat(say)
+    run_as._beat(say, parent=os.getpid())
 
     assert beats == [{"alive": True}] * 3
 
@@ -206,3 +207,15 @@ def test_a_child_dies_with_its_parent() -> None:
         parent.kill()
 
     wait_until_ended(child)
+
+
+def test_a_child_knows_whether_its_worker_was_stopped() -> None:
+    with subprocess.Popen(["sleep", "60"]) as worker:
+        try:
+            assert not run_as._is_stopped(worker.pid)
+            os.kill(worker.pid, signal.SIGSTOP)
+            os.waitpid(worker.pid, os.WUNTRACED)
+            assert run_as._is_stopped(worker.pid)
+        finally:
+            worker.kill()
+    assert not run_as._is_stopped(worker.pid)  # the kernel ends us then

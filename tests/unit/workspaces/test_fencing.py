@@ -1,0 +1,298 @@
+"""A worker that froze, and wakes, changes nothing that another has gone on with."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from provisioner.demo.processes import Child, manage
+from provisioner.gateways import fence, registry
+from provisioner.gateways.hosts.files import write_as_owner
+from provisioner.gateways.hosts.ownership import change_ownership
+from provisioner.gateways.hosts.removal import remove_contents
+from provisioner.workspaces import actions, states, tasks
+from provisioner.workspaces.errors import StateChanged, StepCutShort
+from provisioner.workspaces.fencing import AttemptLeave
+from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from tests.at_work import AtWork
+from tests.factories import UserFactory
+from tests.forking import Warm, warm
+from tests.lab import Lab
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STALLED_SECONDS = 1.5
+WITHIN_SECONDS = 20.0
+
+
+def taken_over(step: Step) -> None:
+    """Have another attempt at the step, as another worker begins one."""
+    Step.objects.filter(pk=step.pk).update(attempt=F("attempt") + 1)
+
+
+# --- who may act
+
+
+@pytest.fixture
+def step(lab_workspace: Workspace) -> Step:
+    """A step at work."""
+    operation = actions.workspace_look(by=lab_workspace.owner, workspace=lab_workspace)
+    step = operation.steps.get()
+    states.start_step(step)
+    return step
+
+
+def test_leave_is_given_to_the_attempt_under_way_alone(step: Step) -> None:
+    AttemptLeave(step)()
+
+    taken_over(step)
+
+    with pytest.raises(StepCutShort):
+        AttemptLeave(step)()
+
+
+def test_leave_ends_with_the_operation(step: Step) -> None:
+    states.cancel_operation(step.operation, message="Enough.")
+
+    with pytest.raises(StepCutShort):
+        AttemptLeave(step)()
+
+
+def test_leave_is_asked_for_again_after_a_while(step: Step, settings: Any) -> None:
+    settings.WORKER_STALLED_SECONDS = 0.4
+    leave = AttemptLeave(step)
+    leave()
+    taken_over(step)
+    leave()  # it was given a moment ago
+
+    time.sleep(0.15)
+    with pytest.raises(StepCutShort):
+        leave()
+
+
+def test_an_attempt_that_was_followed_writes_nothing_of_its_step(step: Step) -> None:
+    taken_over(step)
+
+    with pytest.raises(StateChanged):
+        states.finish_step(step, result={"late": True})
+    with pytest.raises(StateChanged):
+        states.fail_step(step, code="late", message="Late.")
+    with pytest.raises(StateChanged):
+        states.skip_step(step)
+    for write in (states.record_progress, states.remember_remote):
+        with pytest.raises(StepCutShort):
+            write(step, {"late": True})
+
+    step.refresh_from_db()
+    assert (step.state, step.result, step.remote) == (Step.State.RUNNING, {}, {})
+
+
+# --- every door
+
+
+@contextmanager
+def without_leave() -> Iterator[list[str]]:
+    """Refuse every act; say how many were tried."""
+    tried: list[str] = []
+
+    def refuse() -> None:
+        tried.append("act")
+        raise StepCutShort
+
+    with fence.asking(refuse), pytest.raises(StepCutShort):
+        yield tried
+
+
+def test_ontap_is_told_nothing_without_leave(lab_workspace: Workspace) -> None:
+    ontap = registry.ontap(lab_workspace.site)
+
+    with without_leave():
+        ontap.delete_volume(lab_workspace.volume_uuid, force=True)
+
+    assert ontap.find_volume(lab_workspace.volume_name) is not None
+
+
+def test_perforce_is_told_nothing_without_leave(lab_workspace: Workspace) -> None:
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
+
+    with without_leave():
+        perforce.delete_client(lab_workspace.client_name)
+
+    assert perforce.find_client(lab_workspace.client_name) is not None
+
+
+def test_no_file_changes_without_leave(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    uid = os.geteuid() or 20001
+
+    with without_leave():
+        change_ownership(tmp_path, uid=uid, gid=uid)
+    with without_leave():
+        remove_contents(tmp_path)
+    with without_leave():
+        write_as_owner(tmp_path, "new", "text", uid=uid, gid=uid)
+
+    assert os.listdir(tmp_path) == ["file"]
+
+
+# --- every step of every operation
+
+
+class TakenOver(AttemptLeave):
+    """At the first act of each step another worker's attempt has begun."""
+
+    seen: ClassVar[set[tuple[str, str]]] = set()
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
+        self._which = (step.operation.kind, step.name)
+
+    def __call__(self) -> None:
+        if self._which not in self.seen:
+            self.seen.add(self._which)
+            Step.objects.filter(pk=self._step_id).update(attempt=F("attempt") + 1)
+        super().__call__()
+
+
+@pytest.fixture
+def every_step_is_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "AttemptLeave", TakenOver)
+    TakenOver.seen.clear()
+
+
+def test_whatever_is_taken_over_goes_on_once(
+    lab_template: Template,
+    every_step_is_taken_over: None,
+    run_jobs: Callable[[], None],
+) -> None:
+    """From the build to the purge: each step is begun twice, and one acts."""
+
+    def settled(kind: Operation.Kind) -> None:
+        operation = Operation.objects.filter(kind=kind).latest("pk")
+        ends = time.monotonic() + WITHIN_SECONDS
+        while operation.state == Operation.State.RUNNING:
+            assert time.monotonic() < ends, what_is_left(operation)
+            run_jobs()
+            tasks.sweep_steps(timestamp=0)  # what nobody's job is about any more
+            operation.refresh_from_db()
+        assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+
+    actions.template_build(by=lab_template.created_by, template=lab_template)
+    settled(Operation.Kind.TEMPLATE_BUILD)
+    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    workspace = actions.workspace_create(by=alice, template=lab_template)
+    settled(Operation.Kind.PROVISION)
+    path = workspace.path / "src" / "mine.txt"
+    path.write_text("mine")
+    os.chown(path, 20001, 20000) if os.geteuid() == 0 else None
+    actions.workspace_retire(by=alice, workspace=workspace, unsaved="rescue")
+    settled(Operation.Kind.RETIRE)
+    actions.workspace_restore(by=alice, workspace=workspace)
+    settled(Operation.Kind.RESTORE)
+    workspace.refresh_from_db()
+    assert path.read_text() == "mine"
+    actions.workspace_retire(by=alice, workspace=workspace, unsaved="rescue")
+    settled(Operation.Kind.RETIRE)
+    actions.workspace_purge(by=alice, workspace=workspace)
+    settled(Operation.Kind.PURGE)
+
+    acted = {name for kind, name in TakenOver.seen if kind == Operation.Kind.RETIRE}
+    assert {"freeze", "work", "client", "unmount"} <= acted
+
+
+def what_is_left(operation: Operation) -> str:
+    """Say who waits for what."""
+    steps = operation.steps.values_list("name", "state", "attempt", "error_message")
+    jobs = ProcrastinateJob.objects.exclude(status="succeeded").values()
+    return "\n".join([*map(str, steps), *map(str, jobs)])
+
+
+# --- a real worker that is stopped
+
+
+@pytest.fixture(scope="module")
+def warm_worker(django_db_setup: None, lab: Lab) -> Iterator[Warm]:
+    with warm(
+        {
+            "DATABASE_NAME": connection.settings_dict["NAME"],
+            "ONTAP_PASSWORD": lab.ontap["password"],
+            "P4PASSWD": lab.perforce["password"],
+            "LOG_DIR": str(lab.root / "logs"),
+            "WORKER_HEARTBEAT_SECONDS": "0.3",
+            "WORKER_STALLED_SECONDS": str(STALLED_SECONDS),
+        }
+    ) as warm_worker:
+        yield warm_worker
+
+
+@pytest.fixture
+def start_worker(
+    warm_worker: Warm, jobs_emptied: None, tmp_path: Any
+) -> Iterator[Callable[[], Child]]:
+    started: list[Child] = []
+
+    def start() -> Child:
+        name = f"worker{len(started)}"
+        worker = Child(name, manage("worker"), log_dir=tmp_path, start=warm_worker)
+        started.append(worker)
+        return worker
+
+    yield start
+    for worker in started:
+        if worker.is_running:
+            os.kill(worker.process.pid, signal.SIGCONT)
+        worker.stop()
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    ends = time.monotonic() + WITHIN_SECONDS
+    while not is_so():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+def test_a_worker_stopped_inside_a_retirement_deletes_no_client_afterwards(
+    lab_workspace: Workspace,
+    at_work: AtWork,
+    lab: Lab,
+    start_worker: Callable[[], Child],
+) -> None:
+    """It stops before the client goes, and wakes when its owner is at work again."""
+    workspace, owner = lab_workspace, lab_workspace.owner
+    lab.break_perforce({"command": "client", "latency_seconds": 0.6})
+    operation = actions.workspace_retire(by=owner, workspace=workspace)
+    first = start_worker()
+    running = operation.steps.filter(name="client", state=Step.State.RUNNING)
+    wait_for(running.exists)
+    os.kill(first.process.pid, signal.SIGSTOP)
+    time.sleep(STALLED_SECONDS)
+    start_worker()
+    wait_for(lambda: settled(workspace) == Workspace.State.TRASHED)
+    lab.break_perforce()
+    actions.workspace_restore(by=owner, workspace=workspace)
+    wait_for(lambda: settled(workspace) == Workspace.State.READY)
+    at_work.open_for_edit()
+
+    os.kill(first.process.pid, signal.SIGCONT)
+    wait_for(lambda: not first.is_running)
+
+    assert first.process.returncode != 0
+    gateway = registry.perforce(workspace.site.perforce_server)
+    assert gateway.find_client(workspace.client_name) is not None
+    assert len(gateway.list_opened(workspace.client_name)) == 1
+    assert settled(workspace) == Workspace.State.READY
+
+
+def settled(workspace: Workspace) -> str:
+    workspace.refresh_from_db()
+    return workspace.state
