@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from django.conf import settings
 
 from provisioner.demo.chaos.nursery import ForkedProcess
 from provisioner.demo.chaos.patience import insist
+from provisioner.demo.chaos.wire import SOCKET, Wire
 from provisioner.demo.ports import free_port
 from provisioner.demo.processes import Child, ProcessFailed, manage
 from provisioner.embedded_postgres.base import EmbeddedServer
@@ -150,8 +151,13 @@ class Servers:
         """Start workers and web server; from now on all are kept running."""
         port = free_port(int(self.perforce["port"].rpartition(":")[2]) + 1)
         self.url = f"http://127.0.0.1:{port}"
-        for name in ("worker-1", "worker-2"):
-            self._start(name, manage("worker", "--skip-checks"))
+        self.wire = Wire(directory=self.scratch / "wire", to=self._data_dir() / SOCKET)
+        name = settings.DATABASES["default"]["NAME"]
+        through = {
+            "DATABASE_URL": f"postgres://postgres@/{name}?host={self.scratch / 'wire'}"
+        }
+        self._start("worker-1", manage("worker", "--skip-checks"))
+        self._start("worker-2", manage("worker", "--skip-checks"), environment=through)
         self._start(
             "web",
             [
@@ -178,13 +184,19 @@ class Servers:
             child.stop()
 
     def _start(
-        self, name: str, command: list[str], *, says_ready: bool = False
+        self,
+        name: str,
+        command: list[str],
+        *,
+        says_ready: bool = False,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.locks[name] = threading.Lock()
         self.children[name] = Child(
             name,
             command,
             log_dir=self.log_dir,
+            environment=environment,
             reads_output=says_ready,
             start=ForkedProcess,
         )
@@ -228,6 +240,9 @@ class Servers:
             return
         if name == "backend":
             self._kill_backend()
+            return
+        if name == "cut":
+            self._cut_off()
             return
         if name.startswith("freeze-"):
             self._freeze(name.replace("freeze", "worker"))
@@ -295,6 +310,14 @@ class Servers:
                 self.kills["frozen"] += 1
                 time.sleep(settings.WORKER_STALLED_SECONDS + FROZEN_BEYOND_SECONDS)
                 os.kill(process.pid, signal.SIGCONT)
+
+    def _cut_off(self) -> None:
+        """Cut one worker off from the database for longer than it may be silent."""
+        with self.locks["worker-2"]:
+            self.wire.cut()
+            self.kills["cut off"] += 1
+            time.sleep(settings.WORKER_STALLED_SECONDS + FROZEN_BEYOND_SECONDS)
+            self.wire.mend()
 
     def _kill_backend(self) -> None:
         """Kill one connection's process: the server ends all and recovers by itself."""
