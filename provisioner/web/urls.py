@@ -223,6 +223,7 @@ urlpatterns = [
     path("trail/", trail.trail, name="trail"),
     path("audit/", audit.audit, name="audit"),
     path("audit/run/", audit.audit_run, name="audit-run"),
+    path("audit/adopt/", audit.audit_adopt, name="audit-adopt"),
     path("audit/<int:pk>/", audit.finding_detail, name="finding-detail"),
     path("jump/", jump.jump, name="jump"),
     path("overview/", administration.overview, name="overview"),

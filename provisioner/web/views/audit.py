@@ -16,6 +16,7 @@ from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.lists.findings import FINDINGS
 from provisioner.workspaces import actions
+from provisioner.workspaces.actions.auditing import adoptable
 from provisioner.workspaces.audit import preview
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import AuditRun, Finding
@@ -26,7 +27,19 @@ from provisioner.workspaces.models import AuditRun, Finding
 def audit(request: WebRequest) -> HttpResponseBase:
     """Show what audits found, and when each side was looked at; resolve many."""
     runs = AuditRun.objects.select_related("site")
-    return list_answer(request, FINDINGS, "administration/audit.html", {"runs": runs})
+    context = {"runs": runs, "adoptable": adoptable().count()}
+    return list_answer(request, FINDINGS, "administration/audit.html", context)
+
+
+@require_POST
+@administrators_only
+def audit_adopt(request: WebRequest) -> HttpResponse:
+    """Ask for the adoption of every workspace that the database does not know."""
+    count = actions.findings_adopt(by=request.user)
+    messages.success(
+        request, f"Asked for the adoption of {count:,}. Look again in a moment."
+    )
+    return redirect("audit")
 
 
 @require_POST

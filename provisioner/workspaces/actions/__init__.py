@@ -18,7 +18,11 @@ from provisioner.workspaces.actions.accounts import (
     team_create,
     team_update,
 )
-from provisioner.workspaces.actions.auditing import audit_start, finding_resolve
+from provisioner.workspaces.actions.auditing import (
+    audit_start,
+    finding_resolve,
+    findings_adopt,
+)
 from provisioner.workspaces.actions.bisecting import (
     bisection_start,
     bisection_stop,
@@ -116,6 +120,7 @@ __all__ = [
     "bisection_verdict",
     "delivery_repeat",
     "finding_resolve",
+    "findings_adopt",
     "lease_policy_preview",
     "lease_policy_remove",
     "lease_policy_remove_preview",

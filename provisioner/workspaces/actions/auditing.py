@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
@@ -88,3 +89,28 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
         )
         defer(resolve, finding_id=finding.pk)
     return finding
+
+
+def findings_adopt(*, by: User) -> int:
+    """Ask for the adoption of every workspace that the database does not know.
+
+    Return how many are asked for. Each looks again before anything is written.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    unknown = list(adoptable())
+    for finding in unknown:
+        finding_resolve(by=by, finding=finding)
+    return len(unknown)
+
+
+def adoptable() -> QuerySet[Finding]:
+    """Return the open findings of workspaces that the database does not know."""
+    return Finding.objects.filter(
+        kind=Finding.Kind.VOLUME_WITHOUT_ROW,
+        action=Finding.Action.ADOPT,
+        workspace=None,
+        template=None,
+        resolved_at=None,
+    )

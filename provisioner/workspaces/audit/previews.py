@@ -72,7 +72,12 @@ def _view(subject: str, details: dict[str, Any]) -> list[str]:
 _PREVIEWS: dict[tuple[str, str], Any] = {
     (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): _removing_volume,
     (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT): lambda subject, details: [
-        f"Note the id of {subject} on its row. Nothing on ONTAP is changed."
+        f"Where its row is there, note the id of {subject} on it.",
+        "Where it is not, make it again: of the owner of its client, else of its "
+        f"files; of the snapshot {details.get('parent') or 'that it is a clone of'}; "
+        f"at {details.get('junction_path') or 'no path: it is not mounted'}. Its lease "
+        "begins now; shares, notes and token are not known.",
+        "Nothing on ONTAP or in Perforce is changed.",
     ],
     (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): _lost_volume,
     (Kind.VOLUME_TAG_COPIED, Action.REMOVE): lambda subject, details: [

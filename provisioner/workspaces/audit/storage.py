@@ -122,10 +122,17 @@ def _volume_of_nobody(volume: Volume, *, kind: str) -> Difference:
         subject=volume.name,
         external_id=volume.uuid,
         details=_evidence(volume),
-        action=Action.REMOVE,
+        action=Action.ADOPT if kind == "workspace" else Action.REMOVE,
         sentence=f"The volume {volume.name} carries the tag of a {kind} that is not in "
-        "this database. Another installation of Cloneyard may own it, or the database "
-        "was restored from before it was made. Remove it only if neither is so.",
+        "this database: another installation of Cloneyard may own it, or the database "
+        "was restored from before it was made. "
+        + (
+            "Adopting makes it a workspace again, of the owner of its client and its "
+            "files; to have it gone, retire it then."
+            if kind == "workspace"
+            else "What is in it is a build and no work of anybody. Remove it only if "
+            "no other installation owns it: ONTAP keeps what has clones."
+        ),
     )
 
 

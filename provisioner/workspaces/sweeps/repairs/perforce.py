@@ -9,8 +9,9 @@ from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.submitted import DepotView
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import governor
-from provisioner.workspaces.audit import without_tag
-from provisioner.workspaces.models import Finding, Template, Workspace
+from provisioner.workspaces.audit import tag_of_client, without_tag
+from provisioner.workspaces.audit.facts import TAG_PREFIX
+from provisioner.workspaces.models import Finding, Site, Template, Workspace
 from provisioner.workspaces.steps.flushing import flush_to_pin
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.steps.template import template_client_spec
@@ -32,6 +33,8 @@ def remove_client(finding: Finding) -> str:
     client = client_now(finding)
     if client is None:
         return GONE
+    if row is None and _has_volume(finding.site, client):
+        raise CannotRepair("Its volume is there, and may hold work: adopt that first.")
     perforce = registry.perforce(finding.site.perforce_server)
     opened = len(perforce.list_opened(client.name))
     changes = len(perforce.list_pending_changes(client.name))
@@ -42,6 +45,15 @@ def remove_client(finding: Finding) -> str:
         )
     perforce.delete_client(client.name)
     return f"The client {client.name} was deleted."
+
+
+def _has_volume(site: Site, client: ClientSpec) -> bool:
+    """Return whether a volume has the tag that a client is described with."""
+    tag = tag_of_client(client)
+    if tag is None:
+        return False
+    comment = f"{TAG_PREFIX}{tag[0]}={tag[1]}"
+    return bool(registry.ontap(site).list_volumes(comment_prefix=comment))
 
 
 def remove_client_tag(finding: Finding) -> str:

@@ -12,6 +12,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import NotFound
 from provisioner.workspaces import states
 from provisioner.workspaces.models import Finding, Snapshot, Template, Workspace
+from provisioner.workspaces.sweeps.repairs.adopting import adopt_workspace
 from provisioner.workspaces.sweeps.repairs.looking import (
     GONE,
     CannotRepair,
@@ -27,7 +28,9 @@ def remove_volume(finding: Finding) -> str:
         raise CannotRepair(f"The workspace is {row.get_state_display().lower()}.")
     if isinstance(row, Template):
         raise CannotRepair("It is a template's volume.")
-    if row is None and _tag_is_known(finding):
+    if row is None and "workspace=" in str(finding.details.get("comment", "")):
+        raise CannotRepair("It may hold work: adopt it, then retire it.")
+    if row is None and _template_is_known(finding):
         raise CannotRepair("Its tag belongs to a row by now.")
     volume = volume_now(finding)
     if volume is None:
@@ -41,17 +44,15 @@ def remove_volume(finding: Finding) -> str:
     return f"The volume {volume.name} was deleted."
 
 
-def _tag_is_known(finding: Finding) -> bool:
+def _template_is_known(finding: Finding) -> bool:
     tag = str(finding.details.get("comment", "")).rpartition("=")[2]
-    return (
-        Workspace.objects.filter(tag=tag).exists()
-        or Template.objects.filter(tag=tag).exists()
-    )
+    return Template.objects.filter(tag=tag).exists()
 
 
 def adopt_volume(finding: Finding) -> str:
     row = resting_row(finding)
-    assert row is not None
+    if row is None:
+        return adopt_workspace(finding)
     volume = volume_now(finding)
     if volume is None:
         return GONE
