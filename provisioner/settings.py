@@ -350,6 +350,9 @@ WORKER_ALIVE_FILE = env.str("WORKER_ALIVE_FILE", default="")
 WORKER_HEARTBEAT_SECONDS = env.float("WORKER_HEARTBEAT_SECONDS", default=2.0)
 WORKER_STALLED_SECONDS = env.float("WORKER_STALLED_SECONDS", default=10.0)
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16)
+# How long after a sweep first saw that a stay in the trash is over a later one empties
+# it.
+PURGE_CONFIRM_SECONDS = env.float("PURGE_CONFIRM_SECONDS", default=120.0)
 # How long a step is tried again after transient failures before it fails.
 STEP_GIVE_UP_SECONDS = env.float("STEP_GIVE_UP_SECONDS", default=1800.0)
 

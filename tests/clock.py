@@ -1,4 +1,4 @@
-"""Time as a test wants it: everything that asks Django for the time gets this one."""
+"""Time as a test wants it: whoever asks Django or the database for it gets this one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import datetime as dt
 
 import pytest
 from django.utils import timezone
+
+from provisioner.workspaces import clocks
 
 BEGINS_AT = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
 
@@ -32,4 +34,5 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(timezone, "now", clock)
+    monkeypatch.setattr(clocks, "database_now", clock)
     return clock

@@ -123,6 +123,12 @@ def _fast_passwords() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _trash_goes_at_the_first_look() -> None:
+    """Time stands still in most tests; those about the second look ask for it."""
+    settings.PURGE_CONFIRM_SECONDS = 0.0
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _static_files_where_they_are() -> None:
     """Nobody has to collect static files before a test, nor WhiteNoise to warn."""
     settings.STATIC_ROOT = settings.BASE_DIR / "static"

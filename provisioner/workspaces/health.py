@@ -12,11 +12,11 @@ from functools import partial
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateWorker
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
+from provisioner.workspaces import clocks
 from provisioner.workspaces.models import PerforceServer, Site
 from provisioner.workspaces.workers import alive_workers
 from provisioner.workspaces.workflow import PERFORCE, STORAGE
@@ -127,9 +127,12 @@ def _look_at_workers() -> None:
     )
     if newest is None:
         raise NotWell("No worker is running.")
-    silent_seconds = (timezone.now() - newest).total_seconds()
+    silent_seconds = (clocks.database_now() - newest).total_seconds()
     if silent_seconds > settings.WORKER_STALLED_SECONDS:
         raise NotWell(f"No worker was heard for {silent_seconds:,.0f} seconds.")
+    troubles = filter(None, (worker.clock_trouble for worker in alive_workers()))
+    if trouble := " ".join(troubles):
+        raise NotWell(trouble)
 
 
 def _look_at_queues(site: Site) -> None:

@@ -9,6 +9,7 @@ as "doing" for ever.
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -27,8 +28,9 @@ from procrastinate.manager import (
     get_channel_for_queues,
 )
 
+from provisioner.workspaces import clocks
 from provisioner.workspaces.worker_pools import Pool
-from provisioner.workspaces.workers import tell_queues
+from provisioner.workspaces.workers import tell_clock, tell_queues
 
 log = structlog.get_logger(__name__)
 
@@ -59,6 +61,7 @@ BEAT = """
     UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker_id)s
     RETURNING id
 """
+WHAT_TIME = "SELECT extract(epoch FROM clock_timestamp())::float8 AS now"
 REGISTER_AGAIN = """
     INSERT INTO procrastinate_workers (id) OVERRIDING SYSTEM VALUE
     VALUES (%(worker_id)s) ON CONFLICT DO NOTHING
@@ -78,6 +81,10 @@ HELD = """
     SELECT id FROM procrastinate_jobs
     WHERE status = 'doing' AND worker_id = %(worker_id)s
 """
+
+
+class ClockIsOff(Exception):
+    """The clock of this worker is wrong: what is due by it may not be due at all."""
 
 
 def is_away(error: BaseException) -> bool:
@@ -111,20 +118,29 @@ class LastingJobManager(JobManager):
         self._may_hold_unknown = False
         self._heard_at = time.monotonic()
         self._worker_id: int | None = None
+        self._ahead_seconds = 0.0
 
     @property
     def silent_seconds(self) -> float:
         """How long ago the listener last heard what we told ourselves."""
         return time.monotonic() - self._heard_at
 
+    @property
+    def is_clock_right(self) -> bool:
+        """Return whether our clock was last about as late as the database's."""
+        return clocks.is_right(self._ahead_seconds)
+
     # --- what the worker does
 
     async def fetch_job(
         self, queues: Iterable[str] | None, worker_id: int
     ) -> Job | None:
-        """Return a job, None where there is none, or where the worker is to stop."""
+        """Return a job, None where there is none, or where the worker is to stop.
+
+        While the clock is wrong there is none: it would be done at the wrong time.
+        """
         attempt = 0
-        while not self._is_stopping():
+        while not self._is_stopping() and self.is_clock_right:
             calls = self._calls
             try:
                 if self._may_hold_unknown:
@@ -221,6 +237,8 @@ class LastingJobManager(JobManager):
         """Register, and say which queues are served."""
         worker_id = await super().register_worker()
         await sync_to_async(tell_queues)(worker_id, pool=self.pool)
+        self._worker_id = worker_id
+        await self._compare_clocks()
         return worker_id
 
     async def update_heartbeat(self, worker_id: int) -> None:
@@ -232,6 +250,7 @@ class LastingJobManager(JobManager):
                 log.warning("worker_registered_again", worker_id=worker_id)
                 await ask(query=f"{REGISTER_AGAIN} RETURNING id", worker_id=worker_id)
                 await sync_to_async(tell_queues)(worker_id, pool=self.pool)
+            await self._compare_clocks()
             await ask(
                 query=CALL_OURSELVES,
                 channel=next(iter(get_channel_for_queues(self.pool.queues))),
@@ -272,13 +291,46 @@ class LastingJobManager(JobManager):
         await self._insist(hear)
 
     async def defer_periodic_job(self, *args: Any, **kwargs: Any) -> int | None:
-        """Queue a periodic job once the database is there."""
+        """Queue a periodic job once the database is there.
+
+        Raises: ClockIsOff.
+        """
         defer = super().defer_periodic_job
 
         async def ask() -> int | None:
+            await self._compare_clocks()
+            if not self.is_clock_right:
+                raise ClockIsOff
             return await defer(*args, **kwargs)
 
         return await self._insist(ask)
+
+    # --- time
+
+    async def _compare_clocks(self) -> None:
+        """Find out whether our clock is right; say so where that changes."""
+        asked_at = time.time()
+        rows = await self.connector.execute_query_all_async(query=WHAT_TIME)
+        if not rows:
+            return
+        answered_at, database = time.time(), float(rows[0]["now"])
+        was_right = self.is_clock_right
+        self._ahead_seconds = clocks.seconds_ahead(
+            asked_at=asked_at, database=database, answered_at=answered_at
+        )
+        if was_right and self.is_clock_right:
+            return
+        if self._worker_id is not None:
+            ahead = 0.0 if self.is_clock_right else self._ahead_seconds
+            await sync_to_async(tell_clock)(self._worker_id, ahead_seconds=ahead)
+        if was_right != self.is_clock_right:
+            say = log.info if self.is_clock_right else log.error
+            say(
+                "clock_is_right_again" if self.is_clock_right else "clock_is_off",
+                ahead_seconds=round(self._ahead_seconds),
+                ours=dt.datetime.fromtimestamp(answered_at, tz=dt.UTC).isoformat(),
+                of_database=dt.datetime.fromtimestamp(database, tz=dt.UTC).isoformat(),
+            )
 
     # --- patience
 

@@ -96,10 +96,11 @@ def set_workspace_state(
     if to == W.FAILED:
         fields["failed_at"] = timezone.now()
     if to == W.READY:
-        fields |= {"trashed_at": None, "purge_at": None}
+        fields |= {"trashed_at": None, "purge_at": None, "purge_seen_at": None}
     if to == W.TRASHED:
         now = timezone.now()
         fields |= {"trashed_at": now, "purge_at": purge_at or now}
+        fields["purge_seen_at"] = None
     if to == W.RETIRED:
         fields["retired_at"] = timezone.now()
     with transaction.atomic():

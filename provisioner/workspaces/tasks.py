@@ -25,7 +25,7 @@ from procrastinate.jobs import Job, Status
 from provisioner.accounts.models import User
 from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
-from provisioner.workspaces import governor, notices, states, workflow
+from provisioner.workspaces import clocks, governor, notices, states, workflow
 from provisioner.workspaces.errors import (
     StateChanged,
     StepCutShort,
@@ -463,7 +463,7 @@ def _put_into_trash(operation: Operation, workspace: Workspace) -> None:
     states.set_workspace_state(
         workspace,
         Workspace.State.TRASHED,
-        purge_at=timezone.now() + dt.timedelta(seconds=seconds),
+        purge_at=clocks.database_now() + dt.timedelta(seconds=seconds),
     )
     if not seconds:
         states.set_workspace_state(workspace, Workspace.State.PURGING)

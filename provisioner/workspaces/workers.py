@@ -10,13 +10,13 @@ from itertools import groupby
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 from procrastinate import JobContext, PsycopgConnector
 from procrastinate.contrib.django.models import ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
 from psycopg import AsyncConnection
 
 from provisioner.accounts import origin
+from provisioner.workspaces import clocks
 from provisioner.workspaces.models import WorkerQueues
 from provisioner.workspaces.models.sites import COMMANDS_PREFIX
 from provisioner.workspaces.worker_pools import Pool
@@ -59,11 +59,19 @@ def tell_queues(worker_id: int, *, pool: Pool) -> None:
     ).delete()
 
 
+def tell_clock(worker_id: int, *, ahead_seconds: float) -> None:
+    """Write down how far the clock of a worker is ahead, 0: it is right."""
+    WorkerQueues.objects.filter(worker_id=worker_id).update(
+        clock_ahead_seconds=ahead_seconds
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class AliveWorker:
     """A worker that was heard lately; `queues` None: it serves all.
 
-    One whose queues are None may have no slots for commands, though.
+    One whose queues are None may have no slots for commands, though. `clock_trouble`
+    says what is wrong with its clock; then it serves nothing.
     """
 
     host: str
@@ -72,8 +80,22 @@ class AliveWorker:
     started_at: dt.datetime
     heard_at: dt.datetime
     runs_commands: bool = True
+    clock_ahead_seconds: float = 0.0
+
+    @property
+    def clock_trouble(self) -> str:
+        if clocks.is_right(self.clock_ahead_seconds):
+            return ""
+        side = "ahead of" if self.clock_ahead_seconds > 0 else "behind"
+        return (
+            f"The clock of {self.host} is {abs(self.clock_ahead_seconds):,.0f} seconds "
+            f"{side} the database's: its worker, process {self.process_id}, takes no "
+            "job. Set the clock right, and it goes on by itself."
+        )
 
     def serves(self, queue: str) -> bool:
+        if self.clock_trouble:
+            return False
         if self.queues is None:
             return self.runs_commands or not queue.startswith(COMMANDS_PREFIX)
         return queue in self.queues
@@ -81,7 +103,9 @@ class AliveWorker:
 
 def alive_workers() -> list[AliveWorker]:
     """Return the workers that were heard lately, by host."""
-    since = timezone.now() - dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
+    since = clocks.database_now() - dt.timedelta(
+        seconds=settings.WORKER_STALLED_SECONDS
+    )
     heard = dict(
         ProcrastinateWorker.objects.filter(last_heartbeat__gte=since).values_list(
             "pk", "last_heartbeat"
@@ -106,6 +130,7 @@ def _as_one(pools: list[WorkerQueues], *, heard: dict[int, dt.datetime]) -> Aliv
         started_at=min(pool.started_at for pool in pools),
         heard_at=min(heard[pool.worker_id] for pool in pools),
         runs_commands=any(pool.runs_commands for pool in pools),
+        clock_ahead_seconds=max((p.clock_ahead_seconds for p in pools), key=abs),
     )
 
 

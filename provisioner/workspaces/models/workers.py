@@ -9,6 +9,8 @@ from django.db import models
 class WorkerQueues(models.Model):
     """What a pool of a worker serves, written when it starts.
 
+    `clock_ahead_seconds` is 0 where its clock is right, negative where it is behind.
+
     Procrastinate knows under `worker_id` when it was last heard; `queues` None: all
     queues of commands where it `runs_commands`, else all others.
     """
@@ -18,6 +20,7 @@ class WorkerQueues(models.Model):
     runs_commands = models.BooleanField(default=False)
     host = models.CharField(max_length=255)
     process_id = models.PositiveIntegerField()
+    clock_ahead_seconds = models.FloatField(default=0.0)
     started_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

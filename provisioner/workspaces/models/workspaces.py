@@ -174,6 +174,9 @@ class Workspace(models.Model):
     purge_at = models.DateTimeField(
         null=True, blank=True, help_text="When the trash lets go of it."
     )
+    purge_seen_at = models.DateTimeField(
+        null=True, blank=True, help_text="When a sweep first saw that its time is over."
+    )
     retired_at = models.DateTimeField(null=True, blank=True)
     unique_bytes = models.BigIntegerField(
         null=True, blank=True, help_text="What destroying it would free, by ONTAP."

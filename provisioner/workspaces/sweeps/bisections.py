@@ -7,12 +7,12 @@ import datetime as dt
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.gateways.perforce.types import SubmittedChange
+from provisioner.workspaces import clocks
 from provisioner.workspaces.actions.bisecting import (
     READ_CHANGES,
     bisection_go_on,
@@ -93,7 +93,7 @@ def read_changes(bisection_id: int) -> None:
 
 def _is_late(bisection: Bisection) -> bool:
     patience = dt.timedelta(seconds=settings.STEP_GIVE_UP_SECONDS)
-    return timezone.now() > bisection.created_at + patience
+    return clocks.database_now() > bisection.created_at + patience
 
 
 def _keep(bisection_id: int, found: list[SubmittedChange]) -> None:

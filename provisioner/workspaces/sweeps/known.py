@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Coalesce, Greatest
-from django.utils import timezone
 
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces import clocks
 from provisioner.workspaces.audit import (
     Known,
     KnownJob,
@@ -271,7 +271,7 @@ def client_views(
     abandoned: so it is read once per change of its Update date, and remembered. That
     date has whole seconds: one that is not over may bring another change.
     """
-    over_by = timezone.now() - SECOND_OVER_AFTER
+    over_by = clocks.database_now() - SECOND_OVER_AFTER
     trees = {
         tree.client_name: tree
         for tree in known.trees

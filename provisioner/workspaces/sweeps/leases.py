@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime as dt
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
-from provisioner.workspaces import actions, leases, notices
+from provisioner.workspaces import actions, clocks, leases, notices
 from provisioner.workspaces.actions.leases import (
     end_lease_of_silent,
     renew_lease,
@@ -40,7 +40,7 @@ ENDING = (Workspace.State.READY, Workspace.State.FAILED)
 @app.task(name="sweep_leases", queue="sweeps", queueing_lock="sweep_leases")
 def sweep_leases(timestamp: int) -> None:
     """Retire what has run out, empty the trash, and tell owners what happened."""
-    now = timezone.now()
+    now = clocks.database_now()
     end_leases_of_silent(now=now)
     retire_expired(now=now)
     purge_expired(now=now)
@@ -171,8 +171,13 @@ def _was_warned(workspace: Workspace, *, now: dt.datetime) -> bool:
 def purge_expired(*, now: dt.datetime) -> int:
     """Destroy what has been in the trash for its time; return how many.
 
-    One that could not be destroyed is tried again.
+    It is looked at twice: what one sweep sees as due, a later one destroys, if it is
+    due still. One that could not be destroyed is tried again.
     """
+    # Whoever marked these had another time, or their stay was prolonged since.
+    Workspace.objects.filter(purge_at__gt=now, purge_seen_at__isnull=False).update(
+        purge_seen_at=None
+    )
     over = Workspace.objects.filter(
         state__in=(Workspace.State.TRASHED, Workspace.State.FAILED), purge_at__lte=now
     )
@@ -193,6 +198,8 @@ def _empty_trash(pk: int, *, now: dt.datetime) -> bool:
         if purge_at is None or purge_at > now:
             return False
         if workspace.state == Workspace.State.TRASHED:
+            if not _was_due_before(workspace, now=now):
+                return False
             actions.workspace_purge(by=system_user(), workspace=workspace)
             return True
         if not _was_being_purged(workspace) or not may_try_again(
@@ -201,6 +208,15 @@ def _empty_trash(pk: int, *, now: dt.datetime) -> bool:
             return False
         actions.workspace_retry(by=system_user(), workspace=workspace)
     return True
+
+
+def _was_due_before(workspace: Workspace, *, now: dt.datetime) -> bool:
+    """Return whether an earlier sweep saw it as due, and mark what none has seen."""
+    if workspace.purge_seen_at is None:
+        workspace.purge_seen_at = now
+        workspace.save(update_fields=["purge_seen_at"])
+    pause = dt.timedelta(seconds=settings.PURGE_CONFIRM_SECONDS)
+    return workspace.purge_seen_at + pause <= now
 
 
 def _was_being_purged(workspace: Workspace) -> bool:

@@ -19,12 +19,11 @@ from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 from django.core.validators import validate_email
 from django.db import transaction
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
-from provisioner.workspaces import news, notices
+from provisioner.workspaces import clocks, news, notices
 from provisioner.workspaces.mails import Mail, address_of, mail_of
 from provisioner.workspaces.models import (
     Notice,
@@ -65,7 +64,7 @@ class NotTaken(Exception):
 @app.task(name="sweep_notices", queue="sweeps", queueing_lock="sweep_notices")
 def sweep_notices(timestamp: int) -> None:
     """Plan mails about late changes, look up addresses, send every mail that is due."""
-    now = timezone.now()
+    now = clocks.database_now()
     tell_late(now=now)
     ask_for_addresses()
     send_due(now=now)
@@ -104,7 +103,7 @@ def look_up_addresses(server_id: int) -> None:
     server = PerforceServer.objects.filter(pk=server_id).first()
     if server is None:
         return
-    now = timezone.now()
+    now = clocks.database_now()
     waiting = notices.without_address().filter(
         template__site__perforce_server=server_id
     )
@@ -263,7 +262,9 @@ def _give_back(notice: Notice, *, now: dt.datetime) -> None:
 
 def _mark_sent(claimed: Claimed) -> None:
     with transaction.atomic():
-        Notice.objects.filter(pk=claimed.notice.pk).update(sent_at=timezone.now())
+        Notice.objects.filter(pk=claimed.notice.pk).update(
+            sent_at=clocks.database_now()
+        )
         record_event(
             claimed.notice.workspace or claimed.notice.template,
             kind="notice_sent",

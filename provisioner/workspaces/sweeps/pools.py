@@ -14,11 +14,10 @@ import uuid
 import structlog
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
-from provisioner.workspaces import actions, pools
+from provisioner.workspaces import actions, clocks, pools
 from provisioner.workspaces.actions.claiming import seconds_it_took
 from provisioner.workspaces.actions.creating import insert_workspace
 from provisioner.workspaces.actions.retiring import locked
@@ -55,7 +54,7 @@ LEAVING = (Operation.Kind.RETIRE, Operation.Kind.PURGE)
 @app.task(name="sweep_pools", queue="sweeps", queueing_lock="sweep_pools")
 def sweep_pools(timestamp: int) -> None:
     """Bring each pool nearer to its size, and retire what is in none any more."""
-    now = timezone.now()
+    now = clocks.database_now()
     strays = Workspace.objects.filter(is_pooled=True, pool__isnull=True)
     for member in strays.filter(state__in=(*pools.ALIVE, W.FAILED))[:AT_ONCE]:
         _retire(member, why="Its pool was deleted.", now=now)

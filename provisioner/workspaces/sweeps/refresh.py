@@ -9,11 +9,10 @@ import datetime as dt
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
-from provisioner.workspaces import actions, lags, refreshing
+from provisioner.workspaces import actions, clocks, lags, refreshing
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import RefreshPolicy, Template
 from provisioner.workspaces.states import record_event
@@ -25,7 +24,7 @@ log = structlog.get_logger(__name__)
 @app.task(name="sweep_refresh", queue="sweeps", queueing_lock="sweep_refresh")
 def sweep_refresh(timestamp: int) -> None:
     """Ask for a build of every template that is due."""
-    refresh_all(now=timezone.now())
+    refresh_all(now=clocks.database_now())
 
 
 def refresh_all(*, now: dt.datetime) -> int:

@@ -12,12 +12,11 @@ import datetime as dt
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.gateways.webhooks.addresses import read_networks
 from provisioner.gateways.webhooks.sending import Answer, post
-from provisioner.workspaces import hooks
+from provisioner.workspaces import clocks, hooks
 from provisioner.workspaces.models import Webhook, WebhookDelivery
 from provisioner.workspaces.states import record_event
 
@@ -46,7 +45,7 @@ def deliver_webhook(delivery_id: int) -> None:
 @app.task(name="sweep_webhooks", queue="sweeps", queueing_lock="sweep_webhooks")
 def sweep_webhooks(timestamp: int) -> None:
     """Queue messages again whose job is gone, and forget old ones."""
-    now = timezone.now()
+    now = clocks.database_now()
     queue_lost(now=now)
     forget_old(now=now)
 
@@ -63,7 +62,7 @@ def deliver(delivery_id: int) -> None:
     if reason := delivery.why_not:
         _end(delivery, WebhookDelivery.State.VOID, error=reason)
         return
-    now = timezone.now()
+    now = clocks.database_now()
     answer = post(
         delivery.webhook.url,
         body=delivery.body.encode(),
@@ -131,7 +130,7 @@ def _end(
     delivery: WebhookDelivery, state: WebhookDelivery.State, *, error: str
 ) -> None:
     WebhookDelivery.objects.filter(pk=delivery.pk, state=Waiting).update(
-        state=state, error=error, next_try_at=None, ended_at=timezone.now()
+        state=state, error=error, next_try_at=None, ended_at=clocks.database_now()
     )
 
 
@@ -144,7 +143,7 @@ def _turn_off(webhook: Webhook, error: str) -> None:
         state=WebhookDelivery.State.VOID,
         error="The webhook was turned off.",
         next_try_at=None,
-        ended_at=timezone.now(),
+        ended_at=clocks.database_now(),
     )
     record_event(
         webhook,

@@ -17,11 +17,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from procrastinate import App
 from procrastinate.contrib.django import app
-from procrastinate.periodic import PeriodicRegistry
+from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry
 
 from provisioner.gateways.hosts.log_files import close_logs
 from provisioner.lib.garbage import spare_what_is_loaded
-from provisioner.workspaces.job_manager import LastingJobManager
+from provisioner.workspaces.job_manager import ClockIsOff, LastingJobManager
 from provisioner.workspaces.worker_pools import Pool, pools_of
 from provisioner.workspaces.workers import with_origin, worker_connector
 
@@ -91,12 +91,16 @@ class Working:
                 return await self._run_all(first)
 
     async def _run_all(self, first: App) -> bool:
+        # Periodic jobs register when they are imported.
+        first.perform_import_paths()  # type: ignore[no-untyped-call]
+        registry, first.periodic_registry = first.periodic_registry, _no_periodic_jobs()
         apps = [first, *(_beside(first) for _ in self._pools[1:])]
         running = [
             asyncio.create_task(self._run(one, pool))
             for one, pool in zip(apps, self._pools, strict=True)
         ]
         running.append(asyncio.create_task(self._show_that_we_hear()))
+        running.append(asyncio.create_task(defer_periodic_jobs(registry)))
         told = asyncio.create_task(self._told.wait())
         await asyncio.wait([told, *running], return_when=asyncio.FIRST_COMPLETED)
         was_told = told.done()
@@ -136,6 +140,19 @@ class Working:
                 Path(settings.WORKER_ALIVE_FILE).touch()
 
 
+async def defer_periodic_jobs(registry: PeriodicRegistry) -> None:
+    """Queue what is due, while our clock is right.
+
+    A deferrer remembers what it deferred last. One that saw a wrong time would wait
+    until that time comes, so another takes its place.
+    """
+    while True:
+        try:
+            await PeriodicDeferrer(registry).worker()
+        except ClockIsOff:
+            await asyncio.sleep(settings.WORKER_HEARTBEAT_SECONDS)
+
+
 def end_where_frozen() -> None:
     """End this process where it, or its machine, was stopped for too long.
 
@@ -153,9 +170,13 @@ def end_where_frozen() -> None:
 def _beside(first: App) -> App:
     """Return an app with the same tasks and connections, which defers nothing itself.
 
-    Procrastinate has one worker for an app; periodic jobs are the first one's.
+    Procrastinate has one worker for an app.
     """
     beside = App(connector=first.connector)
     beside.tasks = first.tasks
-    beside.periodic_registry = PeriodicRegistry()  # type: ignore[no-untyped-call]
+    beside.periodic_registry = _no_periodic_jobs()
     return beside
+
+
+def _no_periodic_jobs() -> PeriodicRegistry:
+    return PeriodicRegistry()  # type: ignore[no-untyped-call]

@@ -1,0 +1,35 @@
+"""Whose clock counts: the database's, which everybody shares.
+
+A worker whose own is off would end leases and empty the trash before their time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.db import connection
+
+MAY_BE_OFF_SECONDS = 60.0
+
+
+def database_now() -> dt.datetime:
+    """Return what time it is by the database."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        [now] = cursor.fetchone()
+    assert isinstance(now, dt.datetime)
+    return now
+
+
+def seconds_ahead(*, asked_at: float, database: float, answered_at: float) -> float:
+    """Return how far our clock is ahead of the database's, negative: behind.
+
+    An answer that took its time says nothing against a clock: 0 where the database's
+    time may lie between question and answer.
+    """
+    return max(asked_at - database, 0.0) or min(answered_at - database, 0.0)
+
+
+def is_right(ahead_seconds: float) -> bool:
+    """Return whether a clock that is so far ahead may decide anything."""
+    return abs(ahead_seconds) <= MAY_BE_OFF_SECONDS

@@ -1,0 +1,224 @@
+"""Whose clock decides: the database's, and no worker's."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from procrastinate.contrib.django.models import (
+    ProcrastinateJob,
+    ProcrastinatePeriodicDefer,
+)
+from procrastinate.testing import InMemoryConnector
+from pytest_django import Settings
+
+from provisioner.accounts.models import User
+from provisioner.demo.processes import Child, manage
+from provisioner.workspaces import clocks, job_manager
+from provisioner.workspaces.actions import workspace_create
+from provisioner.workspaces.job_manager import ClockIsOff, LastingJobManager
+from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
+from provisioner.workspaces.sweeps.leases import purge_expired, sweep_leases
+from provisioner.workspaces.worker_pools import Pool
+from provisioner.workspaces.workers import alive_workers
+from tests.shifting import clock_ahead
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DAYS_40 = dt.timedelta(days=40)
+MINUTE = dt.timedelta(minutes=1)
+SAID_WITHIN_SECONDS = 60.0
+
+
+@pytest.fixture
+def trashed(alice: User, snapshot: Snapshot, jobs_emptied: None) -> Workspace:
+    """A workspace that the trash keeps for three days more."""
+    workspace = workspace_create(by=alice, template=snapshot.template)
+    Step.objects.all().delete()
+    workspace.operations.all().delete()
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM procrastinate_jobs")
+    now = timezone.now()
+    Workspace.objects.filter(pk=workspace.pk).update(
+        state=Workspace.State.TRASHED,
+        ready_at=now,
+        trashed_at=now,
+        purge_at=now + dt.timedelta(days=3),
+    )
+    workspace.refresh_from_db()
+    return workspace
+
+
+def wait_for(is_so: Callable[[], bool], *, worker: Child) -> None:
+    ends = time.monotonic() + SAID_WITHIN_SECONDS
+    while not is_so():
+        assert worker.is_running, worker.last_lines()
+        assert time.monotonic() < ends, worker.last_lines()
+        time.sleep(0.1)
+
+
+def test_a_worker_whose_clock_is_ahead_does_nothing(
+    trashed: Workspace, tmp_path: Path, client: Client
+) -> None:
+    """One of the sweeps that empty the trash waits for whoever takes it."""
+    waiting = sweep_leases.defer(timestamp=0)
+    worker = Child(
+        "worker",
+        manage("worker"),
+        log_dir=tmp_path,
+        environment={
+            "DATABASE_NAME": connection.settings_dict["NAME"],
+            "WORKER_HEARTBEAT_SECONDS": "0.2",
+            "PURGE_CONFIRM_SECONDS": "0",
+            **clock_ahead(seconds=int(DAYS_40.total_seconds()), directory=tmp_path),
+        },
+    )
+    heard: list[dt.datetime] = []
+
+    def was_heard_again() -> bool:
+        """Return whether it lived through some more looks for a job, and knew."""
+        heard.extend(found.heard_at for found in alive_workers() if found.clock_trouble)
+        return len(set(heard)) > 10
+
+    try:
+        wait_for(was_heard_again, worker=worker)
+        checks = client.get("/readyz").json()["checks"]
+    finally:
+        worker.stop()
+
+    [said] = [check["reason"] for check in checks if check["name"] == "worker"]
+    assert f"process {worker.process.pid}, takes no job" in said
+    assert "3,45" in said  # seconds, in millions
+    assert "ahead of the database's" in said
+    assert list(ProcrastinateJob.objects.values_list("pk", "status")) == [
+        (waiting, "todo")
+    ]
+    trashed.refresh_from_db()
+    assert (trashed.state, trashed.purge_seen_at) == (Workspace.State.TRASHED, None)
+    assert worker.last_lines(count=200).count("clock_is_off") == 2  # once for each pool
+
+
+def test_a_worker_whose_clock_is_right_queues_periodic_jobs(
+    jobs_emptied: None, tmp_path: Path
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM procrastinate_periodic_defers")
+    worker = Child(
+        "worker",
+        manage("worker"),
+        log_dir=tmp_path,
+        environment={"DATABASE_NAME": connection.settings_dict["NAME"]},
+    )
+    try:
+        wait_for(ProcrastinatePeriodicDefer.objects.exists, worker=worker)
+    finally:
+        worker.stop()
+
+
+class ClockOfDatabase(InMemoryConnector):
+    """Answers what time it is, and has no job."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_ahead_seconds = 0.0
+        self.asked_for_jobs = 0
+
+    async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
+        return [{"id": 1, "now": time.time() + self.is_ahead_seconds}]
+
+    async def execute_query_one_async(self, query: str, **arguments: Any) -> Any:
+        self.asked_for_jobs += 1
+        return {"id": None}
+
+
+@pytest.mark.parametrize("off", [DAYS_40, -DAYS_40, 2 * MINUTE])
+def test_a_clock_that_is_off_stops_a_pool_until_it_is_right(
+    off: dt.timedelta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[float] = []
+    monkeypatch.setattr(
+        job_manager, "tell_clock", lambda _, ahead_seconds: said.append(ahead_seconds)
+    )
+    connector = ClockOfDatabase()
+    pool = Pool(queues=None, runs_commands=False, slots=1)
+    manager = LastingJobManager(connector, pool=pool)
+
+    async def beat() -> int:
+        await manager.update_heartbeat(1)
+        await manager.fetch_job(None, worker_id=1)
+        return connector.asked_for_jobs
+
+    async def live() -> None:
+        assert await beat() == 1
+        connector.is_ahead_seconds = off.total_seconds()
+        assert await beat() == 1
+        with pytest.raises(ClockIsOff):
+            await manager.defer_periodic_job()
+        connector.is_ahead_seconds = 0.0
+        assert await beat() == 2
+
+    asyncio.run(live())
+
+    *ours, last = said
+    assert ours == pytest.approx([-off.total_seconds()] * 2, abs=10)
+    assert last == 0
+
+
+@pytest.mark.parametrize(
+    ("database", "ahead"), [(90.0, 10.0), (105.0, 0.0), (130.0, -20.0)]
+)
+def test_an_answer_that_took_long_says_nothing_against_a_clock(
+    database: float, ahead: float
+) -> None:
+    found = clocks.seconds_ahead(asked_at=100.0, database=database, answered_at=110.0)
+
+    assert found == ahead
+
+
+def test_sweeps_ask_the_database_what_time_it_is(
+    trashed: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead = timezone.now() + DAYS_40
+    monkeypatch.setattr(timezone, "now", lambda: ahead)
+
+    sweep_leases(timestamp=0)
+
+    trashed.refresh_from_db()
+    assert trashed.state == Workspace.State.TRASHED
+
+
+def test_the_trash_is_emptied_at_the_second_look(
+    trashed: Workspace, settings: Settings
+) -> None:
+    settings.PURGE_CONFIRM_SECONDS = 120.0
+    assert trashed.purge_at is not None
+    due = trashed.purge_at
+
+    assert purge_expired(now=due) == 0
+    assert purge_expired(now=due + MINUTE) == 0
+    assert purge_expired(now=due + 2 * MINUTE) == 1
+
+    trashed.refresh_from_db()
+    assert trashed.operations.get().kind == Operation.Kind.PURGE
+
+
+def test_what_is_no_longer_due_is_looked_at_anew(
+    trashed: Workspace, settings: Settings
+) -> None:
+    """Somebody's time was wrong at the first look."""
+    settings.PURGE_CONFIRM_SECONDS = 120.0
+    assert trashed.purge_at is not None
+    due = trashed.purge_at
+
+    assert purge_expired(now=due + DAYS_40) == 0
+    assert purge_expired(now=due - MINUTE) == 0
+    assert purge_expired(now=due) == 0
+    assert purge_expired(now=due + 2 * MINUTE) == 1
