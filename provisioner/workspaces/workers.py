@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from django.conf import settings
+from django.db.models.functions import Now
 from procrastinate import JobContext, PsycopgConnector
 from procrastinate.contrib.django.models import ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
@@ -103,9 +104,7 @@ class AliveWorker:
 
 def alive_workers() -> list[AliveWorker]:
     """Return the workers that were heard lately, by host."""
-    since = clocks.database_now() - dt.timedelta(
-        seconds=settings.WORKER_STALLED_SECONDS
-    )
+    since = Now() - dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
     heard = dict(
         ProcrastinateWorker.objects.filter(last_heartbeat__gte=since).values_list(
             "pk", "last_heartbeat"

@@ -27,6 +27,7 @@ SETTINGS = {
     "WORKER_STALLED_SECONDS": "5",
     "WORKER_CONCURRENCY": "8",
     "STEP_GIVE_UP_SECONDS": "8",
+    "PURGE_CONFIRM_SECONDS": "0",
     "LOG_FORMAT": "json",
     "LOG_LEVEL": "INFO",
     "DJANGO_SETTINGS_MODULE": "provisioner.settings",

@@ -16,6 +16,7 @@ from typing import Any
 
 from django.conf import settings
 
+from provisioner.demo.chaos.clock import can_be_shifted, clock_ahead
 from provisioner.demo.chaos.nursery import ForkedProcess
 from provisioner.demo.chaos.patience import insist
 from provisioner.demo.chaos.wire import SOCKET, Wire
@@ -30,6 +31,9 @@ ENDS_AT_MOST = 50
 WITHIN_SECONDS = 60.0
 # Long enough for another worker to have gone on with what the frozen one was at.
 FROZEN_BEYOND_SECONDS = 3.0
+# Beyond any stay in the trash; and long enough to start, and to do harm.
+AHEAD_SECONDS = 40 * 24 * 3600
+WRONG_FOR_SECONDS = 10.0
 FIRST_PORT = 21000
 LAST_FIRST_PORT = 29000
 
@@ -82,6 +86,12 @@ def _must_be_dead(pid: int) -> None:
         status = Path(f"/proc/{pid}/stat").read_text()
         if status.rpartition(")")[2].split()[0] != "Z":
             raise StillAlive
+
+
+def _kill_now(child: Child) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child.process.pid, signal.SIGKILL)
+    child.process.wait()
 
 
 class Servers:
@@ -241,6 +251,9 @@ class Servers:
         if name == "backend":
             self._kill_backend()
             return
+        if name == "clock":
+            self._set_clock_ahead()
+            return
         if name == "cut":
             self._cut_off()
             return
@@ -318,6 +331,26 @@ class Servers:
             self.kills["cut off"] += 1
             time.sleep(settings.WORKER_STALLED_SECONDS + FROZEN_BEYOND_SECONDS)
             self.wire.mend()
+
+    def _set_clock_ahead(self) -> None:
+        """Run one worker with a clock that is weeks ahead, for a while."""
+        if not can_be_shifted():
+            return
+        with self.locks["worker-2"]:
+            before = self.children["worker-2"]
+            _kill_now(before)
+            wrong = Child(
+                "worker-ahead",
+                manage("worker", "--skip-checks"),
+                log_dir=self.log_dir,
+                environment=clock_ahead(seconds=AHEAD_SECONDS, directory=self.scratch),
+            )
+            self.kills["clock ahead"] += 1
+            time.sleep(WRONG_FOR_SECONDS)
+            if not wrong.is_running:
+                self.ended[f"{wrong.name}: {wrong.ending}"] += 1
+            _kill_now(wrong)
+            self._again("worker-2")
 
     def _kill_backend(self) -> None:
         """Kill one connection's process: the server ends all and recovers by itself."""

@@ -28,7 +28,8 @@ MOMENT_WITHIN_SECONDS = 12.0
 REMOVALS_TRIED = 12
 # How often each is killed or stopped: a database takes everybody's work down with it.
 WEIGHTS = {
-    **{"worker-1": 6, "worker-2": 6, "freeze-1": 1, "freeze-2": 1, "cut": 1},
+    **{"worker-1": 6, "worker-2": 6, "freeze-1": 1, "freeze-2": 1},
+    **{"cut": 1, "clock": 1},
     **{"web": 2, "ontap": 3, "perforce": 3, "backend": 1, "database": 1, "restart": 1},
 }
 
