@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.accounts import origin
@@ -22,6 +21,7 @@ from provisioner.gateways.errors import GatewayError, NotFound
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces import clocks
 from provisioner.workspaces.actions.auditing import (
     AUDIT_TASK,
     RESOLVE_TASK,
@@ -104,7 +104,7 @@ def run_audit(site: Site, *, system: AuditedSystem) -> AuditRun:
 
     A far side that does not answer is said on the run; nothing is concluded from it.
     """
-    began_at, began = timezone.now(), time.monotonic()
+    began_at, began = clocks.database_now(), time.monotonic()
     try:
         look = _LOOKS[system](site, began_at)
     except GatewayError as error:
@@ -219,7 +219,7 @@ def keep_findings(
     site: Site, *, system: AuditedSystem, differences: list[Difference]
 ) -> None:
     """Have one open finding per difference, and resolve those that are gone."""
-    now = timezone.now()
+    now = clocks.database_now()
     of_system = [kind for kind in Finding.Kind if kind.system is system]
     with transaction.atomic():
         open_ones = {

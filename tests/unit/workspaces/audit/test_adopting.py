@@ -127,8 +127,8 @@ def test_the_drill_loses_nothing(
     assert found.state == Workspace.State.TRASHED, found.status_message
     rescue = Rescue.objects.get(operation__workspace=found)
     assert [file["depot_file"] for file in rescue.reverted] == [opened[0].depot_file]
-    [archive] = Path(lab_site.rescue_root).glob("alice/*/manifest.json")
-    assert "src/notes.txt" in archive.read_text()
+    manifest = Path(rescue.directory) / "manifest.json"
+    assert "src/notes.txt" in manifest.read_text()
 
 
 def test_a_name_that_is_taken_by_now_gets_a_number(
