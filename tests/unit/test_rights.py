@@ -149,6 +149,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "trail": {"get": ADMINISTER},
     "audit": {"get": ADMINISTER, "post": ADMINISTER},
     "audit-run": {"post": ADMINISTER},
+    "audit-adopt": {"post": ADMINISTER},
     "finding-detail": {"get": ADMINISTER, "post": ADMINISTER},
 }
 API: dict[str, dict[str, Verb]] = {
