@@ -99,10 +99,18 @@ def socket_disabled_beyond_loopback() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
-    """A worker's threads end with the test: they must not keep connections."""
+    """A worker's threads end with the test: they must not keep connections.
+
+    A test may cut all of them: once the database is back, nobody waits long.
+    """
     settings.DATABASES["default"]["CONN_MAX_AGE"] = 0
     options = settings.DATABASES["default"].setdefault("OPTIONS", {})
-    options["pool"] = {"min_size": 1, "max_size": 60, "num_workers": 1}
+    options["pool"] = {
+        "min_size": 1,
+        "max_size": 60,
+        "num_workers": 1,
+        "reconnect_timeout": 2,
+    }
 
 
 @pytest.fixture(scope="session", autouse=True)

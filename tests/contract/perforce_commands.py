@@ -66,6 +66,11 @@ class Commands:
         self.run("login", "-p", "cloneyard", text=self._password)
         self.run("users", "cloneyard")
         self.run("protects", "-u", "cloneyard", "-h", "127.0.0.1")
+        self._p4.save_group({"Group": "builders", "Users": ["cloneyard"]})
+        self.run("groups", "-i", "cloneyard")
+        self.run("group", "-o", "builders")
+        self._p4.run("configure", "set", "monitor=1")
+        self.run("configure", "show", "monitor")
         self.run("client", "-T", "partitioned", "-o", "nobody-yet")
 
     def _of_clients(self) -> None:

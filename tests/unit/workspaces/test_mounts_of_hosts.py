@@ -21,6 +21,7 @@ from provisioner.workspaces.sweeps.connections import (
     look_at_mount,
     sweep_mounts,
 )
+from provisioner.workspaces.worker_pools import Pool
 from provisioner.workspaces.workers import tell_queues
 from tests.factories import SiteFactory
 
@@ -33,7 +34,7 @@ def start_worker(host: str, *queues: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT procrastinate_register_worker_v1()")
         [worker_id] = cursor.fetchone()
-    tell_queues(worker_id, queues=list(queues))
+    tell_queues(worker_id, pool=Pool(queues=queues, runs_commands=False, slots=1))
     WorkerQueues.objects.filter(worker_id=worker_id).update(host=host)
 
 

@@ -94,4 +94,6 @@ def test_an_export_rule() -> None:
         "ro_rule": ["sys"],
         "rw_rule": ["sys"],
         "superuser": ["sys"],
+        "allow_suid": False,
+        "allow_device_creation": False,
     }

@@ -187,6 +187,8 @@ def test_an_export_policy() -> None:
                 "ro_rule": ["sys"],
                 "rw_rule": ["sys"],
                 "superuser": ["none"],
+                "allow_suid": False,
+                "allow_device_creation": False,
             }
         ],
     }
@@ -195,6 +197,15 @@ def test_an_export_policy() -> None:
         name="developers",
         rules=(ExportRule(clients=("10.0.0.0/24", "10.0.1.5"), superuser=("none",)),),
     )
+
+
+def test_a_rule_that_says_nothing_lets_set_uid_files_and_devices_through() -> None:
+    """As ONTAP's own default does: a rule of ours that lost its words is drift."""
+    policy = records.export_policy(
+        {"id": 1, "name": "p", "rules": [{"clients": [{"match": "10.0.0.0/24"}]}]}
+    )
+    [rule] = policy.rules
+    assert (rule.allow_suid, rule.allow_device_creation) == (True, True)
 
 
 def test_an_export_policy_without_rules() -> None:
