@@ -11,6 +11,7 @@ import dataclasses
 import datetime as dt
 import json
 import re
+import secrets
 import subprocess
 import threading
 import time
@@ -101,6 +102,14 @@ class ArchiveDamaged(PermanentGatewayError):
     """An archive does not read back as it was written."""
 
 
+class ArchiveIncomplete(Exception):
+    """Some of the content could not be read; nothing of the archive was kept."""
+
+    def __init__(self, problems: tuple[ArchiveProblem, ...]) -> None:
+        super().__init__(f"{len(problems)} entries could not be archived.")
+        self.problems = problems
+
+
 def archive_files(
     root: Path,
     entries: Iterable[ArchiveEntry],
@@ -113,20 +122,24 @@ def archive_files(
     gid: int,
     metadata: Mapping[str, Any],
     attachments: Mapping[str, Path] | None = None,
+    only_complete: bool = False,
     progress: Callable[[ArchiveProgress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> ArchiveReport:
     """Write the entries below `root` to a new directory of the owner's, and check it.
 
-    The directory is `rescue_root`/`owner`/`workspace`-<UTC time>-`tag`; it is the
-    owner's (uid, gid), for nobody else to read. It has work.tar, manifest.json,
-    SHA256SUMS and README.txt, and a copy of each of the `attachments` by name.
-    `metadata` goes into the manifest; its "shelves", as in Rescue.shelves, go into the
-    README too.
+    The directory is `rescue_root`/`owner`/`workspace`-<UTC time>-`tag`<four letters>.
+    It is the owner's (uid, gid), for nobody else to read, and has work.tar,
+    manifest.json, SHA256SUMS and README.txt, and a copy of each of the `attachments` by
+    name. `metadata` goes into the manifest; its "shelves", as in Rescue.shelves, go
+    into the README too.
 
-    `tag`, six letters or digits, is this rescue's own: a try that was killed leaves
-    a hidden directory behind, which the next one with the tag removes. A second
-    complete directory may come of a caller that was killed before it knew.
+    `tag`, six letters or digits, is the workspace's: a try that was killed leaves a
+    hidden directory behind, which the next one with the tag removes. A second complete
+    directory may come of a caller that was killed before it knew.
+
+    Holes of files stay holes. With `only_complete`, what lacks content that is there is
+    not kept: ArchiveIncomplete then.
 
     Raises: ValueError for ids of root and for names that are no names; Refused where
     the rescue area does not take it (remote_code is rescue_disk_full,
@@ -149,10 +162,12 @@ def archive_files(
         "root": str(root),
         "rescue_root": str(rescue_root),
         "owner": owner,
-        "name": f"{workspace}-{at:%Y%m%dT%H%M%SZ}-{tag}",
+        # Its own letters, too: two of one workspace may come within a second.
+        "name": f"{workspace}-{at:%Y%m%dT%H%M%SZ}-{tag}{secrets.token_hex(2)}",
         "leftover": _leftover(workspace, tag=tag),
         "uid": uid,
         "gid": gid,
+        "only_complete": only_complete,
         "metadata": {
             "workspace": workspace,
             "owner": owner,
@@ -168,6 +183,8 @@ def archive_files(
             progress(ArchiveProgress(files_total=len(rows), **seen))
 
     told = _run(order, rows, relay=relay, should_stop=should_stop)["archived"]
+    if "directory" not in told:
+        raise ArchiveIncomplete(_problems(told))
     counts: dict[str, dict[str, int]] = told["counts"]
     return ArchiveReport(
         directory=Path(told["directory"]),
@@ -175,16 +192,20 @@ def archive_files(
         size_bytes=sum(count["bytes"] for count in counts.values()),
         sha256=told["sha256"],
         counts=counts,
-        problems=tuple(
-            ArchiveProblem(path=path, state=state, reason=reason)
-            for path, state, reason in told["problems"]
-        ),
+        problems=_problems(told),
+    )
+
+
+def _problems(told: dict[str, Any]) -> tuple[ArchiveProblem, ...]:
+    return tuple(
+        ArchiveProblem(path=path, state=state, reason=reason)
+        for path, state, reason in told["problems"]
     )
 
 
 def _leftover(workspace: str, *, tag: str) -> str:
     """Return the pattern of what a try that was killed leaves."""
-    return rf"\.{re.escape(workspace)}-[0-9TZ]+-{tag}\.partial"
+    return rf"\.{re.escape(workspace)}-[0-9TZ]+-{tag}[0-9a-f]{{4}}\.partial"
 
 
 def remove_leftovers(

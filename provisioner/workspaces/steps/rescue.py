@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from provisioner.gateways.hosts.inventory import (
 )
 from provisioner.gateways.hosts.rescue_archive import (
     ArchiveEntry,
+    ArchiveIncomplete,
+    ArchiveProblem,
     ArchiveProgress,
     ArchiveReport,
     archive_files,
@@ -191,9 +194,7 @@ def _archived(
             f"{run.site.name} has no rescue area. An administrator can give it one.",
             code="no_rescue_area",
         )
-    report = _write_archive(run, look.seen_at, entries, rescue=rescue)
-    _refuse_incomplete(report)
-    return report
+    return _write_archive(run, look.seen_at, entries, rescue=rescue)
 
 
 def _write_archive(
@@ -224,22 +225,24 @@ def _write_archive(
                 "shelves": _counted(rescue),
                 "descriptions": rescue.descriptions,
             },
+            only_complete=True,
             progress=show,
         )
+    except ArchiveIncomplete as incomplete:
+        raise _incomplete(incomplete.problems) from incomplete
     except Refused as error:
         code = error.remote_code or "rescue_failed"
         raise StepRefused(error.sentence, code=code) from error
 
 
-def _refuse_incomplete(report: ArchiveReport) -> None:
-    missing = [p for p in report.problems if p.state not in HARMLESS]
-    if missing:
-        named = "; ".join(f"{p.path!r}: {p.reason}" for p in missing[:PROBLEMS_NAMED])
-        raise StepRefused(
-            f"{len(missing):,} files could not be archived, so nothing was deleted: "
-            f"{named}.",
-            code="rescue_incomplete",
-        )
+def _incomplete(problems: Iterable[ArchiveProblem]) -> StepRefused:
+    missing = [p for p in problems if p.state not in HARMLESS]
+    named = "; ".join(f"{p.path!r}: {p.reason}" for p in missing[:PROBLEMS_NAMED])
+    return StepRefused(
+        f"{len(missing):,} files could not be archived, so nothing was deleted and "
+        f"nothing was kept of the archive: {named}.",
+        code="rescue_incomplete",
+    )
 
 
 def _files(count: int) -> str:

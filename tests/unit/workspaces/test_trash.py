@@ -641,8 +641,8 @@ def test_what_a_purge_has_destroyed_is_not_said_to_be_in_the_trash(
 def test_a_purge_removes_what_a_killed_rescue_left(workspace: Workspace) -> None:
     area = Path(workspace.site.rescue_root) / workspace.owner.username
     area.mkdir(exist_ok=True)
-    mine = f".{workspace.name}-20260101T000000Z-{workspace.tag.hex[:6]}.partial"
-    others = f".{workspace.name}-20260101T000000Z-0ther0.partial"
+    mine = f".{workspace.name}-20260101T000000Z-{workspace.tag.hex[:6]}0000.partial"
+    others = f".{workspace.name}-20260101T000000Z-0ther00000.partial"
     for name in (mine, others):
         (area / name).mkdir()
         (area / name / "work.tar").write_text("half of it")

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import signal
+import stat
 import sys
 import time
 import traceback
@@ -20,11 +21,16 @@ from provisioner.gateways.hosts.rescues.verifying import Damaged, verify
 from provisioner.gateways.hosts.rescues.writing import TAR, Archive
 
 Json = dict[str, Any]
+STAT_BLOCK_BYTES = 512
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class _Stopped(BaseException):
     """We were asked to stop."""
+
+
+class _Incomplete(Exception):
+    """Content that is there could not be read: nothing of the archive is kept."""
 
 
 class _Pulse:
@@ -68,7 +74,9 @@ def _archive(order: Json) -> Json:
     """Write the archive, read it back, and give it its name."""
     root = os.open(order["root"], _DIRECTORY)
     tree = Tree(root, uid=order["uid"], gid=order["gid"])
-    with Place.prepared(order) as place:
+    entries = list(_entries())
+    with contextlib.suppress(_Incomplete), Place.prepared(order) as place:
+        place.require_room(_bytes_of(entries, root=root))
         archive = Archive(
             place.directory,
             tree,
@@ -76,15 +84,29 @@ def _archive(order: Json) -> Json:
             tell=lambda seen: say(progress=seen),
         )
         with place.translated():
-            archive.write(_entries(), attachments=order["attachments"])
+            archive.write(entries, attachments=order["attachments"])
+        if order["only_complete"] and archive.lacks_content:
+            raise _Incomplete
         sums = verify(place.directory, beat=_Pulse().beat)
         place.publish()
-    return {
-        "directory": place.path,
-        "counts": archive.counts,
-        "problems": archive.problems,
-        "sha256": sums[TAR],
-    }
+        return {
+            "directory": place.path,
+            "counts": archive.counts,
+            "problems": archive.problems,
+            "sha256": sums[TAR],
+        }
+    return {"problems": archive.problems}
+
+
+def _bytes_of(entries: list[Json], *, root: int) -> int:
+    """Return what the contents take without their holes, as far as it is seen."""
+    total = 0
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            seen = os.stat(entry["path"], dir_fd=root, follow_symlinks=False)
+            if stat.S_ISREG(seen.st_mode):
+                total += min(seen.st_size, seen.st_blocks * STAT_BLOCK_BYTES)
+    return total
 
 
 def _entries() -> Iterator[Json]:

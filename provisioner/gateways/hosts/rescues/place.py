@@ -104,6 +104,21 @@ class Place:
                 code=code,
             ) from error
 
+    def require_room(self, wanted_bytes: int) -> None:
+        """Refuse what has no room here, before anything is written.
+
+        Raises: NoPlace.
+        """
+        system = os.fstatvfs(self.directory)
+        free_bytes = system.f_bavail * system.f_frsize
+        if wanted_bytes > free_bytes:
+            raise NoPlace(
+                f"The work cannot be rescued to {self._root}: it takes "
+                f"{wanted_bytes / 1e6:,.0f} MB, and {free_bytes / 1e6:,.0f} MB are "
+                "left there. Nothing was written there and nothing was deleted.",
+                code="rescue_disk_full",
+            )
+
     def publish(self) -> None:
         """Give it to its owner, and then its final name.
 

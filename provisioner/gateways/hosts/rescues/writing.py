@@ -8,6 +8,7 @@ left of a damaged one can be read from the next header on.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -116,6 +117,120 @@ class _Exactly:
         self._tell(len(data))
         return data.ljust(size, b"\0")
 
+    def finish(self) -> None:
+        """Nothing is left to do: all of it was read."""
+
+
+Piece = tuple[int, int]
+"""Where data begins in a file, and how many bytes there are."""
+
+
+def data_of(fd: int, status: os.stat_result) -> list[Piece] | None:
+    """Return where a file has data, None where it has no holes worth the name.
+
+    Source: lseek(2), SEEK_DATA and SEEK_HOLE.
+    """
+    if status.st_blocks * 512 >= status.st_size:
+        return None
+    pieces: list[Piece] = []
+    at = 0
+    try:
+        while at < status.st_size:
+            begin = os.lseek(fd, at, os.SEEK_DATA)
+            at = min(os.lseek(fd, begin, os.SEEK_HOLE), status.st_size)
+            pieces.append((begin, at - begin))
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # no data beyond
+            return None
+    finally:
+        os.lseek(fd, 0, os.SEEK_SET)
+    return pieces
+
+
+class _Sparse:
+    """Reads a map of a file's data, and then the data; its holes count as zeros.
+
+    Source: GNU tar, "Storing Sparse Files", PAX format, version 1.0.
+    """
+
+    def __init__(
+        self, fd: int, pieces: list[Piece], *, size: int, tell: Callable[[int], None]
+    ) -> None:
+        self._fd = fd
+        self._tell = tell
+        self._size = size
+        ends = pieces[-1][0] + pieces[-1][1] if pieces else 0
+        listed = pieces if ends == size else [*pieces, (size, 0)]
+        lines = [len(listed), *(number for piece in listed for number in piece)]
+        table = "".join(f"{number}\n" for number in lines).encode()
+        self._table = table.ljust(
+            -(-len(table) // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE, b"\0"
+        )
+        self._left = list(pieces)
+        self._hashed_to = 0
+        self.stored_bytes = len(self._table) + sum(length for _, length in pieces)
+        self.sha256 = hashlib.sha256()
+        self.bytes_read = 0
+
+    def read(self, size: int) -> bytes:
+        data, self._table = self._table[:size], self._table[size:]
+        while len(data) < size and self._left:
+            begin, length = self._left.pop(0)
+            try:
+                wanted = min(size - len(data), length, BLOCK_BYTES)
+                some = os.pread(self._fd, wanted, begin)
+            except OSError as error:
+                raise CannotRead(f"{os.strerror(error.errno or 0)}.") from error
+            if not some:
+                break
+            if len(some) < length:
+                self._left.insert(0, (begin + len(some), length - len(some)))
+            self._hash_zeros(begin)
+            self.sha256.update(some)
+            self._hashed_to = begin + len(some)
+            data += some
+            self._tell(len(some))
+        return data.ljust(size, b"\0")
+
+    def finish(self) -> None:
+        """Take what is left for a hole: of a file that did not change, it is one."""
+        if not self._left:
+            self._hash_zeros(self._size)
+        self.bytes_read = self._hashed_to
+
+    def _hash_zeros(self, end: int) -> None:
+        while self._hashed_to < end:
+            count = min(end - self._hashed_to, BLOCK_BYTES)
+            self.sha256.update(_ZEROS[:count])
+            self._hashed_to += count
+
+
+_ZEROS = bytes(BLOCK_BYTES)
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name is UTF-8: no other reads back as a sparse file's."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _as_sparse(info: tarfile.TarInfo, source: _Sparse, *, size: int) -> None:
+    """Have the header of a member say that it is a sparse file of this size."""
+    directory, _, name = info.name.rpartition("/")
+    stored_as = "/".join(part for part in (directory, "GNUSparseFile.0", name) if part)
+    info.pax_headers = {
+        "path": stored_as,  # first: tarfile takes the last word on a name
+        "GNU.sparse.major": "1",
+        "GNU.sparse.minor": "0",
+        "GNU.sparse.name": info.name,
+        "GNU.sparse.realsize": str(size),
+    }
+    info.name = stored_as
+    info.size = source.stored_bytes
+
 
 class Archive:
     """Writes one archive into an open, empty directory."""
@@ -138,6 +253,11 @@ class Archive:
         self.problems: list[list[str]] = []
         self.sums: dict[str, str] = {}
         self._open: list[_Summed] = []
+
+    @property
+    def lacks_content(self) -> bool:
+        """Whether content that is there is not in it."""
+        return any(state != "special" for _, state, _ in self.problems)
 
     def write(self, entries: Iterable[Json], *, attachments: dict[str, str]) -> None:
         """Write everything; afterwards it is on disk."""
@@ -257,10 +377,15 @@ class Archive:
             info.type, info.linkname = tarfile.SYMTYPE, found.link_target
             tar.addfile(info)
             return {"state": STORED}
-        info.size = found.status.st_size
-        source = _Exactly(found.fd, self._took)
+        size = info.size = found.status.st_size
+        source: _Exactly | _Sparse = _Exactly(found.fd, self._took)
+        pieces = data_of(found.fd, found.status) if _is_text(info.name) else None
+        if pieces is not None:
+            source = _Sparse(found.fd, pieces, size=size, tell=self._took)
+            _as_sparse(info, source, size=size)
         tar.addfile(info, source)  # type: ignore[arg-type]  # it asks for read
-        has_changed = source.bytes_read != info.size or _moment(
+        source.finish()
+        has_changed = source.bytes_read != size or _moment(
             os.fstat(found.fd)
         ) != _moment(found.status)
         return {
