@@ -6,6 +6,7 @@ A worker whose own is off would end leases and empty the trash before their time
 from __future__ import annotations
 
 import datetime as dt
+import time
 
 from django.db import connection
 
@@ -21,6 +22,13 @@ def database_now() -> dt.datetime:
     return now
 
 
+def seconds_ahead_here() -> float:
+    """Ask the database how far the clock of this process is ahead of its own."""
+    asked_at = time.time()
+    database = database_now().timestamp()
+    return seconds_ahead(asked_at=asked_at, database=database, answered_at=time.time())
+
+
 def seconds_ahead(*, asked_at: float, database: float, answered_at: float) -> float:
     """Return how far our clock is ahead of the database's, negative: behind.
 
@@ -33,3 +41,9 @@ def seconds_ahead(*, asked_at: float, database: float, answered_at: float) -> fl
 def is_right(ahead_seconds: float) -> bool:
     """Return whether a clock that is so far ahead may decide anything."""
     return abs(ahead_seconds) <= MAY_BE_OFF_SECONDS
+
+
+def off_text(ahead_seconds: float) -> str:
+    """Say how far a clock is off: "90 seconds ahead of the database's"."""
+    side = "ahead of" if ahead_seconds > 0 else "behind"
+    return f"{abs(ahead_seconds):,.0f} seconds {side} the database's"

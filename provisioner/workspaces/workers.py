@@ -87,11 +87,10 @@ class AliveWorker:
     def clock_trouble(self) -> str:
         if clocks.is_right(self.clock_ahead_seconds):
             return ""
-        side = "ahead of" if self.clock_ahead_seconds > 0 else "behind"
         return (
-            f"The clock of {self.host} is {abs(self.clock_ahead_seconds):,.0f} seconds "
-            f"{side} the database's: its worker, process {self.process_id}, takes no "
-            "job. Set the clock right, and it goes on by itself."
+            f"The clock of {self.host} is {clocks.off_text(self.clock_ahead_seconds)}: "
+            f"its worker, process {self.process_id}, takes no job. Set the clock "
+            "right, and it goes on by itself."
         )
 
     def serves(self, queue: str) -> bool:

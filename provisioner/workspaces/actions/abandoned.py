@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import notices, permissions, states
+from provisioner.workspaces import clocks, notices, permissions, states
 from provisioner.workspaces.abandonment import Abandonment, abandonment_of
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.errors import (
@@ -46,7 +45,7 @@ def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
     permissions.require(by.is_administrator)
     with transaction.atomic():
         workspace, abandonment = _looked_at_again(workspace)
-        now = timezone.now()
+        now = clocks.database_now()
         notice = notices.say(
             workspace,
             Notice.Kind.ABANDONED,
@@ -112,7 +111,7 @@ def _looked_at_again(workspace: Workspace) -> tuple[Workspace, Abandonment]:
         .get(pk=workspace.pk)
     )
     abandonment = abandonment_of(
-        locked, after_days=settings.ABANDONED_AFTER_DAYS, now=timezone.now()
+        locked, after_days=settings.ABANDONED_AFTER_DAYS, now=clocks.database_now()
     )
     if locked.state != Workspace.State.READY:
         raise WorkspaceNotReady(

@@ -9,7 +9,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts.models import User
 from provisioner.accounts.system import system_user
-from provisioner.workspaces import bisecting, leases, notices, permissions
+from provisioner.workspaces import bisecting, clocks, leases, notices, permissions
 from provisioner.workspaces.actions.creating import insert_workspace, snapshot_to_clone
 from provisioner.workspaces.actions.leases import end_of_first_lease
 from provisioner.workspaces.actions.repeating import one_request_at_a_time
@@ -236,7 +236,7 @@ def _put_away(trial: Trial) -> None:
     workspace, owner = trial.workspace, trial.bisection.owner
     if workspace.state in GONE:
         return
-    Workspace.objects.filter(pk=workspace.pk).update(expires_at=timezone.now())
+    Workspace.objects.filter(pk=workspace.pk).update(expires_at=clocks.database_now())
     workspace_retire(
         by=owner if owner.is_active else system_user(),
         workspace=workspace,
@@ -313,7 +313,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
     Raises: NotAllowed, AccountIncomplete, NoSnapshot, SnapshotGone, NameTaken,
     LimitReached, TooManyCommands.
     """
-    owner, template, now = bisection.owner, bisection.template, timezone.now()
+    owner, template, now = bisection.owner, bisection.template, clocks.database_now()
     owner.token = bisection.token
     permissions.require(owner.is_active)
     permissions.require_in_scope(owner, template=template, purpose=PURPOSE)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
-from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import leases, notices, permissions, states
+from provisioner.workspaces import clocks, leases, notices, permissions, states
 from provisioner.workspaces.actions.claiming import (
     find_pool,
     hand_out,
@@ -104,7 +103,7 @@ def workspace_create(
         if earlier is not None:
             earlier.was_asked_for_before = True
             return earlier
-        now = timezone.now()
+        now = clocks.database_now()
         policy = leases.policy_for(template, purpose)
         expires_at = end_of_first_lease(
             by=by, policy=policy, lease_seconds=lease_seconds, now=now

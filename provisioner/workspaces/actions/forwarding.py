@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import leases, notices, permissions, states
+from provisioner.workspaces import clocks, leases, notices, permissions, states
 from provisioner.workspaces.actions.creating import (
     free_name,
     insert_workspace,
@@ -69,7 +68,7 @@ def workspace_forward(
             if not permissions.can_change_workspace(by, made):
                 raise BeingCarried(name=source.name, into=made.name)
             return made
-        owner, template, now = source.owner, source.template, timezone.now()
+        owner, template, now = source.owner, source.template, clocks.database_now()
         permissions.require_in_scope(by, template=template, purpose=source.purpose)
         _check_account(owner, source)
         newer = snapshots_to_move_to(source)

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.lib.times import duration_text
-from provisioner.workspaces import leases, notices, permissions, states
+from provisioner.workspaces import clocks, leases, notices, permissions, states
 from provisioner.workspaces.actions.leases import LONGEST_SECONDS, set_lease
 from provisioner.workspaces.errors import InvalidRequest, PreviewStale
 from provisioner.workspaces.models import LeasePolicy, Template, Workspace
@@ -110,7 +109,9 @@ def lease_policy_preview(
             source="template" if template else "purpose",
         ),
     )
-    return _preview(policy, template=template, purpose=purpose, now=timezone.now())
+    return _preview(
+        policy, template=template, purpose=purpose, now=clocks.database_now()
+    )
 
 
 def lease_policy_save(
@@ -170,7 +171,7 @@ def lease_policy_remove_preview(*, by: User, row: LeasePolicy) -> PolicyPreview:
         _policy_without(row),
         template=row.template,
         purpose=row.purpose,
-        now=timezone.now(),
+        now=clocks.database_now(),
     )
 
 
@@ -266,7 +267,7 @@ def _apply(
     preview: PolicyPreview, *, by: User, row: LeasePolicy, kind: str, said: str
 ) -> None:
     """Move deadlines and mails of those affected, each with its event."""
-    now = timezone.now()
+    now = clocks.database_now()
     for one in preview.affected:
         workspace = (
             Workspace.objects.select_for_update(of=("self",))

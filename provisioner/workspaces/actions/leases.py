@@ -6,10 +6,9 @@ import datetime as dt
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import leases, notices, permissions, states
+from provisioner.workspaces import clocks, leases, notices, permissions, states
 from provisioner.workspaces.errors import (
     InvalidRequest,
     LeaseNotLonger,
@@ -227,7 +226,7 @@ def _leased(
             name=workspace.name, state=workspace.get_state_display().lower()
         )
     policy = leases.policy_for(workspace.template, workspace.purpose)
-    return workspace, policy, timezone.now()
+    return workspace, policy, clocks.database_now()
 
 
 def _span(seconds: int) -> dt.timedelta:

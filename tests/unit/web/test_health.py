@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -8,7 +11,7 @@ from pytest_django import Settings
 from provisioner.workspaces import health
 from provisioner.workspaces.models import WorkerQueues
 from provisioner.workspaces.worker_pools import Pool
-from provisioner.workspaces.workers import alive_workers, tell_queues
+from provisioner.workspaces.workers import alive_workers, tell_clock, tell_queues
 from tests.factories import SiteFactory
 
 
@@ -61,6 +64,40 @@ def test_probes_come_by_address_and_plain_http(
     assert answer.status_code == 200, answer.content
 
 
+def test_readyz_says_that_the_clock_of_the_web_server_is_off(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heartbeat(seconds_ago=1)
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() - 90)
+
+    answer = client.get("/readyz")
+
+    assert answer.status_code == 503
+    reason = str(checks_of(answer)["clock"]["reason"])
+    assert re.fullmatch(
+        r"The clock of this web server is (89|90) seconds behind the database's\.",
+        reason,
+    )
+
+
+def test_a_worker_that_waits_for_its_clock_takes_nobody_off_the_air(
+    client: Client, db: None
+) -> None:
+    """Others do its work; alone it is a failure."""
+    off, right = heartbeat_of(seconds_ago=1), heartbeat_of(seconds_ago=1)
+    tell_queues(off, pool=ALL_OTHERS)
+    tell_clock(off, ahead_seconds=3600.0)
+    assert "3,600 seconds ahead" in str(
+        checks_of(client.get("/readyz"))["worker"]["reason"]
+    )
+
+    tell_queues(right, pool=ALL_OTHERS)
+    WorkerQueues.objects.filter(worker_id=right).update(host="another")
+
+    assert client.get("/readyz").status_code == 200
+
+
 @pytest.mark.parametrize("address", ["/healthz", "/readyz"])
 def test_probes_only_look(client: Client, address: str) -> None:
     assert client.post(address).status_code == 405
@@ -71,7 +108,7 @@ def test_readyz_is_ready_when_all_is_there(client: Client, db: None) -> None:
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json()["ready"] is True
-    assert set(checks_of(answer)) == {"database", "worker"}
+    assert set(checks_of(answer)) == {"database", "clock", "worker"}
     assert all(check["reason"] == "" for check in answer.json()["checks"])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from html import unescape
 
 import pytest
 from django.db import connection
@@ -24,7 +25,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.ready_times import days_to_ready
 from provisioner.workspaces.worker_pools import Pool
-from provisioner.workspaces.workers import tell_queues
+from provisioner.workspaces.workers import tell_clock, tell_queues
 from tests.factories import SiteFactory, UserFactory
 
 GIB = 2**30
@@ -191,6 +192,21 @@ def test_a_queue_that_nobody_serves_is_said(
 
     assert "which no worker serves" in page
     assert "No worker was heard lately" not in page
+
+
+def test_a_worker_whose_clock_is_off_is_named(as_admin: Client) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (NOW()) "
+            "RETURNING id"
+        )
+        [worker_id] = cursor.fetchone()
+    tell_queues(worker_id, pool=Pool(queues=None, runs_commands=False, slots=1))
+    tell_clock(worker_id, ahead_seconds=-3600.0)
+
+    page = unescape(as_admin.get("/overview/").text)
+
+    assert "3,600 seconds behind the database's: its worker" in page
 
 
 def test_what_waits_for_perforce_is_told(admin: User, workspace: Workspace) -> None:

@@ -225,3 +225,18 @@ def test_what_is_no_longer_due_is_looked_at_anew(
     assert purge_expired(now=due - MINUTE) == 0
     assert purge_expired(now=due) == 0
     assert purge_expired(now=due + 2 * MINUTE) == 1
+
+
+def test_a_web_server_whose_clock_is_behind_shortens_no_lease(
+    snapshot: Snapshot, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New leases, and what people do to old ones, begin by the database's clock."""
+    right = timezone.now
+    monkeypatch.setattr(timezone, "now", lambda: right() - DAYS_40)
+
+    workspace = workspace_create(
+        by=alice, template=snapshot.template, lease_seconds=3600
+    )
+
+    assert workspace.expires_at is not None
+    assert abs(workspace.expires_at - right() - dt.timedelta(hours=1)) < MINUTE
