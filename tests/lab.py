@@ -96,18 +96,18 @@ def lab() -> Iterator[Lab]:
 
 
 @contextmanager
-def running_lab(
-    prepare: Callable[[Path], None] = lambda root: None,
-) -> Iterator[Lab]:
-    """Run both servers on a root of their own, which may be prepared for them."""
+def running_lab(*options: str) -> Iterator[Lab]:
+    """Run both servers on a root of their own."""
     # Below /var/tmp: other uids have to reach the namespace, and pytest's own
     # temporary directories are closed to them.
     root = Path(tempfile.mkdtemp(prefix="cloneyard-lab-", dir="/var/tmp"))
     root.chmod(0o755)
-    prepare(root)
     child = Child(
         "lab",
-        manage(*("lab", "--root", str(root)), "--ontap-port=0", "--perforce-port=0"),
+        manage(
+            *("lab", "--root", str(root), "--ontap-port=0", "--perforce-port=0"),
+            *options,
+        ),
         log_dir=root,
         reads_output=True,
     )

@@ -8,6 +8,7 @@ import hashlib
 import json
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +88,11 @@ def put(root: Path) -> None:
     (folder / "packed.bin,d" / "1.1.gz").write_bytes(gzip.compress(BINARY + b"2"))
 
 
-def restore(root: Path, path: Path) -> subprocess.CompletedProcess[str]:
+def restore(root: Path, path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
             *(sys.executable, "-m", "provisioner.lab.perforce"),
-            *("-r", str(root), "-jr", str(path)),
+            *("-r", str(root), "-jr", str(path), *options),
         ],
         capture_output=True,
         text=True,
@@ -174,3 +175,50 @@ def _check_people(server: LabServer) -> None:
     assert [(h["depotFile"], h["haveRev"]) for h in anna.run("have")] == [
         ("//depot/Src/main.c", "2")
     ]
+
+
+@pytest.mark.parametrize("kind", ["directory", "tar"])
+def test_depots_are_unpacked_where_the_server_reads_them(
+    kind: str, tmp_path: Path, path: Path
+) -> None:
+    depots = tmp_path / "elsewhere"
+    (tmp_path / "root").rename(depots)
+    if kind == "tar":
+        with tarfile.open(tmp_path / "depots.tgz", "w:gz") as tar:
+            tar.add(depots / "depot", arcname="depot")
+        depots = tmp_path / "depots.tgz"
+
+    done = restore(tmp_path / "root", path, "--depots", str(depots))
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["without_archive"] == 0
+    with lab_server(tmp_path) as server:
+        p4 = server.connect(client="any")
+        assert p4.run("print", "-q", "//depot/Src/main.c#1") == [TEXTS[0].decode()]
+
+
+def test_revisions_without_an_archive_are_counted(tmp_path: Path, path: Path) -> None:
+    (tmp_path / "root" / "depot" / "src" / "link,v").unlink()
+
+    done = restore(tmp_path / "root", path)
+
+    assert json.loads(done.stdout)["without_archive"] == 1
+
+
+def test_the_administrator_may_be_one_of_the_restored_people(
+    tmp_path: Path, path: Path
+) -> None:
+    # Their password would be unknown to whoever reads the line of the server.
+    assert restore(tmp_path / "root", path, "--admin-user", "anna").returncode == 0
+    with lab_server(tmp_path, "--admin-user", "anna") as server:
+        anna = server.connect(client="x", user="anna", password=server.password)
+        assert anna.run("protects", "-m")[0]["permMax"] == "super"
+
+
+def test_an_administrator_who_comes_after_the_restore_is_super(
+    tmp_path: Path, path: Path
+) -> None:
+    assert restore(tmp_path / "root", path).returncode == 0
+    with lab_server(tmp_path, "--admin-user", "late") as server:
+        late = server.connect(client="x", user="late", password=server.password)
+        assert late.run("protects", "-m")[0]["permMax"] == "super"

@@ -10,8 +10,6 @@ Ours is small and made here. A real one is tried, too, where it is named:
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tarfile
 import uuid
 from collections.abc import Iterator
@@ -112,20 +110,9 @@ def real(
 def lab(real: Real) -> Iterator[Lab]:
     """Both servers, Perforce as the checkpoint has it."""
 
-    def restore(root: Path) -> None:
-        home = root / "perforce"
-        with tarfile.open(real.depots) as tar:
-            tar.extractall(home, filter="data")
-        command = [sys.executable, "-m", "provisioner.lab.perforce", "-r", str(home)]
-        subprocess.run(
-            [*command, "-jr", str(real.checkpoint)],
-            check=True,
-            capture_output=True,
-            timeout=120,
-            cwd=Path(__file__).parents[2],
-        )
-
-    with running_lab(restore) as lab:
+    options = ("--restore", str(real.checkpoint), "--depots", str(real.depots))
+    with running_lab(*options) as lab:
+        assert lab.perforce["restore"]["without_archive"] == 0
         p4 = lab.as_admin()
         for user in ("alice", "ci"):
             depot.create_p4_user(p4, user=user, password="lab-password")

@@ -3,6 +3,7 @@
 python -m provisioner.lab.perforce -r ROOT [-p [ssl:]HOST:PORT]   TCP until SIGTERM
 python -m provisioner.lab.perforce -r ROOT -i                     one connection, fd 0
 python -m provisioner.lab.perforce -r ROOT -jr CHECKPOINT         restore, then end
+                                       [--depots ARCHIVE]         unpacked before
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import logging
 import os
 import signal
 import sys
+import tarfile
 from dataclasses import asdict
 from pathlib import Path
 
 from provisioner.lab.perforce.configurables import DEFAULTS
 from provisioner.lab.perforce.journal import JournalError
-from provisioner.lab.perforce.restore import restore
+from provisioner.lab.perforce.restore import restore, unpack
 from provisioner.lab.perforce.server import (
     PerforceConfig,
     PerforceLab,
@@ -35,6 +37,9 @@ def main() -> int:
     parser.add_argument("-p", dest="port", default="127.0.0.1:0")
     parser.add_argument("-i", dest="inherited", action="store_true")
     parser.add_argument("-jr", dest="checkpoint", type=Path)
+    parser.add_argument(
+        "--depots", type=Path, help="tar file or directory that -jr reads files from"
+    )
     parser.add_argument("-z", action="store_true", help="compression is found out")
     parser.add_argument(
         "-L", dest="log", type=Path, help="log file, below the root if relative"
@@ -73,16 +78,18 @@ def main() -> int:
         log_file, is_verbose=any(text.startswith("rpc=") for text in options.verbose)
     )
     if options.checkpoint:
-        return _restore(config, options.checkpoint)
+        return _restore(config, options.checkpoint, depots=options.depots)
     if options.inherited:
         return _serve_inherited(config)
     return _serve_tcp(config)
 
 
-def _restore(config: PerforceConfig, checkpoint: Path) -> int:
+def _restore(config: PerforceConfig, checkpoint: Path, *, depots: Path | None) -> int:
     try:
+        if depots is not None:
+            unpack(depots, root=config.root)
         result = restore(config, checkpoint=checkpoint)
-    except (JournalError, OSError, EOFError) as error:
+    except (JournalError, OSError, EOFError, tarfile.TarError) as error:
         print(f"{checkpoint}: {error}", file=sys.stderr)
         return 1
     print(json.dumps(asdict(result)))

@@ -45,6 +45,10 @@ class Archives:
         if not self._content.path(digest).exists():
             log.warning("the archive of %s %s is missing or different", file, revision)
 
+    def has(self, file: str, revision: str, storage: str) -> bool:
+        """Return whether the file that a revision is kept in is there."""
+        return self._find(file, revision, storage) is not None
+
     def read(self, file: str, revision: str, storage: str) -> bytes | None:
         """Return one archived revision; None when it is not there."""
         return dict(self._contents(file, revision, storage)).get(revision)

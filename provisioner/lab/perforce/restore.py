@@ -8,19 +8,21 @@ a partial restore for a whole one. Source: Perforce server schema (db.* tables).
 from __future__ import annotations
 
 import base64
+import shutil
+import tarfile
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from provisioner.lab.perforce import archives, filetypes
 from provisioner.lab.perforce.journal import Record, records
 from provisioner.lab.perforce.restored_specs import RestoredSpecs
-from provisioner.lab.perforce.specstore import save_spec
 from provisioner.lab.perforce.state import (
     PerforceConfig,
     ServerState,
     initialise,
+    make_administrator,
     open_state,
 )
 
@@ -46,11 +48,12 @@ _REDUNDANT = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """What a restore did: rows by table."""
+    """What a restore did: rows by table, and revisions whose archive is not there."""
 
     restored: dict[str, int]
     redundant: dict[str, int]
     not_understood: dict[str, int]
+    without_archive: int = 0
 
 
 class _NotUnderstood(Exception):
@@ -60,7 +63,8 @@ class _NotUnderstood(Exception):
 def restore(config: PerforceConfig, *, checkpoint: Path) -> Restored:
     """Take a checkpoint over, all or nothing. Rows of before with its keys go.
 
-    The lab's administrator stays super: otherwise nobody might know a way in.
+    The lab's administrator stays super and keeps the password: otherwise nobody might
+    know a way in.
 
     Raises: JournalError, OSError.
     """
@@ -68,23 +72,24 @@ def restore(config: PerforceConfig, *, checkpoint: Path) -> Restored:
     state = open_state(config)
     try:
         with state.database.writing():
-            result = _Restore(state).run(checkpoint)
-        _keep_super(state)
+            restoring = _Restore(state)
+            result = restoring.run(checkpoint)
+        make_administrator(state)
+        return replace(result, without_archive=restoring.count_without_archive())
     finally:
         state.database.close()
-    return result
 
 
-def _keep_super(state: ServerState) -> None:
-    admin = state.config.admin_user
-    if not state.is_super(admin):
-        lines = [*state.protection_lines(), f"super user {admin} * //..."]
-        save_spec(
-            state.database,
-            kind="protect",
-            name="protect",
-            fields={"Protections": lines},
-        )
+def unpack(depots: Path, *, root: Path) -> None:
+    """Bring depot directories below the root: those of a tar file, or as they are.
+
+    Raises: OSError, tarfile.TarError.
+    """
+    if depots.is_dir():
+        shutil.copytree(depots, root, symlinks=True, dirs_exist_ok=True)
+        return
+    with tarfile.open(depots) as tar:
+        tar.extractall(root, filter="data")
 
 
 class _Restore:
@@ -133,6 +138,11 @@ class _Restore:
             redundant=dict(redundant),
             not_understood=dict(unknown),
         )
+
+    def count_without_archive(self) -> int:
+        """Return how many revisions nobody could read: their archive is not there."""
+        rows = self._database.rows("SELECT file, revision, storage FROM archives")
+        return sum(not self._archives.has(*map(str, row)) for row in rows)
 
     def _put(self, table: str, *values: object) -> None:
         marks = ",".join("?" * len(values))

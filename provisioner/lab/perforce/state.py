@@ -122,16 +122,41 @@ def initialise(config: PerforceConfig) -> None:
             save_spec(
                 database, kind="depot", name="depot", fields=new_depot_fields("depot")
             )
-        ensure_user(database, name=config.admin_user)
+        is_new = find_spec(database, kind="user", name=config.admin_user) is None
         has_password = auth.find_password_hash(database, user=config.admin_user)
-        if config.admin_password and has_password is None:
-            auth.set_password_hash(
-                database,
-                user=config.admin_user,
-                password_hash=auth.md5(config.admin_password),
-            )
+        if is_new:
+            make_administrator(state)
+        elif config.admin_password and has_password is None:
+            _set_admin_password(state)
     finally:
         database.close()
+
+
+def make_administrator(state: ServerState) -> None:
+    """Ensure that the administrator is there, is super and has the given password.
+
+    A restored server knows neither; its own people and protections stay as they are.
+    """
+    admin = state.config.admin_user
+    ensure_user(state.database, name=admin)
+    if state.config.admin_password:
+        _set_admin_password(state)
+    if not state.is_super(admin):
+        lines = [*state.protection_lines(), f"super user {admin} * //..."]
+        save_spec(
+            state.database,
+            kind="protect",
+            name="protect",
+            fields={"Protections": lines},
+        )
+
+
+def _set_admin_password(state: ServerState) -> None:
+    auth.set_password_hash(
+        state.database,
+        user=state.config.admin_user,
+        password_hash=auth.md5(state.config.admin_password),
+    )
 
 
 def new_depot_fields(name: str, *, owner: str = "") -> dict[str, str | list[str]]:

@@ -148,3 +148,30 @@ def test_further_svms_and_a_second_cluster_are_asked_for(root: Path) -> None:
     finally:
         lab.stop()
     assert mounts_below(root) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--restore", "/no/checkpoint"), "The restore failed: /no/checkpoint"),
+        (("--depots", "/no/depots"), "--depots belongs to --restore"),
+    ],
+)
+def test_what_cannot_be_restored_is_refused(
+    options: tuple[str, ...], reason: str, root: Path
+) -> None:
+    lab = start(root, *options)
+
+    with pytest.raises(ProcessFailed, match=reason):
+        lab.read_json_line(timeout_seconds=60)
+
+    assert not (root / "lab" / "perforce" / "db.sqlite3").exists()
+
+
+def test_a_server_that_is_there_is_not_restored_over(root: Path) -> None:
+    (root / "lab" / "perforce").mkdir(parents=True)
+    (root / "lab" / "perforce" / "db.sqlite3").touch()
+    lab = start(root, "--restore", "/any")
+
+    with pytest.raises(ProcessFailed, match="has a Perforce server already"):
+        lab.read_json_line(timeout_seconds=60)

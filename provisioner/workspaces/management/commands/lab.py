@@ -2,7 +2,8 @@
 
 Prints one JSON line when both servers answer, then serves until SIGINT or SIGTERM.
 `--more-svm NAME` adds an SVM ("more_svms" of "ontap" in that line), `--peer` a second
-cluster to mirror to ("peer", which has what "ontap" has).
+cluster to mirror to ("peer", which has what "ontap" has). `--restore CHECKPOINT
+--depots ARCHIVE` makes the Perforce server that of a checkpoint and its depot files.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -54,6 +56,18 @@ class Command(BaseCommand):
         )
         parser.add_argument("--peer-svm", default="svm_dr", metavar="NAME")
         parser.add_argument("--peer-port", type=int, default=8444)
+        parser.add_argument(
+            "--restore",
+            type=Path,
+            metavar="CHECKPOINT",
+            help="Restore this checkpoint, plain or compressed, on a new root.",
+        )
+        parser.add_argument(
+            "--depots",
+            type=Path,
+            metavar="ARCHIVE",
+            help="The depot directories of the checkpoint: a tar file or a directory.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         root: Path = options["root"].resolve()
@@ -63,7 +77,9 @@ class Command(BaseCommand):
             signal.signal(signum, lambda *_: stopped.set())
         children: list[Child] = []
         try:
+            restored = self._restore(root / "perforce", options)
             said = self._start(children, root=root, options=options)
+            said["perforce"] |= restored
             self.stdout.write(json.dumps(said))
             self.stdout.flush()
             while not stopped.wait(LOOK_EVERY_SECONDS):
@@ -78,6 +94,35 @@ class Command(BaseCommand):
         finally:
             for child in reversed(children):
                 child.stop()
+
+    def _restore(self, root: Path, options: dict[str, Any]) -> dict[str, Any]:
+        """Restore the checkpoint that is given; return what the lab says of it.
+
+        Raises: CommandError.
+        """
+        checkpoint, depots = options["restore"], options["depots"]
+        if checkpoint is None:
+            if depots is not None:
+                raise CommandError("--depots belongs to --restore CHECKPOINT.")
+            return {}
+        if root.joinpath("db.sqlite3").exists():
+            raise CommandError(
+                f"{root} has a Perforce server already. Start it without --restore, "
+                "or name another --root."
+            )
+        command = [sys.executable, "-m", "provisioner.lab.perforce", "-r", str(root)]
+        command += ["-jr", str(checkpoint.resolve())]
+        if depots is not None:
+            command += ["--depots", str(depots.resolve())]
+        done = subprocess.run(  # noqa: S603 - our own command
+            command, cwd=settings.BASE_DIR, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            # It can be tried again: what is left is no server that anybody asked for.
+            for path in root.glob("db.sqlite3*"):
+                path.unlink()
+            raise CommandError(f"The restore failed: {done.stderr.strip()}")
+        return {"restore": json.loads(done.stdout)}
 
     def _start(
         self, children: list[Child], *, root: Path, options: dict[str, Any]
