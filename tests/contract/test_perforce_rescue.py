@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.gateways.errors import InUse, NotFound, Unreachable
+from provisioner.gateways.errors import Busy, InUse, NotFound, Unreachable
 from provisioner.gateways.hosts.inventory import opened_before
 from provisioner.gateways.perforce.errors import (
     ClientHasOpenedFiles,
@@ -394,6 +394,24 @@ def test_a_locked_client_is_deleted_once_its_work_is_safe(desk: Desk) -> None:
     desk.scene.gateway.delete_client(desk.spec.name, keep_shelves=True)
 
     assert desk.scene.gateway.find_client(desk.spec.name) is None
+
+
+def test_a_client_that_was_changed_since_the_look_stays(desk: Desk) -> None:
+    gateway = desk.scene.gateway
+    seen = gateway.find_client(desk.spec.name)
+    assert seen is not None
+    gateway.save_client(replace(seen, description="Restored, and at work."))
+
+    with pytest.raises(Busy, match="was changed meanwhile"):
+        gateway.delete_client(desk.spec.name, keep_shelves=True, as_seen=seen)
+    with pytest.raises(Busy):
+        gateway.delete_client(desk.spec.name, as_seen=seen)
+
+    now = gateway.find_client(desk.spec.name)
+    assert now is not None
+    for _ in range(2):
+        gateway.delete_client(desk.spec.name, as_seen=now)
+    assert gateway.find_client(desk.spec.name) is None
 
 
 def test_only_administrators_delete_by_force(lab_perforce: PerforceScene) -> None:

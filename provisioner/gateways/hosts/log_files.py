@@ -7,24 +7,45 @@ them: docs/configuration.md, LOG_DIR.
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from provisioner.gateways.errors import TransientGatewayError
 
 DIRECTORY_MODE = 0o750
 FILE_MODE = 0o640
 _OTHERS = 0o007
 
 
+class LogUnwritable(TransientGatewayError):
+    """The log of a step cannot be written; nothing of the step was begun."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(
+            f"The log {path} cannot be written on {socket.gethostname()}: "
+            f"{os.strerror(error.errno or 0)}. An administrator has to make its "
+            "directory writable for workers.",
+            system="host",
+            operation="log",
+            remote_code=errno.errorcode.get(error.errno or 0, ""),
+        )
+
+
 def begin_log(path: Path) -> BinaryIO:
     """Open a log that is empty, and that others cannot read; have its directory.
 
-    Raises: OSError.
+    Raises: LogUnwritable.
     """
-    close_directory_of_logs(path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = os.open(path, flags, mode=FILE_MODE)
+    try:
+        close_directory_of_logs(path.parent)
+        file = os.open(path, flags, mode=FILE_MODE)
+    except OSError as error:
+        raise LogUnwritable(path, error) from error
     with suppress(PermissionError):  # another worker's, of an earlier attempt
         os.fchmod(file, FILE_MODE)
         os.fchown(file, -1, path.parent.stat().st_gid)
@@ -33,7 +54,10 @@ def begin_log(path: Path) -> BinaryIO:
 
 
 def close_logs(directory: Path) -> None:
-    """Have others enter neither the directory of logs nor what lies in it by now."""
+    """Have others enter neither the directory of logs nor what lies in it by now.
+
+    Raises: OSError.
+    """
     close_directory_of_logs(directory)
     for entry in os.scandir(directory):
         with suppress(OSError):  # gone meanwhile, or another user's
@@ -43,7 +67,7 @@ def close_logs(directory: Path) -> None:
 
 
 def close_directory_of_logs(directory: Path) -> None:
-    """Have the directory of logs, and others not enter it."""
+    """Have the directory of logs, and others not enter it. Raises: OSError."""
     directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
     mode = directory.stat().st_mode & 0o7777
     if mode & _OTHERS:

@@ -161,9 +161,17 @@ class PerforceGateway(Protocol):
         """
 
     def delete_client(
-        self, name: str, *, keep_shelves: bool = False, server_id: str = ""
+        self,
+        name: str,
+        *,
+        keep_shelves: bool = False,
+        server_id: str = "",
+        as_seen: ClientSpec | None = None,
     ) -> None:
         """Delete a client spec. Gone already is success. Never deletes a shelf.
+
+        One that is not `as_seen` any more, access aside, stays: what was decided by
+        that look may not hold.
 
         Without `keep_shelves` nothing is forced. With it, for clients whose work is
         rescued and recorded, shelved changes stay and a lock is passed over; opened
@@ -172,7 +180,8 @@ class PerforceGateway(Protocol):
         seen here: it goes only where that server is named by `server_id`.
 
         Raises: ClientHasOpenedFiles, ClientHasPendingChanges, ClientHasShelves (all
-        InUse), ClientIsLocked, ClientOfOtherServer, NotPermitted (all Refused).
+        InUse), ClientIsLocked, ClientOfOtherServer, NotPermitted (all Refused), Busy
+        where it was changed.
         Source: p4 client -d; p4 client -d -f -Fs [--serverid=X].
         """
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from provisioner.gateways.errors import NotFound
+from provisioner.gateways.errors import Busy, NotFound
 from provisioner.gateways.perforce import carrying, pending, people, surveying
 from provisioner.gateways.perforce.abilities import client_types
 from provisioner.gateways.perforce.connection import (
@@ -191,8 +192,15 @@ class P4PerforceGateway:
             connection.run("client", *flags, text=render_client_spec(spec))
 
     def delete_client(
-        self, name: str, *, keep_shelves: bool = False, server_id: str = ""
+        self,
+        name: str,
+        *,
+        keep_shelves: bool = False,
+        server_id: str = "",
+        as_seen: ClientSpec | None = None,
     ) -> None:
+        if as_seen is not None:
+            self._require_unchanged(as_seen)
         with self._connected() as connection:
             flags: tuple[str, ...] = ()
             if keep_shelves:
@@ -204,6 +212,17 @@ class P4PerforceGateway:
                 *("client", "-d", *flags, name),
                 accepted={NO_SUCH_CLIENT},
                 is_bulk=True,
+            )
+
+    def _require_unchanged(self, seen: ClientSpec) -> None:
+        found = self.find_client(seen.name)
+        if found is not None and found != dataclasses.replace(
+            seen, accessed_at=found.accessed_at
+        ):
+            raise Busy(
+                f"The client {seen.name} was changed meanwhile; it is looked at again.",
+                system="perforce",
+                operation="client -d",
             )
 
     def latest_change(self, paths: tuple[str, ...]) -> int:

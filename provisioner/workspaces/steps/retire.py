@@ -163,7 +163,10 @@ def _delete_client(run: StepRun, client: ClientSpec) -> None:
     is_settled = choice != Unsaved.REFUSE or is_half_restored
     try:
         run.perforce.delete_client(
-            client.name, keep_shelves=is_settled, server_id=client.server_id
+            client.name,
+            keep_shelves=is_settled,
+            server_id=client.server_id,
+            as_seen=client,
         )
     except InUse as error:
         if is_settled:

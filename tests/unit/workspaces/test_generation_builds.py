@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
@@ -26,7 +28,7 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.queries import default_snapshot
 from tests.factories import UserFactory
 from tests.projects import Project
-from tests.waiting import settle
+from tests.waiting import run_jobs_once, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,6 +101,27 @@ def test_the_mess_of_a_build_that_breaks_is_put_right_by_the_next(
     assert default_snapshot(template) == last
     assert last.operation == operation
     assert last.test_seconds > 0
+
+
+def test_a_build_waits_while_its_log_cannot_be_written(
+    project: Project, make_template: MakeTemplate, settings: Settings, tmp_path: Path
+) -> None:
+    """As where LOG_DIR was mounted read-only: nothing was begun, and it goes on."""
+    project.submit_paths({"src/a.txt": "one\n"})
+    template = make_template(project, build_command=BUILD)
+    writable, settings.LOG_DIR = settings.LOG_DIR, tmp_path / "file"
+    (tmp_path / "file").touch()
+
+    operation = template_build(by=template.created_by, template=template)
+    run_jobs_once()
+
+    step = operation.steps.get(state=Step.State.RETRYING)
+    assert step.name == "build"
+    assert "cannot be written" in step.error_message
+    assert "has to make its directory writable" in step.error_message
+    settings.LOG_DIR = writable
+    settle(template)
+    snapshot_of(Operation.objects.get(pk=operation.pk))
 
 
 def test_a_clean_build_begins_with_versioned_files_alone(

@@ -56,7 +56,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         queues = [name for name in (options["queues"] or "").split(",") if name]
-        close_logs(settings.LOG_DIR)
+        try:
+            close_logs(settings.LOG_DIR)
+        except OSError as error:
+            # Much can be done without; steps that need a log say so and wait.
+            log.error("logs_are_not_writable", error=str(error))
         spare_what_is_loaded()
         pools = pools_of(
             queues or None,
@@ -137,7 +141,10 @@ class Working:
             await asyncio.sleep(settings.WORKER_HEARTBEAT_SECONDS)
             silent = max(manager.silent_seconds for manager in self._managers)
             if settings.WORKER_ALIVE_FILE and silent < settings.WORKER_STALLED_SECONDS:
-                Path(settings.WORKER_ALIVE_FILE).touch()
+                try:
+                    Path(settings.WORKER_ALIVE_FILE).touch()
+                except OSError as error:
+                    log.error("alive_file_is_not_writable", error=str(error))
 
 
 async def defer_periodic_jobs(registry: PeriodicRegistry) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.gateways.hosts.log_files import begin_log, close_logs
+from provisioner.gateways.hosts.log_files import LogUnwritable, begin_log, close_logs
 
 
 def mode_of(path: Path) -> int:
@@ -38,7 +38,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("stays")
     (tmp_path / "one.log").symlink_to("precious")
 
-    with pytest.raises(OSError, match="symbolic link"):
+    with pytest.raises(LogUnwritable, match="symbolic link"):
         begin_log(tmp_path / "one.log")
 
     assert (tmp_path / "precious").read_text() == "stays"
