@@ -32,6 +32,7 @@ def main() -> int:
         arguments.root,
         host=arguments.host,
         port=arguments.port,
+        or_above=arguments.or_above,
         user=arguments.user,
         password=os.environ.get("LAB_ONTAP_PASSWORD"),
         svm=arguments.svm,
@@ -74,6 +75,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--root", type=Path, required=True, help="keeps all state")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument(
+        "--or-above", action="store_true", help="where it is taken, the next free one"
+    )
     parser.add_argument("--user", default="admin")
     parser.add_argument("--svm", default="svm_dev")
     parser.add_argument("--more-svm", action="append", default=[], metavar="NAME")

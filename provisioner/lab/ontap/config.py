@@ -52,7 +52,8 @@ class OntapConfig:
     """Everything needed to start; `root` keeps all state between starts.
 
     password: None takes the one kept in ``root/password``, made up when absent.
-    port: 0 takes a free one. readonly_user: has the same password, and 403 for writes,
+    port: 0 takes a free one; or_above: one that is taken, the next above it.
+    readonly_user: has the same password, and 403 for writes,
     as ONTAP's role of that name; so have the accounts of `accounts.py`. btrfs_bytes:
     make and mount an image of that size. data_lif: the address that the data LIF
     reports. more_svms: SVMs beside `svm`. peer: a second cluster, on a root and a port
@@ -62,6 +63,7 @@ class OntapConfig:
     root: Path
     host: str = "127.0.0.1"
     port: int = 0
+    or_above: bool = False
     user: str = "admin"
     readonly_user: str = "readonly"
     password: str | None = field(default=None, repr=False)

@@ -8,6 +8,7 @@ import secrets
 import socket
 import ssl
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -38,6 +39,7 @@ _LOG = logging.getLogger("cloneyard.lab.ontap")
 
 _START_SECONDS = 10.0
 _IDLE_SECONDS = 30
+_PORTS_TRIED = 100
 
 
 class _Gateway(wsgi.Gateway_10):
@@ -169,8 +171,31 @@ class OntapLab:
             ),
             password=self.password,
         )
+        server = self._listening(application)
+        self.port = server.bind_addr[1]
+        self._server = server
+        self._array.start()
+
+    def _listening(self, application: Application) -> _Server:
+        """Listen at the port, or at the next free one above where that will do.
+
+        Raises: OSError when it is taken.
+        """
+        wanted = self.config.port
+        last = wanted + (_PORTS_TRIED if self.config.or_above and wanted else 0)
+        for port in range(wanted, last):
+            server = self._server_at(port, application)
+            with suppress(OSError):
+                server.prepare()
+                return server
+        server = self._server_at(last, application)
+        server.prepare()
+        return server
+
+    def _server_at(self, port: int, application: Application) -> _Server:
+        assert self._array is not None
         server = _Server(
-            (self.config.host, self.config.port),
+            (self.config.host, port),
             application,
             numthreads=self.config.threads,
             max=self.config.threads * 4,
@@ -180,10 +205,7 @@ class OntapLab:
         )
         server.gateway = _Gateway
         server.ssl_adapter = _LazyTls(self._certificates, self._array.faults)
-        server.prepare()
-        self.port = server.bind_addr[1]
-        self._server = server
-        self._array.start()
+        return server
 
     def _resume(self) -> None:
         self.array.resume()

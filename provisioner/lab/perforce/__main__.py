@@ -35,6 +35,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="provisioner.lab.perforce")
     parser.add_argument("-r", dest="root", type=Path, required=True)
     parser.add_argument("-p", dest="port", default="127.0.0.1:0")
+    parser.add_argument(
+        "--or-above", action="store_true", help="where it is taken, the next free port"
+    )
     parser.add_argument("-i", dest="inherited", action="store_true")
     parser.add_argument("-jr", dest="checkpoint", type=Path)
     parser.add_argument(
@@ -57,6 +60,7 @@ def main() -> int:
         root=options.root.resolve(),
         host=host.strip("[]") or "127.0.0.1",
         port=int(port),
+        or_above=options.or_above,
         admin_user=options.admin_user,
         admin_password=os.environ.get("LAB_P4PASSWD", PerforceConfig.admin_password),
         security_level=options.security,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("provisioner.lab.perforce")
 
 _HANDSHAKE_SECONDS = 20
+_PORTS_TRIED = 100
 
 
 class PerforceLab:
@@ -57,21 +58,22 @@ class PerforceLab:
         initialise(self.config)
         if self.config.is_encrypted:
             self._credentials = _credentials(self.config)
-        family = socket.AF_INET6 if ":" in self.config.host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((self.config.host, self.config.port))
-            listener.listen(256)
-        except OSError:
-            listener.close()
-            raise
-        self._listener = listener
+        listener = self._listener = self._listening()
         self._accepting = threading.Thread(
             target=self._accept, args=(listener,), name="perforce-lab", daemon=True
         )
         self._accepting.start()
         return self
+
+    def _listening(self) -> socket.socket:
+        """Listen at the port, or at the next free one above where that will do."""
+        host, wanted = self.config.host, self.config.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        last = wanted + (_PORTS_TRIED if self.config.or_above and wanted else 0)
+        for port in range(wanted, last):
+            with contextlib.suppress(OSError):
+                return socket.create_server((host, port), family=family, backlog=256)
+        return socket.create_server((host, last), family=family, backlog=256)
 
     def stop(self) -> None:
         """Stop serving and end every connection. Safe to repeat."""

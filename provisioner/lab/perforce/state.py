@@ -29,7 +29,8 @@ SERVER_LEVEL = 59
 class PerforceConfig:
     """How a lab server behaves.
 
-    `root` holds everything it keeps. With port 0 a free one is taken. Without an
+    `root` holds everything it keeps. With port 0 a free one is taken;
+    with `or_above` the next free one where a port is taken. Without an
     `admin_password` the administrator starts without one, as on a fresh p4d.
     `security_level` is that of p4d: from 1 on a password is needed, at 3 a ticket.
     """
@@ -37,6 +38,7 @@ class PerforceConfig:
     root: Path
     host: str = "127.0.0.1"
     port: int = 0
+    or_above: bool = False
     admin_user: str = "cloneyard"
     admin_password: str = "lab-perforce-admin"  # noqa: S105 - a lab's default
     security_level: int = 2

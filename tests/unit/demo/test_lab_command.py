@@ -175,3 +175,22 @@ def test_a_server_that_is_there_is_not_restored_over(root: Path) -> None:
 
     with pytest.raises(ProcessFailed, match="has a Perforce server already"):
         lab.read_json_line(timeout_seconds=60)
+
+
+def test_servers_take_the_next_port_where_one_is_taken(root: Path) -> None:
+    """By binding it: two labs that start at once get two."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        wanted = (f"--ontap-port={port}", f"--perforce-port={port}")
+        labs = [start(root / name, *wanted) for name in ("one", "two")]
+        try:
+            said = [lab.read_json_line(timeout_seconds=60) for lab in labs]
+        finally:
+            for lab in labs:
+                lab.stop()
+
+    ports = [int(one["ontap"]["port"]) for one in said]
+    ports += [int(one["perforce"]["port"].rpartition(":")[2]) for one in said]
+    assert len(set(ports)) == 4
+    assert all(port < each <= port + 100 for each in ports)
+    assert f"ONTAP: port {port} is taken, using {ports[0]}." in labs[0].last_lines()

@@ -20,7 +20,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from provisioner.demo.ports import free_port
 from provisioner.demo.processes import Child, ProcessFailed
 
 READY_WITHIN_SECONDS = 60.0
@@ -132,8 +131,7 @@ class Command(BaseCommand):
             "ontap": self._ontap(root / "ontap", options),
             "perforce": [
                 *("-r", str(root / "perforce")),
-                "-p",
-                f"127.0.0.1:{self._port('Perforce', options['perforce_port'])}",
+                *("-p", f"127.0.0.1:{options['perforce_port']}", "--or-above"),
             ],
         }
         for name, arguments in commands.items():
@@ -152,36 +150,33 @@ class Command(BaseCommand):
         said = {"ontap": ontap, "perforce": perforce}
         if "peer" in ontap:
             said["peer"] = ontap.pop("peer")
+            self._say("The second ONTAP", options["peer_port"], got=said["peer"])
+        self._say("ONTAP", options["ontap_port"], got=ontap)
+        self._say("Perforce", options["perforce_port"], got=perforce)
         # P4PORT is what every Perforce program calls "port".
         perforce["port"] = f"{perforce.pop('host')}:{perforce['port']}"
         return said
 
     def _ontap(self, root: Path, options: dict[str, Any]) -> list[str]:
         """Return the arguments of the lab's ONTAP: one cluster, or two."""
-        port = self._port("ONTAP", options["ontap_port"])
-        arguments = ["--root", str(root), "--port", str(port)]
+        arguments = ["--root", str(root), "--or-above"]
+        arguments += ["--port", str(options["ontap_port"])]
         if options["btrfs"]:
             arguments += ["--btrfs", options["btrfs"]]
         for svm in options["more_svm"]:
             arguments += ["--more-svm", svm]
         if options["peer"]:
-            # Nobody listens at the first one's port yet.
-            wanted = options["peer_port"] and max(options["peer_port"], port + 1)
             arguments += [
                 *("--peer-root", str(root / "peer")),
-                *("--peer-port", str(self._port("The second ONTAP", wanted))),
+                *("--peer-port", str(options["peer_port"])),
                 *("--peer-svm", options["peer_svm"]),
             ]
         return arguments
 
-    def _port(self, name: str, wanted: int) -> int:
-        """Return the wanted port or the next free one; 0 lets the system choose."""
-        if not wanted:
-            return 0
-        port = free_port(wanted)
-        if port != wanted:
+    def _say(self, name: str, wanted: int, *, got: dict[str, Any]) -> None:
+        """Say where a server listens, if it is not where it was wanted."""
+        if wanted and got["port"] != wanted:
             self.stderr.write(
-                f"{name}: port {wanted} is taken, using {port}.", style_func=str
+                f"{name}: port {wanted} is taken, using {got['port']}.", style_func=str
             )
             self.stderr.flush()
-        return port
