@@ -23,6 +23,7 @@ from provisioner.demo.chaos.wire import SOCKET, Wire
 from provisioner.demo.ports import free_port
 from provisioner.demo.processes import Child, ProcessFailed, manage
 from provisioner.embedded_postgres.base import EmbeddedServer
+from provisioner.workspaces.management.commands.worker import FROZEN
 
 READY_WITHIN_SECONDS = 90.0
 LOOK_EVERY_SECONDS = 0.25
@@ -105,6 +106,7 @@ class Servers:
         self.kills: Counter[str] = Counter()
         # What ended although nobody killed it: that is a failure.
         self.ended: Counter[str] = Counter()
+        # Those that were frozen once, and may end because of it.
         self._may_end: set[str] = set()
         self._ends: dict[str, deque[float]] = defaultdict(
             lambda: deque(maxlen=ENDS_AT_MOST)
@@ -222,13 +224,17 @@ class Servers:
                     continue
                 try:
                     if not self.children[name].is_running:
-                        if name not in self._may_end:
-                            self.ended[f"{name}: {self.children[name].ending}"] += 1
-                        self._may_end.discard(name)
+                        self._note_end(self.children[name])
                         self._ends[name].append(time.monotonic())
                         self._again(name)
                 finally:
                     self.locks[name].release()
+
+    def _note_end(self, child: Child) -> None:
+        """Hold an end against it that nobody ordered, with its last words."""
+        if child.process.returncode == FROZEN and child.name in self._may_end:
+            return
+        self.ended[f"{child.name}: {child.ending}: {child.last_lines(count=3)}"] += 1
 
     def _again(self, name: str) -> None:
         before = self.children[name]
@@ -335,6 +341,7 @@ class Servers:
     def _set_clock_ahead(self) -> None:
         """Run one worker with a clock that is weeks ahead, for a while."""
         if not can_be_shifted():
+            self.kills["clock ahead: no compiler"] += 1
             return
         with self.locks["worker-2"]:
             before = self.children["worker-2"]
@@ -348,7 +355,7 @@ class Servers:
             self.kills["clock ahead"] += 1
             time.sleep(WRONG_FOR_SECONDS)
             if not wrong.is_running:
-                self.ended[f"{wrong.name}: {wrong.ending}"] += 1
+                self._note_end(wrong)
             _kill_now(wrong)
             self._again("worker-2")
 
