@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from provisioner.lab.perforce.clients import Client
-from provisioner.lab.perforce.commands.changes import (
+from provisioner.lab.perforce.commands.changeforms import (
     check_owner,
     form_files,
     insert_pending,
     may_force,
     move_files,
-    opened_in,
 )
+from provisioner.lab.perforce.commands.changes import opened_in
 from provisioner.lab.perforce.commands.forms import read_form
 from provisioner.lab.perforce.commands.intake import Sent, take_content
 from provisioner.lab.perforce.commands.opening import check_writeable

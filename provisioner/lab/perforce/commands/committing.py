@@ -1,0 +1,227 @@
+"""The commit of a submit: new revisions, and what the client has of them."""
+
+from __future__ import annotations
+
+import time
+
+from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.changeforms import (
+    common_path,
+)
+from provisioner.lab.perforce.commands.intake import Sent
+from provisioner.lab.perforce.commands.locking import lock_holders
+from provisioner.lab.perforce.holdings import Opened
+from provisioner.lab.perforce.integrations import (
+    drop_resolves,
+    record_submitted,
+    resolves_of,
+)
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.revisions import Revision, find_head
+from provisioner.lab.perforce.wire import Value
+
+
+class OutOfDate(Exception):
+    """Somebody else was faster; the messages are in the argument."""
+
+
+def outdated(request: Request, files: list[Opened]) -> list[dict[str, Value]]:
+    """Return a message for each file that somebody changed meanwhile, or locked."""
+    problems: list[dict[str, Value]] = []
+    holders = lock_holders(request.state.database)
+    for item in files:
+        user, client = holders.get(item.path, ("", item.client))
+        if client != item.client:
+            held = {"user": user, "client": client}
+            problems.append({"id": 6422, "depotFile": item.path, **held})
+            continue
+        head = find_head(request.state.database, path=item.path)
+        problem = _conflict(item, head)
+        if problem:
+            problems.append(problem)
+    return problems
+
+
+def _conflict(item: Opened, head: Revision | None) -> dict[str, Value] | None:
+    exists = head is not None and not head.is_deleted
+    if item.is_add:
+        if not exists:
+            return None
+        return {"id": 6476, "depotFile": item.path, "action": item.action}
+    if not exists:
+        return {"id": 6477, "depotFile": item.path, "action": item.action}
+    assert head is not None
+    if head.revision == item.revision:
+        return None
+    return {"id": 6495, "depotFile": item.path, "revRange": f"#{head.revision}"}
+
+
+def reopens(request: Request, client: Client) -> bool:
+    """Tell if what was submitted is opened again. Source: p4 help submit: -f wins."""
+    if request.has("f"):
+        return request.options["f"].endswith("+reopen")
+    return request.has("r") or client.submit_options.endswith("+reopen")
+
+
+def commit(
+    request: Request,
+    client: Client,
+    number: int,
+    files: list[Opened],
+    sent: dict[str, Sent],
+) -> tuple[int, list[Revision]]:
+    """Make the new revisions; return the final change number and them.
+
+    Raises: OutOfDate when somebody else submitted one of the files first; then
+    nothing is changed.
+    """
+    database = request.state.database
+    now = int(time.time())
+    count = len(files)
+    tables = {
+        **{"db.change": 1, "db.desc": 1, "db.rev": count, "db.working": count},
+        client.have_table: count,
+    }
+    with request.locks.writing(tables), database.writing():
+        problems = outdated(request, files)
+        if problems:
+            raise OutOfDate(problems)
+        # Submitted changes are in the order of their numbers.
+        is_newest = int(database.counter("change")) == number
+        final = number if is_newest else database.next_change()
+        revisions = [
+            _new_revision(request, item, final, sent.get(item.path), now)
+            for item in files
+        ]
+        database.execute_many(
+            "INSERT INTO revisions VALUES (?,?,?,?,?,?,?,?,?)", iter(revisions)
+        )
+        _record_integrations(request, client, revisions)
+        _update_client(request, client, files, revisions, now)
+        database.execute(
+            "UPDATE changes SET change=?, status='submitted', time=?, path=?"
+            " WHERE change=?",
+            final,
+            now,
+            common_path([item.path for item in files]),
+            number,
+        )
+        database.execute("UPDATE opened SET change=? WHERE change=?", final, number)
+    return final, revisions
+
+
+def _new_revision(
+    request: Request, item: Opened, change: int, sent: Sent | None, now: int
+) -> Revision:
+    head = find_head(request.state.database, path=item.path)
+    return Revision(
+        path=item.path,
+        revision=head.revision + 1 if head else 1,
+        change=change,
+        action=item.action,
+        type=item.type,
+        time=now,
+        modified=sent.modified if sent else 0,
+        digest=sent.digest if sent else "",
+        size=sent.size if sent else 0,
+    )
+
+
+def _record_integrations(
+    request: Request, client: Client, revisions: list[Revision]
+) -> None:
+    database = request.state.database
+    made = {revision.path: revision for revision in revisions}
+    for item in resolves_of(database, client=client.name):
+        if item.path in made:
+            revision = made[item.path]
+            record_submitted(
+                database, item, revision=revision.revision, change=revision.change
+            )
+    drop_resolves(database, client=client.name, paths=made)
+
+
+def _update_client(
+    request: Request,
+    client: Client,
+    files: list[Opened],
+    revisions: list[Revision],
+    now: int,
+) -> None:
+    database = request.state.database
+    pairs = list(zip(files, revisions, strict=True))
+    database.execute_many(
+        "DELETE FROM opened WHERE client=? AND path=?",
+        ((client.name, item.path) for item in files),
+    )
+    database.execute_many(
+        "DELETE FROM have WHERE client=? AND path=?",
+        ((client.name, item.path) for item in files if item.is_delete),
+    )
+    database.execute_many(
+        "INSERT INTO have VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET"
+        " client_path=excluded.client_path, revision=excluded.revision,"
+        " synced=excluded.synced",
+        (
+            (client.name, item.path, item.client_path, revision.revision, now)
+            for item, revision in pairs
+            if not item.is_delete
+        ),
+    )
+    if reopens(request, client):
+        database.execute_many(
+            "INSERT INTO opened VALUES (?,?,?,?,?,?,?,?)",
+            (
+                item._replace(revision=revision.revision, action="edit", change=0)
+                for item, revision in pairs
+                if not item.is_delete
+            ),
+        )
+
+
+def report(
+    request: Request,
+    client: Client,
+    number: int,
+    final: int,
+    revisions: list[Revision],
+    files: list[Opened],
+) -> None:
+    for item, revision in zip(files, revisions, strict=True):
+        request.report(
+            {
+                "depotFile": item.path,
+                "rev": revision.revision,
+                "action": item.action,
+            },
+            6479,
+            action=item.action,
+            depotFile=item.path,
+            depotRev=f"#{revision.revision}",
+        )
+        if item.is_delete:
+            continue
+        if not reopens(request, client):
+            make_read_only(request, client, item)
+        elif not request.is_tagged:
+            number_now = f"#{revision.revision}"
+            request.say(6436, depotFile=item.path, workRev=number_now, action="edit")
+    if request.is_tagged:
+        request.record({"submittedChange": final})
+    elif final == number:
+        request.say(7294, change=f"Change {final}")
+    else:
+        request.say(7295, change=f"Change {number}", newChange=f"change {final}")
+
+
+def make_read_only(request: Request, client: Client, item: Opened) -> None:
+    if client.perms(item.type) == "ro" and item.type != "symlink":
+        request.send(
+            "client-ChmodFile",
+            {
+                "path": client.local_path(item.client_path),
+                "type": filetypes.wire_code(item.type, line_end=client.line_end),
+                "perms": "ro",
+            },
+        )

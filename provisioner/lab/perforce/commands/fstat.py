@@ -1,0 +1,189 @@
+"""p4 fstat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from provisioner.lab.perforce.clients import Client
+from provisioner.lab.perforce.commands.files import revisions_of
+from provisioner.lab.perforce.commands.locking import lock_holders
+from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.filespec import FileSet, file_sets
+from provisioner.lab.perforce.filters import parse_filter
+from provisioner.lab.perforce.holdings import (
+    Have,
+    Opened,
+    have_in,
+    opened_by,
+)
+from provisioner.lab.perforce.messages import NotInLab
+from provisioner.lab.perforce.request import Request
+from provisioner.lab.perforce.revisions import (
+    Revision,
+)
+from provisioner.lab.perforce.wire import Value
+
+
+def fstat(request: Request) -> None:
+    """Answer `p4 fstat`."""
+    database = request.state.database
+    client = request.find_client()
+    opened = opened_by(database, client=client.name) if client else {}
+    elsewhere = _opened_elsewhere(request)
+    holders = lock_holders(database)
+    fields = request.options.get("T", "").replace(",", " ").split()
+    passes = parse_filter(request.options["F"]) if request.has("F") else None
+    _check_letters(request, "O", known="lp")
+    _check_letters(request, "R", known="cho")
+    limit, shown = request.number("m", default=0), 0
+    for wanted in file_sets(request):
+        haves = (
+            {h.path: h for h in have_in(database, wanted, client=client.name)}
+            if client
+            else {}
+        )
+        found = False
+        for path, revision in _fstat_files(request, wanted, opened):
+            item = opened.get(path)
+            if not _passes(request, path, client, haves, item):
+                continue
+            record = _fstat_record(request, path, revision, client, haves, item)
+            record |= _others(elsewhere.get(path, []))
+            if path in holders:
+                record |= _lock(holders[path], ours=request.client_name)
+            if passes is not None and not passes(record):
+                continue
+            found = True
+            if limit and shown == limit:
+                break
+            shown += 1
+            if fields:
+                record = {k: v for k, v in record.items() if k in fields}
+            if request.is_tagged:
+                request.record(record)
+            else:
+                for name, value in record.items():
+                    request.send(
+                        "client-OutputInfo",
+                        {"data": f"{name} {value!s}".rstrip(), "level": 1},
+                    )
+                request.info("")
+        if not found:
+            request.say(wanted.nothing_found, argc=wanted.typed)
+
+
+def _check_letters(request: Request, option: str, *, known: str) -> None:
+    """Refuse letters of an option that would do nothing here.
+
+    Raises: NotInLab.
+    """
+    if strange := set(request.options.get(option, "")) - set(known):
+        raise NotInLab(f"fstat -{option}{''.join(sorted(strange))}")
+
+
+def _fstat_files(
+    request: Request, wanted: FileSet, opened: dict[str, Opened]
+) -> Iterable[tuple[str, Revision | None]]:
+    found: dict[str, Revision | None] = {
+        r.path: r for r in revisions_of(request, wanted)
+    }
+    for path, item in opened.items():
+        if wanted.has_file(path=path, client_path=item.client_path):
+            found.setdefault(path, None)
+    return sorted(found.items())
+
+
+def _passes(
+    request: Request,
+    path: str,
+    client: Client | None,
+    haves: dict[str, Have],
+    item: Opened | None,
+) -> bool:
+    restrict = request.options.get("R", "")
+    if "c" in restrict and (client is None or client.view.to_client(path) is None):
+        return False
+    if "h" in restrict and path not in haves:
+        return False
+    return not ("o" in restrict and item is None)
+
+
+def _fstat_record(
+    request: Request,
+    path: str,
+    revision: Revision | None,
+    client: Client | None,
+    haves: dict[str, Have],
+    item: Opened | None,
+) -> dict[str, Value]:
+    record: dict[str, Value] = {"depotFile": path}
+    place = client.view.to_client(path) if client else None
+    if client is not None and place is not None:
+        local = client.local_path(place)
+        if "p" in request.options.get("O", ""):
+            record |= {"clientFile": place, "path": local, "isMapped": ""}
+        else:
+            record |= {"clientFile": local, "isMapped": ""}
+    if revision is not None:
+        record |= {
+            "headAction": revision.action,
+            "headType": revision.type,
+            "headTime": revision.time,
+            "headRev": revision.revision,
+            "headChange": revision.change,
+            "headModTime": revision.modified,
+        }
+    if path in haves:
+        record["haveRev"] = haves[path].revision
+    if item is not None:
+        record |= {
+            "action": item.action,
+            "change": item.change or "default",
+            "type": item.type,
+            "actionOwner": item.user,
+            "workRev": item.revision or 1,
+        }
+    wants_digest = "l" in request.options.get("O", "")
+    if wants_digest and revision is not None and not revision.is_deleted:
+        record |= {"fileSize": revision.size, "digest": revision.digest}
+    return record
+
+
+def _opened_elsewhere(request: Request) -> dict[str, list[tuple[object, ...]]]:
+    """Return by depot path who else has files open, as user, client, action, change."""
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for path, *row in request.state.database.rows(
+        "SELECT path, user, client, action, change FROM opened WHERE client<>?",
+        request.client_name,
+    ):
+        found.setdefault(str(path), []).append(tuple(row))
+    return found
+
+
+def _others(rows: list[tuple[object, ...]]) -> dict[str, Value]:
+    record: dict[str, Value] = {}
+    for index, (user, client, action, change) in enumerate(rows):
+        record[f"otherOpen{index}"] = f"{user}@{client}"
+        record[f"otherAction{index}"] = str(action)
+        record[f"otherChange{index}"] = str(change or "default")
+    if rows:
+        record["otherOpen"] = len(rows)
+    return record
+
+
+def _lock(holder: tuple[str, str], *, ours: str) -> dict[str, Value]:
+    user, client = holder
+    if client == ours:
+        return {"ourLock": ""}
+    return {"otherLock0": f"{user}@{client}", "otherLock": ""}
+
+
+COMMANDS = (
+    Command(
+        names=("fstat",),
+        run=fstat,
+        usage="fstat [-F filter -T fields -m max -Olp -Rcho] file...",
+        valued="OTRmF",
+        absent="LcesArSU",
+    ),
+)
