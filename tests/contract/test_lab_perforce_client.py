@@ -323,7 +323,7 @@ def test_the_description_and_files_of_a_change_are_told(ws: Workspace) -> None:
     assert entry["path"] == f"{ws.depot}/d/*"
     assert len(entry["desc"]) <= 31
     (long,) = ws.p4.run("changes", "-l", "-m1", f"{ws.depot}/...")
-    assert long["desc"] == "Lorem ipsum dolor sit amet, x\n"
+    assert long["desc"] == "Lorem ipsum dolor sit amet, x"
     (record,) = ws.p4.run("describe", "-s", number)
     assert record["depotFile"] == [f"{ws.depot}/d/a", f"{ws.depot}/d/b"]
     assert record["fileSize"] == ["2", "2"]

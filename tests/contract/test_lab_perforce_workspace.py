@@ -614,7 +614,7 @@ def test_reopening_says_what_became_of_a_file(ws: Workspace) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["clients x", "labels //depot/...", "depots x", "counters x", "reload -c x y"],
+    ["clients x", "depots x", "counters x", "reload -c x y"],
 )
 def test_arguments_that_would_do_nothing_are_refused(
     ws: Workspace, command: str

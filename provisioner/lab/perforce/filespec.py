@@ -6,12 +6,12 @@ import calendar
 import os.path
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from provisioner.lab.perforce import paths
 from provisioner.lab.perforce.clients import Client
-from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.paths import RevisionSpec
 from provisioner.lab.perforce.protections import Access
 from provisioner.lab.perforce.request import Request
@@ -59,6 +59,8 @@ class FileSet:
     access: Access | None
     # What they must be allowed to do with a file that is in the set.
     level: str = "read"
+    # Of a relative specifier, what is said when nothing is above or below it.
+    nothing_beyond: int | None = None
 
     def shows(self, path: str) -> bool:
         """Tell if the asking user gets to see a depot file."""
@@ -67,7 +69,7 @@ class FileSet:
     @property
     def nothing_found(self) -> int:
         """Return the number of the warning for "nothing at that revision"."""
-        return _NOTHING_AT[self.upper.kind]
+        return self.nothing_beyond or _NOTHING_AT[self.upper.kind]
 
     @property
     def prefixes(self) -> list[str]:
@@ -123,15 +125,17 @@ def parse_file_argument(
     if len(paths.WILDCARD.findall(name)) > paths.MOST_WILDCARDS:
         raise CommandError(4175)
     pattern, client = _in_depot_or_client_syntax(request, name)
+    lower, upper = _points(request, spec)
     return FileSet(
         typed=argument if typed is None else typed,
         pattern=pattern,
         in_client_syntax=client is not None,
         client=client,
-        lower=None if spec.lower is None else _point(request, spec.lower),
-        upper=_upper_point(request, spec),
+        lower=lower,
+        upper=upper,
         access=_limited_access(request),
         level="list" if request.command in _REPORTS else "read",
+        nothing_beyond=_nothing_beyond(spec, lower or upper),
     )
 
 
@@ -179,10 +183,43 @@ def local_argument(request: Request, name: str) -> str:
     return os.path.normpath(os.path.join(paths.escape(request.cwd), name))
 
 
-def _upper_point(request: Request, spec: RevisionSpec) -> Point:
+def _points(request: Request, spec: RevisionSpec) -> tuple[Point | None, Point]:
+    """Return the lower end of a specifier, None without a range, and the upper one."""
     if spec.upper is None:
-        return Point(kind="head")
-    return _point(request, spec.upper)
+        return None, Point(kind="head")
+    point = _point(request, spec.upper)
+    if spec.relation:
+        return _relative(point, spec)
+    if point.kind == "change" and spec.upper[1].startswith("="):
+        return point, point
+    return None if spec.lower is None else _point(request, spec.lower), point
+
+
+def _relative(point: Point, spec: RevisionSpec) -> tuple[Point | None, Point]:
+    """Return the ends of `@>n`, `@>=n`, `@<n` or `@<=n`, or of the same with `#`.
+
+    Source: the messages about revisions above and below those at a point in the
+    published client; "p4 help revisions" does not name them.
+
+    Raises: NotInLab for points that are no numbers.
+    """
+    if point.kind not in _BEYOND:
+        raise NotInLab(f"{spec} of a {point.kind}")
+    away = {">": 1, "<": -1}.get(spec.relation, 0)
+    point = replace(point, number=point.number + away)
+    if spec.relation.startswith(">"):
+        return point, Point(kind="head")
+    return None, point
+
+
+# What is said when nothing is above a point, and when nothing is below it.
+_BEYOND = {"change": (6533, 6544), "date": (6534, 6545), "number": (6537, 6548)}
+
+
+def _nothing_beyond(spec: RevisionSpec, point: Point) -> int | None:
+    if not spec.relation:
+        return None
+    return _BEYOND[point.kind][spec.relation.startswith("<")]
 
 
 _DATE = re.compile(r"(\d{4})/(\d\d?)/(\d\d?)(?:[: ](\d\d?):(\d\d)(?::(\d\d))?)?")
@@ -199,7 +236,7 @@ def _point(request: Request, endpoint: tuple[str, str]) -> Point:
     if value.isdecimal():
         return Point(kind="change", number=int(value))
     if value[0] == "=" and value[1:].isdecimal():
-        return Point(kind="shelf", number=int(value[1:]))
+        return _exactly(request, int(value[1:]))
     if value == "now":
         return Point(kind="date", number=int(time.time()))
     match = _DATE.fullmatch(value)
@@ -217,6 +254,14 @@ def _point(request: Request, endpoint: tuple[str, str]) -> Point:
             return _point(request, (revision[0], revision[1:]))
         return Point(kind="label", name=value)
     raise CommandError(6245, arg=value)
+
+
+def _exactly(request: Request, change: int) -> Point:
+    """Return what `@=change` names: a shelf, or what a submitted change made."""
+    row = request.state.database.execute(
+        "SELECT 1 FROM changes WHERE change=? AND status='submitted'", change
+    ).fetchone()
+    return Point(kind="change" if row else "shelf", number=change)
 
 
 def _number_point(request: Request, value: str) -> Point:

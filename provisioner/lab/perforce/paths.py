@@ -105,14 +105,18 @@ class RevisionSpec:
 
     lower: tuple[str, str] | None = None
     upper: tuple[str, str] | None = None
+    # "<", "<=", ">" or ">=" where it is `@>change`, or the like, of the upper point.
+    relation: str = ""
 
     def __str__(self) -> str:
         if self.upper is None:
             return ""
-        upper = "".join(self.upper)
+        sign, value = self.upper
+        upper = f"{sign}{self.relation}{value}"
         return f"{''.join(self.lower)},{upper}" if self.lower else upper
 
 
+_RELATION = re.compile(r"[#@](<=|>=|<|>)")
 _NUMBER_WORDS = frozenset({"head", "have", "none"})
 
 
@@ -126,6 +130,10 @@ def split_revision(argument: str) -> tuple[str, RevisionSpec]:
         return argument, RevisionSpec()
     name, rest = argument[: match.start()], argument[match.start() :]
     first, comma, second = rest.partition(",")
+    relation = _RELATION.match(first)
+    if relation is not None and not comma:
+        upper = _endpoint(first[0] + first[relation.end() :], sign=first[0])
+        return name, RevisionSpec(upper=upper, relation=relation[1])
     lower = _endpoint(first, sign=first[0])
     if not comma:
         return name, RevisionSpec(upper=lower)

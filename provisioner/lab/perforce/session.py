@@ -275,7 +275,7 @@ class Session:
         if find_spec(database, kind="user", name=user) is None:
             if not self._state.config.auto_create_users:
                 raise CommandError(6267, user=user)
-            ensure_user(database, name=user)
+            ensure_user(database, name=user, client=request.client_name)
         password_hash = auth.find_password_hash(database, user=user)
         if password_hash is None:
             if self._state.config.security_level and request.command != "passwd":

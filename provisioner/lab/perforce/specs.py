@@ -256,7 +256,7 @@ class FormError(Exception):
 
 
 def parse_form(text: str, *, definition: SpecDefinition) -> Fields:
-    """Return the fields of a form's text. Empty fields are left out.
+    """Return the fields of a form's text. Empty texts are left out.
 
     Raises: FormError.
     """
@@ -271,7 +271,10 @@ def parse_form(text: str, *, definition: SpecDefinition) -> Fields:
             field = _tagged_line(fields, line, number, definition)
         elif field is not None and field.type == "text" and not field.is_list:
             _append(fields, field, "")
-    return {tag: value for tag, value in _tidied(fields).items() if value}
+    # A list that is there and empty says so: a view that maps nothing.
+    return {
+        tag: value for tag, value in _tidied(fields).items() if value or value == []
+    }
 
 
 def _tagged_line(

@@ -173,8 +173,12 @@ def new_depot_fields(name: str, *, owner: str = "") -> dict[str, str | list[str]
     }
 
 
-def ensure_user(database: Database, *, name: str) -> None:
-    """Create a user who does not exist. Safe to repeat."""
+def ensure_user(database: Database, *, name: str, client: str = "localhost") -> None:
+    """Create a user who does not exist. Safe to repeat.
+
+    Source: p4 user in the command reference ("Email: by default, this is
+    user@client").
+    """
     if find_spec(database, kind="user", name=name) is None:
         save_spec(
             database,
@@ -183,7 +187,7 @@ def ensure_user(database: Database, *, name: str) -> None:
             fields={
                 "User": name,
                 "Type": "standard",
-                "Email": f"{name}@localhost",
+                "Email": f"{name}@{client}",
                 "FullName": name,
                 "AuthMethod": "perforce",
             },

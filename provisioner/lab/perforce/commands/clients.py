@@ -193,7 +193,13 @@ def _save(request: Request) -> None:
 
 
 # What a name must not have, with the message that says so.
-_FORBIDDEN = ((6151, ("@", "#")), (6155, ("...", "*", "%%")), (6152, ("/",)))
+_FORBIDDEN = (
+    (6151, ("@", "#")),
+    (6155, ("...", "*", "%%")),
+    (6152, ("/",)),
+    (6629, (",",)),
+    (6786, ("%",)),
+)
 
 
 def _check_name(request: Request, name: str) -> None:
@@ -201,6 +207,8 @@ def _check_name(request: Request, name: str) -> None:
         raise refused("client", "Missing required field 'Client'.")
     if name.isdecimal():
         raise CommandError(6156, id=name)
+    if name.startswith("-"):
+        raise CommandError(6148, id=name)
     for number, marks in _FORBIDDEN:
         if any(mark in name for mark in marks):
             raise CommandError(number, id=name)
@@ -226,9 +234,9 @@ def _complete_options(fields: Fields) -> str:
 
 
 def _checked_view(request: Request, fields: Fields, *, name: str) -> list[str]:
-    texts = fields.get("View") or client_specs.default_view(
-        request.state.database, client=name
-    )
+    texts = fields.get("View")
+    if texts is None:
+        texts = client_specs.default_view(request.state.database, client=name)
     assert isinstance(texts, list)
     lines = []
     for text in texts:

@@ -17,6 +17,7 @@ from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import (
     Revision,
     revisions_at,
+    revisions_in,
 )
 from provisioner.lab.perforce.wire import Value
 
@@ -26,7 +27,10 @@ def files(request: Request) -> None:
     limit = request.number("m", default=0)
     for wanted in file_sets(request):
         found = 0
-        for revision in revisions_of(request, wanted):
+        chosen: Iterable[Revision] = revisions_of(request, wanted)
+        if request.has("a"):
+            chosen = revisions_in(request.state.database, wanted)
+        for revision in chosen:
             if request.has("e") and revision.is_deleted:
                 continue
             request.report(
@@ -190,10 +194,10 @@ COMMANDS = (
     Command(
         names=("files",),
         run=files,
-        usage="files [-e] [-m max] file...",
-        flags="e",
+        usage="files [-a] [-e] [-m max] file...",
+        flags="ae",
         valued="m",
-        absent="aAUi",
+        absent="AUi",
     ),
     Command(
         names=("have",), run=have, usage="have [file...]", uses_client=True, absent="h"

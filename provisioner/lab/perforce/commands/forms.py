@@ -8,11 +8,14 @@ import time
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specs import (
+    Field,
     Fields,
+    FieldValue,
     FormError,
     SpecDefinition,
     parse_form,
 )
+from provisioner.lab.perforce.views import split_words
 
 
 class FormRefused(CommandError):
@@ -44,7 +47,26 @@ def read_form(request: Request, definition: SpecDefinition) -> Fields:
             fields.pop(field.tag, None)
         if field.type == "select" and field.tag in fields:
             _check_choice(definition, field.tag, fields, field.options)
+        _check_words(definition, field, fields.get(field.tag, []))
     return fields
+
+
+def _check_words(definition: SpecDefinition, field: Field, value: FieldValue) -> None:
+    """Refuse a line, or a word, that has more or fewer words than it may have."""
+    if field.type == "word" and isinstance(value, str):
+        lines, least, most = [value] if value else [], 1, 1
+    elif field.type == "wlist" and isinstance(value, list) and field.option("words"):
+        lines, least = value, int(field.option("words"))
+        most = int(field.option("maxwords") or least)
+    else:
+        return
+    for line in lines:
+        count = len(split_words(line))
+        # Without words it is a comment.
+        if count and not least <= count <= most:
+            raise CommandError(
+                4140, because=6213, field=field.tag, domain=definition.kind, reason=""
+            )
 
 
 def _check_choice(

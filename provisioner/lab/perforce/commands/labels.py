@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from provisioner.lab.perforce.commands.forms import day, form_date, read_form, refused
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.filespec import file_sets
+from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.holdings import have_in
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.paths import pattern_matches
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import revisions_at
+from provisioner.lab.perforce.revisions import revisions_at, revisions_in
 from provisioner.lab.perforce.specs import GROUP, LABEL, Fields, SpecDefinition
 from provisioner.lab.perforce.specstore import (
     StoredSpec,
@@ -109,12 +109,14 @@ def labels(request: Request) -> None:
     """Answer `p4 labels`. Source: p4 help labels."""
     options, found = request.options, 0
     limit = request.number("m", default=0)
+    holding = _labels_with(request) if request.args else None
     for spec in all_specs(request.state.database, kind="label"):
         name, owner = spec.name, spec.text("Owner")
         if not (
             pattern_matches(options.get("u", owner), owner)
             and pattern_matches(options.get("e", name), name)
             and pattern_matches(options.get("E", name).lower(), name.lower())
+            and (holding is None or name in holding)
         ):
             continue
         if found and found == limit:
@@ -134,6 +136,37 @@ def labels(request: Request) -> None:
             text = spec.text("Description").replace("\n", " ")
             date = form_date(spec.updated) if request.has("t") else day(spec.updated)
             request.info(f"Label {spec.name} {date} '{text}'")
+
+
+def _labels_with(request: Request) -> set[str]:
+    """Return the labels that have a file of the arguments, at a revision of a range.
+
+    Labels that stand for a revision have no files of their own.
+    """
+    database = request.state.database
+    found = set[str]()
+    for wanted in file_sets(request):
+        has_range = wanted.lower is not None or wanted.upper.kind != "head"
+        revisions = (
+            {(r.path, r.revision) for r in revisions_in(database, wanted)}
+            if has_range
+            else set[tuple[str, int]]()
+        )
+        in_set = set[str]()
+        for label, path, number in database.rows(
+            "SELECT label, path, revision FROM label_files"
+        ):
+            is_meant = (
+                (str(path), int(str(number))) in revisions
+                if has_range
+                else wanted.has_depot_path(str(path)) and wanted.shows(str(path))
+            )
+            if is_meant:
+                in_set.add(str(label))
+        if not in_set:
+            request.say(wanted.nothing_found, argc=wanted.typed)
+        found |= in_set
+    return found
 
 
 def tag(request: Request) -> None:
@@ -167,6 +200,8 @@ def _tag(request: Request, *, only_had: bool) -> None:
             found = [
                 (h.path, h.revision) for h in have_in(database, wanted, client=client)
             ]
+        elif request.has("d"):
+            found = _labelled(request, name, wanted)
         else:
             found = [
                 (r.path, r.revision)
@@ -174,17 +209,32 @@ def _tag(request: Request, *, only_had: bool) -> None:
                 if not r.is_deleted
             ]
         if not found:
-            request.say(wanted.nothing_found, argc=wanted.typed)
+            missing = 6522 if request.has("d") else wanted.nothing_found
+            request.say(missing, argc=wanted.typed)
         _put(request, name, found)
+
+
+def _labelled(request: Request, name: str, wanted: FileSet) -> list[tuple[str, int]]:
+    """Return what a label has of a set, whatever its revisions. Source: p4 help tag."""
+    rows = request.state.database.rows(
+        "SELECT path, revision FROM label_files WHERE label=? ORDER BY path", name
+    )
+    return [
+        (str(path), int(str(number)))
+        for path, number in rows
+        if wanted.has_depot_path(str(path))
+    ]
 
 
 def _put(request: Request, name: str, found: list[tuple[str, int]]) -> None:
     action = "deleted" if request.has("d") else "added"
     for path, number in found:
-        if request.is_tagged:
-            request.record({"depotFile": path, "rev": number, "action": action})
-        else:
-            request.info(f"{path}#{number} - {action}")
+        request.report(
+            {"depotFile": path, "rev": number, "action": action},
+            6417 if request.has("d") else 6416,
+            depotFile=path,
+            haveRev=f"#{number}",
+        )
     if request.has("n"):
         return
     database = request.state.database
@@ -257,9 +307,8 @@ COMMANDS = (
     ),
     Command(
         names=("labels",),
-        most_arguments=0,
         run=labels,
-        usage="labels [-t] [-u user] [-e|-E filter] [-m max]",
+        usage="labels [-t] [-u user] [-e|-E filter] [-m max] [file[range]...]",
         flags="t",
         valued="ueEm",
         absent="aRsU",

@@ -15,7 +15,11 @@ from provisioner.lab.perforce.wire import Value
 
 
 def opened(request: Request) -> None:
-    """Answer `p4 opened`."""
+    """Answer `p4 opened`.
+
+    Who asks for records gets none where nothing is open, and no warning either.
+    Source: git-p4, which takes any answer to `p4 -G opened ...` for an opened file.
+    """
     if request.has("g"):
         raise NotInLab("opened -g")
     sets = file_sets(request) if request.args else []
@@ -33,7 +37,7 @@ def opened(request: Request) -> None:
             _list_exclusive(request, item)
         else:
             _list_opened(request, item)
-    if not items and (request.args or not request.is_tagged):
+    if not items and not request.is_tagged:
         argc = " ".join(request.args)
         if request.has("c"):
             request.say(6528 if request.options["c"] == "default" else 6525, argc=argc)

@@ -83,8 +83,6 @@ def _prepare(request: Request, client: Client) -> tuple[int, list[Opened]]:
         files = [f for f in _default_files(request, client) if f.path in wanted]
     elif request.has("d"):
         description = request.options["d"]
-        if not description.endswith("\n"):
-            description += "\n"
         files = _default_files(request, client)
         if request.args:
             sets = file_sets(request)

@@ -147,9 +147,9 @@ class Plan:
     def _targets(self, revisions: list[Revision]) -> Iterable[tuple[Revision, str]]:
         """Return the files the client shall have, each with its place."""
         mapped = self._mapped(revisions)
-        return (
-            self._without_overlaid(mapped) if self._client.view.has_overlays else mapped
-        )
+        if self._client.view.has_overlays:
+            mapped = iter(self._without_overlaid(mapped))
+        return (target for target in mapped if target[0][3] not in DELETED)
 
     def _mapped(self, revisions: list[Revision]) -> Iterator[tuple[Revision, str]]:
         to_client = self._client.view.to_client
@@ -159,13 +159,16 @@ class Plan:
                 self.outside_view = True
                 continue
             self.found = True
-            if revision[3] not in DELETED:
-                yield revision, place
+            yield revision, place
 
     def _without_overlaid(
         self, targets: Iterable[tuple[Revision, str]]
     ) -> list[tuple[Revision, str]]:
-        """Return targets with one file for each place: that of the later line."""
+        """Return targets with one file for each place: that of the later line.
+
+        A deleted one hides the others, too. Source: git's tests of git-p4 ("overlay
+        collision", t9809), which were written with a server.
+        """
         precedence = self._client.view.precedence
         winners: dict[str, Revision] = {}
         for revision, place in targets:

@@ -75,7 +75,11 @@ def _show(request: Request) -> None:
     spec = find_spec(request.state.database, kind="user", name=name)
     fields: Fields
     if spec is None:
-        fields = {"User": name, "Email": f"{name}@{request.host}", "FullName": name}
+        fields = {
+            "User": name,
+            "Email": f"{name}@{request.client_name}",
+            "FullName": name,
+        }
     else:
         fields = {
             **spec.fields,

@@ -69,11 +69,13 @@ def test_the_client_library_reads_the_same_form(
     assert dict(parsed) == fields
 
 
-def test_comments_and_empty_fields_are_left_out() -> None:
+def test_comments_and_empty_texts_are_left_out() -> None:
     text = "# A form.\n\nClient:\tx\nHost:\n\nDescription:\n\ta\n\n\tb\n\nView:\n"
     assert parse_form(text, definition=CLIENT) == {
         "Client": "x",
         "Description": "a\n\nb\n",
+        # A list that is there says that there is nothing in it.
+        "View": [],
     }
 
 

@@ -1,0 +1,227 @@
+"""What the lab's reports and forms say where a server is exact about it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from P4 import P4
+
+from tests.contract.lab_perforce import (
+    LabServer,
+    Workspace,
+    lab_server,
+    refused,
+    warned,
+    workspace,
+)
+
+pytestmark = pytest.mark.timeout(90, method="thread")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
+        yield running
+
+
+@pytest.fixture
+def mark() -> str:
+    return uuid.uuid4().hex[:8]
+
+
+@pytest.fixture
+def ws(server: LabServer, tmp_path: Path, mark: str) -> Workspace:
+    """A client with a file `a` of three revisions and a file `b` of one."""
+    made = workspace(server, tmp_path, name=f"ws-{mark}", depot=f"//depot/{mark}")
+    made.add({"a": "1\n", "b": "b\n"})
+    made.edit("a", "2\n")
+    made.edit("a", "3\n")
+    return made
+
+
+def untagged(p4: P4, *command: str) -> list[str]:
+    with p4.at_exception_level(1):
+        lines: list[str] = p4.run(*command, tagged=False)
+    return lines
+
+
+def changes_of(ws: Workspace) -> list[int]:
+    """Return the changes of the client's files, the oldest first."""
+    found = ws.p4.run("changes", f"{ws.depot}/...")
+    return sorted(int(change["change"]) for change in found)
+
+
+# --- opened
+
+
+@pytest.mark.parametrize("arguments", [[], ["a"], ["-a", "//depot/..."]])
+def test_records_of_opened_files_say_nothing_where_nothing_is_open(
+    ws: Workspace, arguments: list[str]
+) -> None:
+    # git-p4 takes any answer for an opened file.
+    assert ws.p4.run("opened", *arguments) == []
+    assert ws.p4.warnings == []
+    assert untagged(ws.p4, "opened", *arguments) == []
+    assert "not opened" in ws.p4.warnings[0]
+
+
+# --- relative revisions
+
+
+@pytest.mark.parametrize(
+    ("relation", "which", "expected"),
+    [
+        (">", 1, [3, 2]),
+        (">=", 1, [3, 2, 1]),
+        ("<", 2, [1]),
+        ("<=", 2, [2, 1]),
+        ("=", 2, [2]),
+    ],
+)
+@pytest.mark.parametrize("sign", ["@", "#"])
+def test_revisions_above_and_below(
+    ws: Workspace, sign: str, relation: str, which: int, expected: list[int]
+) -> None:
+    if (sign, relation) == ("#", "="):
+        pytest.skip("a number of a revision needs no sign")
+    number = which if sign == "#" else changes_of(ws)[which - 1]
+    [found] = ws.p4.run("filelog", f"a{sign}{relation}{number}")
+    assert found["rev"] == [str(each) for each in expected]
+
+
+def test_nothing_above_the_last_change(ws: Workspace) -> None:
+    last = changes_of(ws)[-1]
+    assert warned(ws.p4, "files", f"a@>{last}") == [6533]
+    assert warned(ws.p4, "files", "a#>3") == [6537]
+    assert warned(ws.p4, "files", "b#<1") == [6548]
+    assert [c["change"] for c in ws.p4.run("changes", f"a@>={last}")] == [str(last)]
+
+
+def test_what_is_above_a_client_is_refused_by_name(ws: Workspace) -> None:
+    with pytest.raises(Exception, match=r"@>.* of a client is not part of the lab"):
+        ws.p4.run("files", f"a@>{ws.name}")
+
+
+# --- labels
+
+
+def test_labels_that_have_a_file(ws: Workspace, mark: str) -> None:
+    for name, file in ((f"l-a-{mark}", "a#2"), (f"l-b-{mark}", "b")):
+        ws.p4.run("tag", "-l", name, file)
+
+    def labels(*arguments: str) -> list[str]:
+        return [label["label"] for label in ws.p4.run("labels", *arguments)]
+
+    assert labels("a") == [f"l-a-{mark}"]
+    assert labels(f"{ws.depot}/...") == [f"l-a-{mark}", f"l-b-{mark}"]
+    assert labels("a#2,2") == [f"l-a-{mark}"]
+    assert labels("a#3,3") == []
+
+
+def test_a_file_leaves_a_label_whatever_its_revision(ws: Workspace, mark: str) -> None:
+    ws.p4.run("tag", "-l", mark, "a#1", "b")
+    ws.p4.run("delete", "b")
+    ws.submit()
+
+    gone = ws.p4.run("tag", "-d", "-l", mark, "a", "b")
+
+    assert [(file["rev"], file["action"]) for file in gone] == [
+        ("1", "deleted"),
+        ("1", "deleted"),
+    ]
+    assert warned(ws.p4, "files", f"{ws.depot}/...@{mark}") == [6541]
+    assert warned(ws.p4, "tag", "-d", "-l", mark, "a") == [6522]
+    assert untagged(ws.p4, "tag", "-l", mark, "a") == [f"{ws.depot}/a#3 - added"]
+
+
+# --- files, submit
+
+
+def test_all_revisions_of_files(ws: Workspace) -> None:
+    found = ws.p4.run("files", "-a", f"{ws.depot}/...")
+    assert [(f["depotFile"][-1], f["rev"]) for f in found] == [
+        *(("a", "3"), ("a", "2"), ("a", "1")),
+        ("b", "1"),
+    ]
+    assert [f["rev"] for f in ws.p4.run("files", "-a", "a#2")] == ["2", "1"]
+
+
+def test_a_description_is_kept_as_it_was_given(ws: Workspace) -> None:
+    number = ws.edit("a", "4\n")
+    assert ws.p4.run("describe", "-s", number)[0]["desc"] == "change"
+
+
+# --- forms
+
+
+def test_an_empty_view_stays_empty(ws: Workspace) -> None:
+    form = f"Client: {ws.name}\nRoot: {ws.root}\nView:\n"
+    ws.p4.input = form
+    ws.p4.run("client", "-i")
+
+    assert "View" not in ws.p4.fetch_client()
+    gone = [file["action"] for file in ws.p4.run("sync", "-n", "//...") if file]
+    assert gone == ["deleted", "deleted"]
+    # Without the field it is the view of a new client.
+    ws.p4.input = form.replace("View:\n", "")
+    ws.p4.run("client", "-i")
+    assert ws.p4.fetch_client()["View"] == [f"//depot/... //{ws.name}/..."]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("-dash", 6148),
+        ("with,comma", 6629),
+        ("with%percent", 6786),
+        ("two words", 4140),
+    ],
+)
+def test_names_that_a_client_cannot_have(
+    ws: Workspace, name: str, message: int
+) -> None:
+    ws.p4.input = f"Client: {name}\nRoot: {ws.root}\nView:\n"
+    assert refused(ws.p4, "client", "-i") == message
+    assert "Error in client" in str(ws.p4.errors[0]) or message != 4140
+
+
+@pytest.mark.parametrize("line", ["//depot/...", "//depot/... //ws/... more"])
+def test_a_view_line_has_two_words(ws: Workspace, line: str) -> None:
+    ws.p4.input = f"Client: {ws.name}\nRoot: {ws.root}\nView:\n\t{line}\n"
+    assert refused(ws.p4, "client", "-i") == 4140
+    assert "Wrong number of words for field 'View'." in str(ws.p4.errors[0])
+
+
+def test_who_is_new_has_the_address_of_their_client(
+    server: LabServer, mark: str
+) -> None:
+    admin = server.connect(client="desk")
+    assert admin.fetch_user(f"new-{mark}")["Email"] == f"new-{mark}@desk"
+
+
+def test_a_deleted_file_of_an_overlay_hides_the_one_below(
+    server: LabServer, tmp_path: Path, mark: str
+) -> None:
+    below = workspace(server, tmp_path, name=f"below-{mark}", depot=f"//depot/{mark}/1")
+    above = workspace(server, tmp_path, name=f"above-{mark}", depot=f"//depot/{mark}/2")
+    below.add({"f": "below\n", "g": "below\n"})
+    above.add({"f": "above\n"})
+    both = workspace(
+        *(server, tmp_path),
+        name=f"both-{mark}",
+        depot=f"//depot/{mark}/1",
+        View=[
+            f"//depot/{mark}/1/... //both-{mark}/...",
+            f"+//depot/{mark}/2/... //both-{mark}/...",
+        ],
+    )
+    both.p4.run("sync")
+    assert both.tree() == {"f": b"above\n", "g": b"below\n"}
+
+    above.p4.run("delete", "f")
+    above.submit()
+    both.p4.run("sync")
+    assert both.tree() == {"g": b"below\n"}
