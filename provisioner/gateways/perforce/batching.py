@@ -62,8 +62,11 @@ def batches_of(
     return found
 
 
-def local_batches_of(client: str, *, root: str) -> list[str]:
-    """Return arguments that cover a client's root by directories that are there."""
+def local_batches_of(connection: Connection, *, client: str, root: str) -> list[str]:
+    """Return arguments that cover a client's root by directories that are there.
+
+    But for those that the server cannot be told.
+    """
     parents, files = [""], []
     for _ in range(_DEEPEST):
         if len(parents) >= _ENOUGH:
@@ -72,6 +75,7 @@ def local_batches_of(client: str, *, root: str) -> list[str]:
             f"{parent}{name}/"
             for parent in parents
             for name in _directories_in(os.path.join(root, parent))
+            if connection.can_name(name)
         ]
         if not below:
             break
@@ -85,15 +89,8 @@ def _in_client(client: str, directory: str) -> str:
 
 
 def _directories_in(directory: str) -> list[str]:
-    """Return the names of directories, but for those that Perforce cannot be told."""
     with os.scandir(directory) as entries:
-        names = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
-    return sorted(name for name in names if _is_utf8(name))
-
-
-def _is_utf8(name: str) -> bool:
-    """Say so; bytes that are not have come as halves of characters."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+        return sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
 
 
 def _batches_below(

@@ -1,4 +1,4 @@
-"""One connection to a Perforce server: the only module that imports the P4 library.
+"""One connection to a Perforce server.
 
 What the host knows about Perforce stays out: no P4CONFIG, ticket, trust or enviro
 file, no P4HOST, no current client. Every command has a time limit, and every failure
@@ -15,10 +15,8 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-from P4 import P4, OutputHandler, P4Exception
 
 from provisioner.gateways.errors import (
     AuthFailed,
@@ -38,6 +36,20 @@ from provisioner.gateways.perforce.errors import (
     failures,
     translate,
 )
+from provisioner.gateways.perforce.library import (
+    LibraryError,
+    OutputHandler,
+    Record,
+    as_bytes,
+    as_text,
+    is_blurred,
+    is_utf8,
+    message_text,
+    new_library,
+    record_of,
+    reread,
+    settable,
+)
 from provisioner.gateways.perforce.types import TICKET, PerforceAccount
 from provisioner.gateways.reach import is_encrypted, perforce_address
 
@@ -49,8 +61,6 @@ NEUTRAL_CLIENT = f"cloneyard-{secrets.token_hex(8)}"
 _NOWHERE = "/dev/null/perforce"
 
 _BULK_TOTAL_SECONDS = 24 * 3600.0
-
-Record = dict[str, Any]
 
 # The library offers no way to overrule these for one connection.
 for _name in ("P4CONFIG", "P4LOGINSSO", "P4LANGUAGE"):
@@ -129,7 +139,7 @@ class _EachRecord(OutputHandler):  # type: ignore[misc]  # the library has no ty
     def outputStat(self, record: Record) -> int:
         if self.raised is None:
             try:
-                self._take(record)
+                self._take(record_of(record))
             except BaseException as error:
                 self.raised = error  # the library would swallow it
                 self._patience.is_cancelled = True
@@ -190,7 +200,8 @@ class Connection:
         `text` is the form for `-i`. With `each`, records go there one by one and the
         reply has none. Messages numbered in `accepted` are not failures.
 
-        Raises: any GatewayError, by the server's messages.
+        Raises: any GatewayError, by the server's messages; Refused for what cannot be
+        the name of anything there.
         """
         reply = self._attempt(command, text=text, each=each, is_bulk=is_bulk)
         if self._wants_login(reply):
@@ -199,12 +210,23 @@ class Connection:
         failed = failures(reply.messages, accepted=accepted, also=also_failures)
         if failed:
             raise self._translate(failed, operation=_name_of(command))
+        if "-o" in command and any(map(is_blurred, reply.records)):
+            return self._reread(reply, command)
         return reply
+
+    def can_name(self, path: str) -> bool:
+        """Return whether the server can have a file of this name."""
+        return self._is_bytes or is_utf8(path)
+
+    @property
+    def _is_bytes(self) -> bool:
+        """Whether names are bytes to the server: it is not in Unicode mode."""
+        return self._account.charset == "none"
 
     @property
     def tracked(self) -> list[str]:
         """The lines that tell what the last command used; empty unless it tracks."""
-        return [str(line) for line in self._library.track_output or []]
+        return [as_text(line) for line in self._library.track_output or []]
 
     @property
     def is_case_sensitive(self) -> bool:
@@ -234,19 +256,36 @@ class Connection:
         operation = _name_of(command)
         if not library.connected():
             raise self._lost(operation, reason="an earlier command broke it off.")
-        library.input = text
+        library.input = settable(text, what="The form", is_secret=True)
         library.handler = handler
         library.setbreak(patience)  # after the handler, which would take its place
         require_leave()
         try:
-            output = library.run(*command)
-        except P4Exception as error:
+            output = library.run(*map(self._said, command))
+        except LibraryError as error:
             raise self._lost(operation, reason=str(error)) from error
         if handler and handler.raised:
             raise handler.raised
         if patience.is_over:
             raise self._lost(operation, reason="no answer in time.")
         return _reply(output or [], messages=library.messages)
+
+    def _said(self, word: str) -> bytes:
+        """Return a word of a command as the server reads it.
+
+        Raises: Refused.
+        """
+        return as_bytes(word if self._is_bytes else settable(word, what="The name"))
+
+    def _reread(self, reply: Reply, command: tuple[str, ...]) -> Reply:
+        """Ask for a form once more, as text: that the library leaves alone."""
+        self._library.tagged = False
+        try:
+            form = self._attempt(command, text="", each=None, is_bulk=False)
+        finally:
+            self._library.tagged = True
+        [record] = reply.records
+        return replace(reply, records=[reread(record, "".join(form.texts))])
 
     def _lost(self, operation: str, *, reason: str) -> Unreachable:
         return Unreachable(
@@ -281,7 +320,8 @@ class Connection:
         keys = {SERVER_KEY_UNKNOWN, SERVER_KEY_CHANGED}
         for message in self._library.messages:
             if message.msgid in keys:
-                return _wrong_key(message.dict.get("key", ""), account=self._account)
+                key = record_of(message.dict).get("key", "")
+                return _wrong_key(key, account=self._account)
         error = translate(failed, operation=operation, user=self._account.user)
         if isinstance(error, Unreachable):
             return self._lost(operation, reason=error.sentence)
@@ -327,7 +367,7 @@ def ignore_check(ignore_file: str) -> Callable[[str], bool]:
 
     It asks no server, and neither path has to exist.
     """
-    library = P4()
+    library = new_library()
     library.p4enviro_file = _NOWHERE
     library.cwd = "/"
     library.ignore_file = ignore_file
@@ -337,22 +377,22 @@ def ignore_check(ignore_file: str) -> Callable[[str], bool]:
 def _library(account: PerforceAccount, *, client: str) -> Any:
     """Return the library's object, told everything so that it asks the host nothing.
 
-    Raises: Refused for an unknown charset.
+    Raises: Refused for an unknown charset and for names that cannot be said.
     """
-    library = P4()
+    library = new_library()
     library.p4enviro_file = _NOWHERE
     library.cwd = "/"
     library.ticket_file = _NOWHERE
     library.ignore_file = _NOWHERE
-    library.host = account.host or socket.gethostname()
+    library.host = settable(account.host or socket.gethostname(), what="The host")
     library.prog = "cloneyard"
     library.port = account.port
-    library.user = account.user
-    library.client = client
-    library.password = account.password
+    library.user = settable(account.user, what="The user")
+    library.client = settable(client, what="The client")
+    library.password = settable(account.password, what="The password", is_secret=True)
     try:
-        library.charset = account.charset
-    except P4Exception as error:
+        library.charset = settable(account.charset, what="The charset")
+    except LibraryError as error:
         raise Refused(
             f"{account.charset!r} is not a charset that Perforce knows.",
             system="perforce",
@@ -398,7 +438,7 @@ def _connect(library: Any, *, account: PerforceAccount) -> None:
     def attempt() -> None:
         try:
             library.connect()
-        except P4Exception as error:
+        except LibraryError as error:
             outcome.set_exception(error)
         else:
             outcome.set_result(None)
@@ -406,7 +446,7 @@ def _connect(library: Any, *, account: PerforceAccount) -> None:
     threading.Thread(target=attempt, name="p4-connect", daemon=True).start()
     try:
         outcome.result(timeout=account.timeout_seconds)
-    except (TimeoutError, P4Exception) as error:
+    except (TimeoutError, LibraryError) as error:
         reason = _why_not_connected(error)
         raise Unreachable(
             f"The Perforce server {account.port} cannot be reached: {reason}",
@@ -425,19 +465,23 @@ def _why_not_connected(error: Exception) -> str:
 
 def _reply(output: list[Any], *, messages: list[Any]) -> Reply:
     return Reply(
-        records=[dict(item) for item in output if isinstance(item, dict)],
-        texts=[item for item in output if isinstance(item, str)],
+        records=[record_of(item) for item in output if isinstance(item, dict)],
+        texts=[as_text(item) for item in output if isinstance(item, bytes)],
         messages=[
             ServerMessage(
                 id=message.msgid,
                 severity=message.severity,
                 generic=message.generic,
-                text=str(message),
-                file=message.dict.get("file", ""),
+                text=message_text(message),
+                file=_file_of(message),
             )
             for message in messages
         ],
     )
+
+
+def _file_of(message: Any) -> str:
+    return str(record_of(message.dict).get("file", ""))
 
 
 def _name_of(command: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from provisioner.gateways.perforce.types import HaveList
 class HaveDigest:
     """Collects rows in any order; the result does not depend on it.
 
-    Sorted by the bytes of UTF-8, whatever order a server sends: a case-insensitive
+    Sorted by the bytes of the names, whatever order a server sends: a case-insensitive
     server sorts otherwise. A row costs its text and about 40 bytes until the end.
     """
 
@@ -18,7 +18,8 @@ class HaveDigest:
         self._lines: list[bytes] = []
 
     def add(self, depot_file: str, *, revision: str) -> None:
-        self._lines.append(f"{depot_file}#{revision}\n".encode())
+        line = f"{depot_file}#{revision}\n"
+        self._lines.append(line.encode("utf-8", "surrogateescape"))
 
     def result(self) -> HaveList:
         digest = hashlib.sha256()

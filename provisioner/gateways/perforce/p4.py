@@ -14,7 +14,6 @@ from provisioner.gateways.perforce.abilities import client_types
 from provisioner.gateways.perforce.connection import (
     NEUTRAL_CLIENT,
     Connection,
-    Record,
     TicketHolder,
     connected,
     require_no_option,
@@ -37,6 +36,7 @@ from provisioner.gateways.perforce.generations import (
 )
 from provisioner.gateways.perforce.have import HaveDigest
 from provisioner.gateways.perforce.ignoring import ignore_file
+from provisioner.gateways.perforce.library import Record, readable
 from provisioner.gateways.perforce.paths import (
     client_path_to_local,
     escape_path,
@@ -480,7 +480,7 @@ class P4PerforceGateway:
         mapped: set[str] = set()
         with self._connected(client) as connection:
             form_of(connection, client)
-            for some in batches(list(paths)):
+            for some in batches([p for p in paths if connection.can_name(p)]):
                 records = connection.run(
                     "where", *map(escape_path, some), is_bulk=True
                 ).records
@@ -653,7 +653,7 @@ def _spec(fields: Record, *, times: Record) -> ClientSpec:
         owner=fields.get("Owner", ""),
         root=fields.get("Root", ""),
         host=fields.get("Host", ""),
-        description=fields.get("Description", "").rstrip("\n"),
+        description=readable(fields.get("Description", "")).rstrip("\n"),
         options=fields.get("Options", ""),
         submit_options=fields.get("SubmitOptions", ""),
         line_end=fields.get("LineEnd", ""),

@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import zip_longest
 
 from provisioner.gateways.errors import NotFound
-from provisioner.gateways.perforce.connection import Connection, Record
+from provisioner.gateways.perforce.connection import Connection
 from provisioner.gateways.perforce.errors import (
     CLIENT_HAS_OPENED_FILES,
     CLIENT_HAS_PENDING_CHANGES,
@@ -14,6 +14,7 @@ from provisioner.gateways.perforce.errors import (
     ClientHasOpenedFiles,
     ClientHasPendingChanges,
 )
+from provisioner.gateways.perforce.library import Record, readable
 from provisioner.gateways.perforce.types import (
     OpenedFile,
     PendingChange,
@@ -49,7 +50,7 @@ def list_pending_changes(connection: Connection, *, client: str) -> list[Pending
             change=int(record["change"]),
             user=record["user"],
             client=record["client"],
-            description=record.get("desc", "").rstrip("\n"),
+            description=readable(record.get("desc", "")).rstrip("\n"),
             is_shelved=record["change"] in with_shelf,
             files=files[record["change"]],
         )

@@ -11,8 +11,7 @@ import dataclasses
 import re
 from collections.abc import Iterable
 
-from P4 import Map
-
+from provisioner.gateways.perforce.library import ViewMap
 from provisioner.gateways.perforce.protections import (
     Protection,
     Protections,
@@ -58,17 +57,12 @@ class Reading:
 
         They may match others, too.
         """
-        view = Map()
-        for line in self._view:
-            if line.flag != "-":
-                depot = self._fold(line.depot)
-                view.insert(f'"{depot}"', f'"{depot}"')
+        depots = [self._fold(line.depot) for line in self._view if line.flag != "-"]
+        view = ViewMap(f'"{depot}" "{depot}"' for depot in depots)
         found: list[str] = []
         for right in self._rights:
             if right.is_exclusion:
-                alone, path = Map(), self._fold(right.path)
-                alone.insert(f'"{path}"', f'"{path}"')
-                found += Map.join(alone, view).lhs()
+                found += ViewMap.of_path(self._fold(right.path)).left_joined(view)
         named = (_POSITIONAL.sub("*", path.strip('"')) for path in found)
         return tuple(dict.fromkeys(path for path in named if not path.startswith("-")))
 

@@ -10,7 +10,8 @@ from provisioner.gateways.perforce.batching import (
     shared_out,
     with_rests,
 )
-from provisioner.gateways.perforce.connection import Connection, Record
+from provisioner.gateways.perforce.connection import Connection
+from provisioner.gateways.perforce.library import Record
 from provisioner.gateways.perforce.paths import escape_path
 
 _VERSIONED = ("-e", "-d")
@@ -42,7 +43,9 @@ def differences(
         had = shared_out(batches_of(connection, client=client))
         looks = [(_VERSIONED, had)]
         if untracked_below:
-            there = shared_out(local_batches_of(client, root=untracked_below))
+            there = shared_out(
+                local_batches_of(connection, client=client, root=untracked_below)
+            )
             looks.append((_UNTRACKED, there))
     seen: set[str] = set()
     for flags, batches in looks:

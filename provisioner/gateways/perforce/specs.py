@@ -115,16 +115,7 @@ def parse_client_spec(text: str) -> ClientSpec:
 
     Raises: ValueError for text that is not a client form.
     """
-    values: dict[str, list[str]] = {}
-    tag = ""
-    for line in text.split("\n"):
-        if line.startswith("\t") and tag:
-            values[tag].append(line[1:])
-        elif line and not line.startswith("#"):
-            tag, colon, value = line.partition(":")
-            if not colon or not tag.isalnum():
-                raise ValueError(f"Not a line of a client form: {line!r}")
-            values[tag] = [value.strip()] if value.strip() else []
+    values = form_fields(text)
     if not values.get("Client"):
         raise ValueError("The form names no client.")
     one_line = {
@@ -138,6 +129,24 @@ def parse_client_spec(text: str) -> ClientSpec:
         description="\n".join(values.get("Description", [])).rstrip("\n"),
         view=tuple(line for line in values.get("View", []) if line.strip()),
     )
+
+
+def form_fields(text: str) -> dict[str, list[str]]:
+    """Return the lines of each field of a form.
+
+    Raises: ValueError for text that is no form.
+    """
+    values: dict[str, list[str]] = {}
+    tag = ""
+    for line in text.split("\n"):
+        if line.startswith("\t") and tag:
+            values[tag].append(line[1:])
+        elif line and not line.startswith("#"):
+            tag, colon, value = line.partition(":")
+            if not colon or not tag.isalnum():
+                raise ValueError(f"Not a line of a form: {line!r}")
+            values[tag] = [value.strip()] if value.strip() else []
+    return values
 
 
 def split_view_line(line: str) -> ViewLine:

@@ -12,9 +12,8 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
-from P4 import Map
-
-from provisioner.gateways.perforce.connection import Connection, Record
+from provisioner.gateways.perforce.connection import Connection
+from provisioner.gateways.perforce.library import Record, ViewMap, readable
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.types import SubmittedBatch, SubmittedChange
 
@@ -24,9 +23,7 @@ class DepotView:
 
     def __init__(self, view: Iterable[str], *, is_case_sensitive: bool = True) -> None:
         self._folds = not is_case_sensitive
-        self._map = Map()
-        for line in view:
-            self._map.insert(self._same(line))
+        self._map = ViewMap(map(self._same, view))
 
     def touches(self, paths: Iterable[str]) -> bool:
         """Say whether any of these depot paths is mapped."""
@@ -34,18 +31,11 @@ class DepotView:
 
     def overlaps(self, path: str) -> bool:
         """Say whether a depot path, with wildcards or without, has mapped files."""
-        alone = Map()
-        alone.insert(self._same(f'"{path}" "{path}"'))
-        lines = Map.join(alone, self._map).as_array()
+        lines = ViewMap.of_path(self._same(path)).joined(self._map)
         return any(not line.lstrip('"').startswith("-") for line in lines)
 
     def _same(self, text: str) -> str:
-        """Return what compares equal where the server takes it for equal.
-
-        Half a character, from a name that is no UTF-8, crashes the whole process in
-        the library's mapping: something else stands in for it.
-        """
-        text = text.encode("utf-8", "replace").decode()
+        """Return what compares equal where the server takes it for equal."""
         return text.lower() if self._folds else text
 
 
@@ -125,4 +115,4 @@ def _submitted(record: Record) -> SubmittedChange:
 
 def _printable(text: str) -> str:
     """Return text without what no database takes."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
+    return readable(text.replace("\0", ""))

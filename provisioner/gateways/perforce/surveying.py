@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from P4 import Map
-
 from provisioner.gateways.perforce.connection import Connection
+from provisioner.gateways.perforce.library import ViewMap
 from provisioner.gateways.perforce.specs import split_view_line
 from provisioner.gateways.perforce.types import ViewSurvey
 
@@ -67,17 +66,14 @@ class _Names:
         self.seen: set[int] = set()
         self.clashes: list[tuple[str, str]] = []
         self._spelled: dict[str, str] = {}
-        self._map = Map()
-        for line in view:
-            self._map.insert(line)
+        self._map = ViewMap(view)
 
-    def add(self, depot_path: str) -> None:
-        path = depot_path.encode("utf-8", "replace").decode()
+    def add(self, path: str) -> None:
         place = self._map.translate(path)
         if not place or hash(path) in self.seen:
             return
         self.seen.add(hash(path))
-        parts = str(place).split("/")[3:]
+        parts = place.split("/")[3:]
         for end in range(1, len(parts) + 1):
             name = "/".join(parts[:end])
             other = self._spelled.setdefault(name.casefold(), name)

@@ -53,11 +53,12 @@ class ServerInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientSpec:
-    """A client spec. `view` lines are "//depot/path/... //client/..." as in the form.
+    r"""A client spec. `view` lines are "//depot/path/... //client/..." as in the form.
 
     `host` "" lets any host use it. `options` is the six or seven words of the form.
     `updated_at` and `accessed_at` are None for a spec that is being made. `server_id`
-    is the edge server that alone may use it, and is the server's to set.
+    is the edge server that alone may use it, and is the server's to set. Bytes of the
+    description that are not UTF-8 are written as \xe9; names have them as os.fsdecode.
     """
 
     name: str

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import gzip
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from provisioner.lab.perforce import keywords, rcs
+from provisioner.lab.perforce import keywords, octets, rcs
 from provisioner.lab.perforce.content import Content
 from provisioner.lab.perforce.database import Database
 
@@ -99,5 +100,5 @@ class Archives:
             relative += ",v"
         else:
             relative += f",d/{revision}" + (".gz" if storage == COMPRESSED else "")
-        path = (self._root / relative).resolve()
+        path = (self._root / os.fsdecode(octets.bytes_of(relative))).resolve()
         return path if path.is_relative_to(self._root) and path.is_file() else None

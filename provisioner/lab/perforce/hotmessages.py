@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
 
+from provisioner.lab.perforce import octets
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.messages import MESSAGES
 from provisioner.lab.perforce.wire import Value, encode
@@ -130,7 +131,7 @@ def _hard(start: str, names: tuple[tuple[str, str], ...], end: str) -> str:
     """Return a message, as code points, with names of any kind."""
     values = []
     for name, text in names:
-        data = text.encode("utf-8", "surrogateescape")
+        data = octets.bytes_of(text)
         values.append(f"{name}\0{(_PACK(len(data)) + data).decode(_BYTES)}")
     body = "\0".join(values)
     body = f"{start}{body}{end}"

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from provisioner.lab.perforce import octets
+
 _GZIP = b"\x1f\x8b"
 _TOKEN = re.compile(rb"@((?:[^@]|@@)*)@|(\S+)")
 
@@ -68,9 +70,7 @@ def _records(file: BinaryIO) -> Iterator[Record]:
 
 def _record(line: bytes, number: int) -> Record | None:
     words = [
-        (quoted.replace(b"@@", b"@") if bare == b"" else bare).decode(
-            "utf-8", "replace"
-        )
+        octets.text_of(quoted.replace(b"@@", b"@") if bare == b"" else bare)
         for quoted, bare in _TOKEN.findall(line)
     ]
     if not words:

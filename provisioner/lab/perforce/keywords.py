@@ -9,6 +9,8 @@ import re
 import time
 from dataclasses import dataclass
 
+from provisioner.lab.perforce import octets
+
 _KEYWORD = re.compile(
     rb"\$(Id|Header|Date|DateTime|Change|File|Revision|Author)(?::[^$\n]*)?\$"
 )
@@ -48,6 +50,6 @@ def expanded(data: bytes, *, revision: Described) -> bytes:
     def fill(match: re.Match[bytes]) -> bytes:
         if "o" in modifiers and match[1] not in _OLD:
             return match[0]
-        return b"$" + match[1] + b": " + values[match[1]].encode() + b" $"
+        return b"$" + match[1] + b": " + octets.bytes_of(values[match[1]]) + b" $"
 
     return _KEYWORD.sub(fill, data)

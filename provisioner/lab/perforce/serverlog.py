@@ -12,16 +12,20 @@ import time
 from collections.abc import Mapping
 from urllib.parse import quote
 
+from provisioner.lab.perforce import octets
 from provisioner.lab.perforce.locks import Use
 
 _HEADER = "Perforce server info:\n"
 
 
 class BlockFormatter(logging.Formatter):
-    """Writes blocks as they are, and everything else as an error block."""
+    """Writes blocks as they are, and everything else as an error block.
+
+    Bytes of names that are not UTF-8 are for a handler that escapes surrogates.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
+        text = os.fsdecode(octets.bytes_of(super().format(record)))
         if getattr(record, "is_block", False):
             return text
         stamp = time.strftime("%Y/%m/%d %H:%M:%S", time.localtime(record.created))

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 
-from provisioner.lab.perforce import auth, faults
+from provisioner.lab.perforce import auth, faults, octets
 from provisioner.lab.perforce.commands import (
     COMMANDS,
     KNOWN_ELSEWHERE,
@@ -133,8 +133,6 @@ class Session:
             request.fail(error)
         except NotInLab as error:
             request.say_freely(7194, f"{error} is not part of the lab.")
-        except UnicodeEncodeError:
-            request.say_freely(7198, "Names must be UTF-8 in the lab.")
         except OverflowError:
             request.say_freely(7198, "A number is larger than the lab can keep.")
         except sqlite3.OperationalError as error:
@@ -196,6 +194,8 @@ class Session:
             auth.expire_tickets(self._state.database, user=request.user)
         if self._state.config.is_unicode and "unicode" not in request.message:
             raise CommandError(7190)
+        if self._state.config.is_unicode and not all(map(octets.is_utf8, request.args)):
+            raise CommandError(7198, usage="names in UTF-8")
         if not command.is_open:
             self._authenticate(request)
             if request.access().highest_anywhere() == "none":

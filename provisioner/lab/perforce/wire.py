@@ -14,6 +14,8 @@ import struct
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
+from provisioner.lab.perforce import octets
+
 log = logging.getLogger("provisioner.lab.perforce.wire")
 
 Value = str | bytes | int
@@ -57,12 +59,8 @@ class Message:
         return self.variables.get(name, b"")
 
     def text(self, name: str) -> str:
-        """Return a variable as text; "" when it is absent.
-
-        Bytes that are not UTF-8 survive as surrogates, so that whoever uses the text
-        as a name can refuse it.
-        """
-        return self.variables.get(name, b"").decode(errors="surrogateescape")
+        """Return a variable as text; "" when it is absent."""
+        return octets.text_of(self.variables.get(name, b""))
 
     def integer(self, name: str) -> int:
         """Return a variable as a number; 0 when it is absent or malformed."""
@@ -105,7 +103,7 @@ def encode(func: str, variables: Mapping[str, Value]) -> bytes:
     add = parts.append
     for name, value in variables.items():
         if isinstance(value, str):
-            data = value.encode("utf-8", "surrogateescape")
+            data = octets.bytes_of(value)
         elif isinstance(value, bytes):
             data = value
         else:
@@ -148,7 +146,7 @@ def decode(body: bytes) -> Message:
         if stop >= size or body[stop]:
             raise WireError("a value is cut short")
         if name_end == position:
-            args.append(body[start:stop].decode(errors="surrogateescape"))
+            args.append(octets.text_of(body[start:stop]))
         else:
             raw = body[position:name_end]
             # Names are few; what is long is none of them and is not kept.

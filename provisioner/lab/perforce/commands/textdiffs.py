@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce import filetypes, octets
 from provisioner.lab.perforce.merge3 import lines_of
 from provisioner.lab.perforce.messages import NotInLab
 from provisioner.lab.perforce.request import Request
@@ -129,7 +129,7 @@ def _unified(
 def _marked(mark: str, lines: Sequence[bytes], *, end: str = "") -> Iterator[str]:
     """Yield lines behind a mark, and `end` behind one that was not ended."""
     for line in lines:
-        text = line.decode("utf-8", "surrogateescape")
+        text = octets.text_of(line)
         yield mark + text.removesuffix("\n")
         if end and not text.endswith("\n"):
             yield end

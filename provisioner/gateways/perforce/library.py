@@ -1,0 +1,208 @@
+"""The door to Perforce's own library: text on our side of it, bytes on the other.
+
+To a server that is not in Unicode mode a name is bytes, in whatever encoding somebody's
+host had. Here it is text as os.fsdecode makes it, so that bytes which are not UTF-8
+come back as they were. The library takes such text for no text at all and ends the
+whole process, in commands, setters and maps alike; in its answers U+FFFD stands in
+place of such bytes, and a name with that is nobody's. So nothing reaches the library
+but bytes, or text that it can take, and what it says is asked for as bytes.
+
+Source: P4.encoding in the P4Python guide; CreatePythonStringAndSize and GetPythonString
+in its source; tried with 2026.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from P4 import P4, OutputHandler, P4Exception
+from P4 import Map as LibraryMap
+
+from provisioner.gateways.errors import Refused
+from provisioner.gateways.perforce.specs import form_fields
+
+__all__ = [
+    "LibraryError",
+    "OutputHandler",
+    "Record",
+    "ViewMap",
+    "as_bytes",
+    "as_text",
+    "is_blurred",
+    "is_utf8",
+    "message_text",
+    "new_library",
+    "readable",
+    "record_of",
+    "reread",
+    "settable",
+]
+
+Record = dict[str, Any]
+LibraryError = P4Exception
+
+# What the library writes where it cannot read.
+_UNREADABLE = "\ufffd"
+_CONDITION = re.compile(r"\[([^\]|]*)(?:\|([^\]]*))?\]")
+_VARIABLE = re.compile(r"%(?:'([^']*)'|(\w+))%")
+
+
+def as_bytes(text: str) -> bytes:
+    """Return text as the library may have it in a command or a map.
+
+    Raises: Refused for a NUL, where the library would cut it off, and for halves of
+    characters that no byte has become.
+    """
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise _refused(f"{text[:200]!r} is no text.") from error
+    if b"\0" in data:
+        raise _refused(f"{text[:200]!r} has a NUL in it.")
+    return data
+
+
+def as_text(data: bytes) -> str:
+    """Return bytes of a server as text from which `as_bytes` makes them again."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether text came from bytes that were UTF-8."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def readable(text: str) -> str:
+    r"""Return text that can be written anywhere: \xe9 for a byte that is not UTF-8."""
+    return as_bytes(text).decode("utf-8", "backslashreplace")
+
+
+def settable(text: str, *, what: str, is_secret: bool = False) -> str:
+    """Return text for an attribute of the library or a form: it takes no bytes there.
+
+    Raises: Refused.
+    """
+    if is_utf8(text) and "\0" not in text:
+        return text
+    named = what if is_secret else f"{what} {text[:200]!a}"
+    raise _refused(
+        f"{named} has bytes that are not UTF-8, or NUL, and cannot be written. "
+        "Use a name or a wildcard without them."
+    )
+
+
+def new_library() -> Any:
+    """Return the library's object; it answers with bytes."""
+    library = P4()
+    library.encoding = "raw"
+    return library
+
+
+def record_of(answer: Mapping[str, Any]) -> Record:
+    """Return a record with text for its bytes."""
+    return {name: _text_of(value) for name, value in answer.items()}
+
+
+def _text_of(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, list):
+        return [_text_of(item) for item in value]
+    return value
+
+
+def is_blurred(record: Record) -> bool:
+    """Return whether bytes of a form were lost: the library reads those by itself."""
+    return any(
+        _UNREADABLE in text
+        for value in record.values()
+        for text in (value if isinstance(value, list) else [value])
+        if text
+    )
+
+
+def reread(record: Record, form: str) -> Record:
+    """Return the record of a form with what its text says in place of what was lost."""
+    lines = form_fields(form)
+    return record | {
+        name: lines[name] if isinstance(value, list) else _joined(lines[name], value)
+        for name, value in record.items()
+        if name in lines and is_blurred({name: value})
+    }
+
+
+def _joined(lines: list[str], value: str) -> str:
+    return "\n".join(lines).rstrip("\n") + ("\n" if value.endswith("\n") else "")
+
+
+def message_text(message: Any) -> str:
+    """Return what a message says, put together anew where the library lost bytes."""
+    text = str(message)
+    if _UNREADABLE not in text:
+        return text
+    said = record_of(message.dict)
+    sentences = said.get("fmt") or [text]
+
+    def fill(template: str) -> str:
+        return _VARIABLE.sub(
+            lambda found: found[1] or str(said.get(found[2], "")), template
+        )
+
+    def choose(found: re.Match[str]) -> str:
+        names = [name for _, name in _VARIABLE.findall(found[1]) if name]
+        return found[1] if all(said.get(name) for name in names) else found[2] or ""
+
+    return "\n".join(fill(_CONDITION.sub(choose, line)) for line in sentences)
+
+
+class ViewMap:
+    """Perforce's own mapping of a view.
+
+    It answers in text alone, so each byte goes in and comes out as a letter of Latin-1.
+    """
+
+    def __init__(self, lines: Iterable[str] = ()) -> None:
+        self._map = LibraryMap()
+        for line in lines:
+            self.insert(line)
+
+    @classmethod
+    def of_path(cls, path: str) -> ViewMap:
+        """Return what maps a depot path to itself."""
+        return cls([f'"{path}" "{path}"'])
+
+    def insert(self, line: str) -> None:
+        """Add a line of a view; those after it win."""
+        self._map.insert(_as_letters(line))
+
+    def includes(self, path: str) -> bool:
+        return self.translate(path) is not None
+
+    def translate(self, path: str) -> str | None:
+        """Return the right side of a path of the left side, None where it has none."""
+        found = self._map.translate(_as_letters(path))
+        return None if found is None else _from_letters(found)
+
+    def joined(self, other: ViewMap) -> list[str]:
+        """Return the lines that map what ours maps to what the other maps."""
+        lines = LibraryMap.join(self._map, other._map).as_array()
+        return [_from_letters(line) for line in lines]
+
+    def left_joined(self, other: ViewMap) -> list[str]:
+        """Return the left sides of `joined`."""
+        lines = LibraryMap.join(self._map, other._map).lhs()
+        return [_from_letters(line) for line in lines]
+
+
+def _as_letters(text: str) -> str:
+    return as_bytes(text).decode("latin-1")
+
+
+def _from_letters(text: str) -> str:
+    return as_text(text.encode("latin-1"))
+
+
+def _refused(sentence: str) -> Refused:
+    return Refused(sentence, system="perforce", operation="name")
