@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 
 from django.contrib import admin
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
 from django.urls import URLPattern, URLResolver, include, path
 from django.views import defaults
 
 from provisioner.api import errors as api_errors
+from provisioner.lib.databases import DATABASE_WENT_AWAY
 
 # As long as a database takes to come up again, more or less.
 RETRY_AFTER_SECONDS = 5
@@ -29,7 +29,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     JSON to a script, a page to a person. What was raised is still being handled here.
     """
     is_api = request.path.startswith("/api/")
-    if not isinstance(sys.exception(), (OperationalError, InterfaceError)):
+    if not isinstance(sys.exception(), DATABASE_WENT_AWAY):
         ours = api_errors.server_error if is_api else defaults.server_error
         return ours(request)
     if is_api:

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import psycopg
 import structlog
 from asgiref.sync import sync_to_async
-from django.db import InterfaceError, OperationalError
 from procrastinate.connector import BaseConnector
 from procrastinate.exceptions import ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Notification, Status
@@ -28,6 +27,7 @@ from procrastinate.manager import (
     get_channel_for_queues,
 )
 
+from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.workspaces import clocks
 from provisioner.workspaces.worker_pools import Pool
 from provisioner.workspaces.workers import tell_clock, tell_queues
@@ -43,8 +43,7 @@ Answer = TypeVar("Answer")
 DOES_NOT_ANSWER = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
-    OperationalError,
-    InterfaceError,
+    *DATABASE_WENT_AWAY,
 )
 
 # The worker's own statements: Procrastinate has none for these.

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import time
+from itertools import count
 from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 from django.db.models import Prefetch, Q
 from django.utils import timezone
 from procrastinate import BaseRetryStrategy, JobContext, RetryDecision
@@ -25,6 +27,7 @@ from procrastinate.jobs import Job, Status
 from provisioner.accounts.models import User
 from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
+from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.workspaces import clocks, governor, notices, states, workflow
 from provisioner.workspaces.errors import (
     StateChanged,
@@ -51,9 +54,8 @@ log = structlog.get_logger(__name__)
 
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 60.0
-
-# It ended, cut the connection, or broke a tie between two who waited for each other.
-DATABASE_WENT_AWAY = (OperationalError, InterfaceError)
+SETTLED_WITHIN_SECONDS = 3600.0
+LONGEST_PAUSE_SECONDS = 5.0
 
 IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
@@ -234,8 +236,27 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
         _settle_failure(step, code="internal_error", message=message, why=bug)
         raise
     else:
-        return _settle_success(context, step, result)
+        return _settle_when_heard(context, step, result)
     return None
+
+
+def _settle_when_heard(
+    context: JobContext, step: Step, result: dict[str, object]
+) -> Step | None:
+    """Keep what a step did, however long the database is away: a build takes hours.
+
+    Where another has followed meanwhile, its attempt counts.
+    """
+    gives_up_at = time.monotonic() + SETTLED_WITHIN_SECONDS
+    for tries in count():
+        try:
+            return _settle_success(context, step, result)
+        except DATABASE_WENT_AWAY as error:
+            if time.monotonic() > gives_up_at or context.should_abort():
+                raise
+            log.warning("step_done_but_not_kept_yet", error=str(error))
+            time.sleep(min(wait_before(tries), LONGEST_PAUSE_SECONDS))
+    raise AssertionError("a count has no end")
 
 
 def _lock(operation: Operation) -> Operation:

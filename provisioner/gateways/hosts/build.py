@@ -21,6 +21,7 @@ from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.processes import bare_command
 from provisioner.gateways.hosts.sandbox.bounds import Bounds, Order
+from provisioner.gateways.hosts.tree_lock import TreeLock
 
 LOOK_EVERY_SECONDS = 0.05
 LONGEST_LOOK_SECONDS = 0.5
@@ -73,20 +74,19 @@ def run_build(
     """Run `/bin/sh -c command` as uid and gid and wait for it, no longer than allowed.
 
     Output goes to `log_path` as it comes; an earlier log of the same name is replaced.
-    What `stop_leftover` stops is stopped first. Nothing that the command has started
-    outlives it: at its end, at the time limit, and when this process ends, the kernel
-    ends the sandbox with all that is in it.
+    What `stop_leftover` stops is stopped first, and another host's command waited for.
+    Nothing that the command has started outlives it: at its end, at the time limit, and
+    when this process ends, the kernel ends the sandbox with all that is in it.
 
     Raises: ValueError for uid 0 or gid 0 when the caller is root; Refused where this
     host cannot do what `bounds` ask for; TransientGatewayError where the sandbox did
-    not start or was killed.
+    not start or was killed, Busy while another host runs a command there.
     """
     is_root = os.geteuid() == 0
     if is_root and (uid <= 0 or gid <= 0):
         raise ValueError("Builds do not run as root.")
     require_leave()
     stop_leftover(cwd, notes=log_path.parent)
-    began = time.monotonic()
     order = Order(
         command=command,
         cwd=str(cwd),
@@ -96,22 +96,25 @@ def run_build(
         umask=UMASK,
         bounds=dataclasses.replace(bounds, shown=((str(cwd), str(cwd)), *bounds.shown)),
     )
-    with begin_log(log_path) as log:
-        process = _start(order, log=log.fileno())
     note = note_of(cwd, notes=log_path.parent)
-    note.write_text(f"{process.pid} {_started_at(process.pid)}")
-    try:
-        with _saying_that_we_live(
-            process, every_seconds=bounds.worker_silent_seconds / 5
-        ):
-            timed_out = _wait(
-                process,
-                ends_at=began + timeout_seconds,
-                on_look=lambda: _report(progress, began=began, log_path=log_path),
-            )
-    finally:
-        told = _end(process, grace_seconds=bounds.grace_seconds)
-        note.unlink(missing_ok=True)
+    with _lock_of(cwd, place=note.stem, bounds=bounds).held() as lock:
+        require_leave()
+        began = time.monotonic()
+        with begin_log(log_path) as log:
+            process = _start(order, log=log.fileno())
+        note.write_text(f"{process.pid} {_started_at(process.pid)}")
+        try:
+            with _saying_that_we_live(
+                process, lock=lock, every_seconds=bounds.worker_silent_seconds / 5
+            ):
+                timed_out = _wait(
+                    process,
+                    ends_at=began + timeout_seconds,
+                    on_look=lambda: _report(progress, began=began, log_path=log_path),
+                )
+        finally:
+            told = _end(process, grace_seconds=bounds.grace_seconds)
+            note.unlink(missing_ok=True)
     return BuildResult(
         exit_code=_exit_code(told, process.returncode, timed_out=timed_out),
         seconds=time.monotonic() - began,
@@ -122,6 +125,17 @@ def run_build(
         ran_out_of_memory=any("ran_out_of_memory" in line for line in told),
         in_force=tuple(line["in_force"] for line in told if "in_force" in line),
         missing={line["missing"]: line["why"] for line in told if "missing" in line},
+    )
+
+
+def _lock_of(tree: Path, *, place: str, bounds: Bounds) -> TreeLock:
+    """Return the lock of a tree, which outlives a command whose worker is silent."""
+    return TreeLock(
+        tree,
+        place=place,
+        stale_seconds=bounds.worker_silent_seconds
+        + bounds.grace_seconds
+        + SANDBOX_ENDS_WITHIN_SECONDS,
     )
 
 
@@ -145,9 +159,12 @@ def _start(order: Order, *, log: int) -> subprocess.Popen[bytes]:
 
 @contextlib.contextmanager
 def _saying_that_we_live(
-    process: subprocess.Popen[bytes], *, every_seconds: float
+    process: subprocess.Popen[bytes], *, lock: TreeLock, every_seconds: float
 ) -> Iterator[None]:
-    """Say it by a thread of its own: a database that is away is no reason to stop."""
+    """Say it to the sandbox and in the tree, by a thread of its own.
+
+    A database that is away is no reason to stop.
+    """
     assert process.stdin is not None
     stdin, is_over = process.stdin, threading.Event()
 
@@ -155,6 +172,7 @@ def _saying_that_we_live(
         with contextlib.suppress(OSError):
             while not is_over.wait(every_seconds):
                 os.write(stdin.fileno(), b".")
+                lock.beat()
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()

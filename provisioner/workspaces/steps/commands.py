@@ -100,6 +100,8 @@ def _run_command(run: StepRun, *, command: str, timeout_seconds: float) -> Build
         gid=run.site.template_gid if os.geteuid() == 0 else os.getegid(),
         timeout_seconds=timeout_seconds,
         log_path=run.step.log_path,
-        progress=lambda seen: run.progress(f"{seen.log_bytes:,} bytes of log"),
+        progress=lambda seen: run.progress_of_command(
+            f"{seen.log_bytes:,} bytes of log"
+        ),
         bounds=bounds_of(run, junction_path=template.junction_path, root=root),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import time
@@ -18,6 +19,7 @@ from provisioner.gateways.hosts.trees.run import EntryFailed
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
+from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.workspaces import states
 from provisioner.workspaces.models import Operation, Site, Step, Template, Workspace
 
@@ -152,6 +154,14 @@ class StepRun:
             shown["phase"] = phase
         shown |= figures or {}
         states.record_progress(self.step, shown)
+
+    def progress_of_command(self, text: str) -> None:
+        """Show progress of what is too dear to begin again while the database is away.
+
+        Another worker may have the step by then: the lock of the tree keeps it waiting.
+        """
+        with contextlib.suppress(*DATABASE_WENT_AWAY):
+            self.progress(text)
 
     def remember_ontap_job(self, ontap_job_uuid: str) -> None:
         """Keep the ONTAP job's id before waiting for the job."""

@@ -6,6 +6,7 @@ are brought: no have list is written.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import time
@@ -17,6 +18,7 @@ from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.workspaces import states
 from provisioner.workspaces.bisecting import verdict_of
 from provisioner.workspaces.errors import StepRefused
@@ -164,10 +166,11 @@ class StopWatch:
 
     def look(self, text: str) -> None:
         """Raises: StepRefused where nobody waits for the command any more."""
-        self._run.progress(text)
+        self._run.progress_of_command(text)
         if time.monotonic() - self._looked_at < self._every_seconds:
             return
         self._looked_at = time.monotonic()
         running = Operation.objects.filter(state=Operation.State.RUNNING)
-        if not running.filter(pk=self._run.operation.pk).exists():
-            raise StepRefused("It was stopped.", code="stopped")
+        with contextlib.suppress(*DATABASE_WENT_AWAY):
+            if not running.filter(pk=self._run.operation.pk).exists():
+                raise StepRefused("It was stopped.", code="stopped")

@@ -24,10 +24,12 @@ from provisioner.workspaces import actions, states, tasks
 from provisioner.workspaces.errors import StateChanged, StepCutShort
 from provisioner.workspaces.fencing import AttemptLeave
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from tests.absences import cut_off_everybody_else, let_in
 from tests.at_work import AtWork
 from tests.factories import UserFactory
 from tests.forking import Warm, warm
 from tests.lab import Lab
+from tests.projects import Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -291,6 +293,33 @@ def test_a_worker_stopped_inside_a_retirement_deletes_no_client_afterwards(
     assert gateway.find_client(workspace.client_name) is not None
     assert len(gateway.list_opened(workspace.client_name)) == 1
     assert settled(workspace) == Workspace.State.READY
+
+
+def test_a_command_outlives_an_absence_of_the_database(
+    project: Project,
+    make_template: Callable[..., Template],
+    start_worker: Callable[[], Child],
+) -> None:
+    """It is not begun again, and what it did is kept."""
+    project.submit_paths({"src/a.txt": "one\n"})
+    command = f"echo begun >> runs; sleep {STALLED_SECONDS}"
+    template = make_template(project, build_command=command)
+    operation = actions.template_build(by=template.created_by, template=template)
+    worker = start_worker()
+    wait_for((template.path / "runs").exists)
+
+    let_in(False)
+    try:
+        cut_off_everybody_else()
+        time.sleep(2 * STALLED_SECONDS)
+    finally:
+        let_in(True)
+    ended = Operation.objects.filter(pk=operation.pk).exclude(state="running")
+    wait_for(ended.exists)
+
+    assert ended.get().state == Operation.State.SUCCEEDED, worker.last_lines(count=30)
+    assert (template.path / "runs").read_text() == "begun\n"
+    assert operation.steps.get(name="build").attempt == 1
 
 
 def settled(workspace: Workspace) -> str:

@@ -16,7 +16,6 @@ from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateW
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException
 from procrastinate.testing import InMemoryConnector
-from psycopg import sql
 
 from provisioner.accounts.models import User
 from provisioner.demo.processes import Child, manage
@@ -26,6 +25,7 @@ from provisioner.workspaces.job_manager import LastingJobManager
 from provisioner.workspaces.models import Event, Snapshot, WorkerQueues
 from provisioner.workspaces.worker_pools import Pool, pools_of
 from provisioner.workspaces.workers import alive_workers
+from tests.absences import cut_off_everybody_else, let_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -147,28 +147,6 @@ def worker(jobs_emptied: None, tmp_path: Path) -> Iterator[Child]:
     yield worker
     let_in(True)
     worker.stop()
-
-
-def let_in(is_open: bool) -> None:
-    """Have the database accept connections, or not; from another one, as it has to."""
-    name = connection.settings_dict["NAME"]
-    parameters = {**connector_params(), "dbname": "postgres"}
-    parameters.pop("context", None)
-    with psycopg.connect(**parameters, autocommit=True) as other:
-        other.execute(
-            sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}").format(
-                sql.Identifier(name), sql.Literal(is_open)
-            )
-        )
-
-
-def cut_off_everybody_else() -> None:
-    """End all connections but ours, as a restart of the server does."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
 
 
 def has_done(job_id: int) -> bool:

@@ -1,0 +1,122 @@
+"""A file at the root of a tree that says which host runs a command in it.
+
+A host that is cut off from the database goes on with its command, and another is given
+the step: both write to the same volume. So who comes second waits until the first has
+ended, or has said nothing for as long as its command may live without a worker. No
+clocks are compared: a lock that changes while somebody looks is alive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from provisioner.gateways.errors import Busy, TransientGatewayError
+
+NAME = ".cloneyard-lock"
+LOOK_EVERY_SECONDS = 0.25
+_HOLDER_BYTES = 1000
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class TreeLock:
+    """The lock of one tree. `place` names the host until it is booted anew.
+
+    A lock of the same place is what a killed worker left: its command has been stopped.
+    """
+
+    def __init__(self, tree: Path, *, place: str, stale_seconds: float) -> None:
+        self._path = tree / NAME
+        self._place = place
+        self._stale_seconds = stale_seconds
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[TreeLock]:
+        """Hold the lock in the block, and `beat` it in there.
+
+        Raises: Busy while another host is at it; TransientGatewayError where the lock
+        cannot be written.
+        """
+        try:
+            while not self._make():
+                if self._holder()[1] != self._place:
+                    self._wait_for_its_end()
+                self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise TransientGatewayError(
+                f"{self._path}, which says who runs a command there, cannot be "
+                f"written: {os.strerror(error.errno or 0)}.",
+                system="host",
+                operation="run command",
+            ) from error
+        try:
+            yield self
+        finally:
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+
+    def beat(self) -> None:
+        """Say that the command is alive; one that removed the lock gets it back."""
+        try:
+            os.utime(self._path, follow_symlinks=False)
+        except FileNotFoundError:
+            with contextlib.suppress(OSError):
+                self._make()
+        except OSError:
+            pass  # a full volume, or no access: the command finds that out, too
+
+    def _make(self) -> bool:
+        try:
+            fd = os.open(self._path, _MAKE, mode=0o644)
+        except FileExistsError:
+            return False
+        with os.fdopen(fd, "w") as file:
+            file.write(f"{socket.gethostname()}\n{self._place}\n")
+        return True
+
+    def _holder(self) -> tuple[str, str]:
+        """Return the name and the place of the host that holds it; "" if unknown."""
+        with contextlib.suppress(OSError):
+            fd = os.open(self._path, _READ)
+            with os.fdopen(fd, "rb") as file:
+                text = file.read(_HOLDER_BYTES).decode(errors="replace")
+            host, place, *_ = [*text.split("\n"), "", ""]
+            return host, place
+        return "", ""
+
+    def _wait_for_its_end(self) -> None:
+        seen, ends_at = self._moment(), time.monotonic() + self._stale_seconds
+        while time.monotonic() < ends_at:
+            time.sleep(LOOK_EVERY_SECONDS)
+            now = self._moment()
+            if now is None:
+                return
+            if now != seen:
+                raise Busy(
+                    f"A command still runs in {self._path.parent} on "
+                    f"{self._holder()[0] or 'another host'}, which may be cut off from "
+                    "the database. This goes on when that one has ended.",
+                    system="host",
+                    operation="run command",
+                )
+
+    def _moment(self) -> int | None:
+        """Return when it was beaten last, None where it is gone.
+
+        Opened, since NFS clients keep what they know of a file that is not.
+        """
+        try:
+            fd = os.open(self._path, _READ)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return 0  # no lock of ours: a command put something else there
+        try:
+            return os.fstat(fd).st_mtime_ns
+        finally:
+            os.close(fd)

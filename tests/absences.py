@@ -1,0 +1,30 @@
+"""Having the database away for everybody but the test that asks for it."""
+
+from __future__ import annotations
+
+import psycopg
+from django.db import connection
+from procrastinate.contrib.django.utils import connector_params
+from psycopg import sql
+
+
+def let_in(is_open: bool) -> None:
+    """Have the database accept connections, or not; from another one, as it has to."""
+    name = connection.settings_dict["NAME"]
+    parameters = {**connector_params(), "dbname": "postgres"}
+    parameters.pop("context", None)
+    with psycopg.connect(**parameters, autocommit=True) as other:
+        other.execute(
+            sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}").format(
+                sql.Identifier(name), sql.Literal(is_open)
+            )
+        )
+
+
+def cut_off_everybody_else() -> None:
+    """End all connections but ours, as a restart of the server does."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
