@@ -49,7 +49,7 @@ class TreeLock:
                 self._path.unlink(missing_ok=True)
         except OSError as error:
             raise TransientGatewayError(
-                f"{self._path}, which says who runs a command there, cannot be "
+                f"The command could not be run: its lock {self._path} cannot be "
                 f"written: {os.strerror(error.errno or 0)}.",
                 system="host",
                 operation="run command",
