@@ -86,8 +86,8 @@ def test_an_unknown_command_and_one_the_lab_lacks_are_refused(ws: Workspace) -> 
     assert refused(ws.p4, "frobnicate") == 7194
     refused(ws.p4, "obliterate", "//depot/a")
     assert "not part of the lab" in ws.p4.errors[0]
-    refused(ws.p4, "sync", "-N", "//depot/a")
-    assert "sync -N is not part of the lab" in ws.p4.errors[0]
+    refused(ws.p4, "print", "-U", "//depot/a")
+    assert "print -U is not part of the lab" in ws.p4.errors[0]
 
 
 def test_a_wrong_option_shows_the_usage(ws: Workspace) -> None:

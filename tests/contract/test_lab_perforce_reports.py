@@ -225,3 +225,161 @@ def test_a_deleted_file_of_an_overlay_hides_the_one_below(
     above.submit()
     both.p4.run("sync")
     assert both.tree() == {"g": b"below\n"}
+
+
+# --- fstat, describe, lists
+
+
+def test_every_revision_of_a_file_is_told(ws: Workspace) -> None:
+    found = ws.p4.run("fstat", "-Of", "-T", "depotFile, headRev", f"{ws.depot}/...")
+    assert [(f["depotFile"][-1], f["headRev"]) for f in found] == [
+        *(("a", "3"), ("a", "2"), ("a", "1")),
+        ("b", "1"),
+    ]
+    assert [f["depotFile"][-1] for f in ws.p4.run("fstat", "-r", "a", "b")] == [
+        *("a", "b")
+    ]
+    backwards = ws.p4.run("fstat", "-r", f"{ws.depot}/...")
+    assert [f["depotFile"][-1] for f in backwards] == ["b", "a"]
+
+
+def test_attributes_are_asked_for_and_there_are_none(ws: Workspace) -> None:
+    assert ws.p4.run("fstat", "-Oa", "a") == ws.p4.run("fstat", "a")
+
+
+def test_what_the_client_knows_is_left_out(ws: Workspace) -> None:
+    ws.p4.run("edit", "a")
+    for option in ("-Os", "-s"):
+        [known] = ws.p4.run("fstat", option, "a")
+        assert not {"clientFile", "haveRev", "action", "isMapped"} & known.keys()
+
+
+def test_files_that_wait_for_a_resolve(
+    ws: Workspace, server: LabServer, tmp_path: Path
+) -> None:
+    other = workspace(server, tmp_path, name=f"o-{ws.name}", depot=ws.depot)
+    other.p4.run("sync")
+    other.p4.run("edit", "a")
+    ws.edit("a", "4\n")
+    assert [f["depotFile"] for f in other.p4.run("fstat", "-Rn", "a", "b")] == [
+        f"{ws.depot}/a"
+    ]
+    other.p4.run("sync")
+
+    [waiting] = other.p4.run("fstat", "-Or", "-Ru", f"{ws.depot}/...")
+    assert waiting["unresolved"] == "1"
+    assert waiting["resolveFromFile"] == [f"{ws.depot}/a"]
+    assert warned(other.p4, "fstat", "-Rr", f"{ws.depot}/...") == [6519]
+    other.p4.run("resolve", "-ay")
+    assert other.p4.run("fstat", "-Rr", "-Or", "a")[0]["resolved"] == "1"
+
+
+def test_added_files_are_described_with_their_content(ws: Workspace) -> None:
+    first = changes_of(ws)[0]
+    with_content = "".join(untagged(ws.p4, "describe", "-a", "-du", str(first)))
+    assert "+1\n" in with_content
+    assert "+b\n" in with_content
+    assert "+1\n" not in "".join(untagged(ws.p4, "describe", "-du", str(first)))
+
+
+def test_branches_are_chosen(ws: Workspace, mark: str) -> None:
+    for name in (f"One-{mark}", f"two-{mark}"):
+        ws.p4.save_branch({"Branch": name, "View": ["//depot/a/... //depot/b/..."]})
+
+    def branches(*options: str) -> list[str]:
+        return [branch["branch"] for branch in ws.p4.run("branches", *options)]
+
+    assert branches("-e", f"*-{mark}") == [f"One-{mark}", f"two-{mark}"]
+    assert branches("-E", f"one-{mark}") == [f"One-{mark}"]
+    assert branches("-e", f"*-{mark}", "-m", "1") == [f"One-{mark}"]
+    assert branches("-u", "nobody") == []
+
+
+def test_streams_are_chosen(server: LabServer, mark: str) -> None:
+    admin = server.connect(client="neutral")
+    admin.save_depot({"Depot": f"s{mark}", "Type": "stream", "Map": f"s{mark}/..."})
+    for name, kind, parent in (
+        ("main", "mainline", "none"),
+        ("dev", "development", f"//s{mark}/main"),
+    ):
+        stream = {"Stream": f"//s{mark}/{name}", "Name": name, "Parent": parent}
+        admin.save_stream({**stream, "Type": kind, "Paths": ["share ..."]})
+
+    def streams(*options: str) -> list[str]:
+        found = admin.run("streams", *options, f"//s{mark}/...")
+        return [stream["Stream"].rpartition("/")[2] for stream in found]
+
+    assert streams() == ["dev", "main"]
+    assert streams("-m", "1") == ["dev"]
+    assert streams("-F", "Type=mainline") == ["main"]
+    assert streams("-F", f"Parent=//s{mark}/main") == ["dev"]
+
+
+# --- types
+
+
+def test_a_new_file_has_the_type_of_its_name(ws: Workspace, server: LabServer) -> None:
+    admin = server.connect(client="neutral")
+    assert admin.fetch_typemap().get("TypeMap", []) == []
+    lines = [f"binary+w {ws.depot}/....bin", f"+l {ws.depot}/....art"]
+    assert admin.save_typemap({"TypeMap": lines}) == ["Typemap saved."]
+    try:
+        assert admin.save_typemap({"TypeMap": lines}) == ["Typemap not changed."]
+        assert admin.fetch_typemap()["TypeMap"] == lines
+        for name in ("x.bin", "x.art", "x.txt"):
+            ws.write(name)
+        opened = ws.p4.run("add", "x.bin", "x.art", "x.txt")
+        assert [file["type"] for file in opened] == ["binary+w", "text+l", "text"]
+        ws.p4.run("revert", "-k", "//...")
+        found = ws.p4.run("reconcile", "-n", "x.bin")
+        assert [file["type"] for file in found] == ["binary+w"]
+    finally:
+        admin.save_typemap({"TypeMap": []})
+    assert refused(admin, "typemap") == 7198
+
+
+def test_a_type_nobody_knows_is_in_no_table(server: LabServer) -> None:
+    admin = server.connect(client="neutral")
+    admin.input = "TypeMap:\n\tnonsense //depot/...\n"
+    assert refused(admin, "typemap", "-i") == 6165
+
+
+def test_triggers_are_kept(server: LabServer) -> None:
+    admin = server.connect(client="neutral")
+    line = "check change-submit //depot/... /bin/true"
+    try:
+        assert admin.save_triggers({"Triggers": [line]}) == ["Triggers saved."]
+        assert admin.fetch_triggers()["Triggers"] == [line]
+    finally:
+        admin.save_triggers({"Triggers": []})
+    admin.input = "Triggers:\n\ttoo few words\n"
+    assert refused(admin, "triggers", "-i") == 4140
+
+
+def test_tables_are_for_administrators(server: LabServer, mark: str) -> None:
+    person = server.person(f"p-{mark}")
+    admin = server.connect(client="neutral")
+    before = admin.fetch_protect()
+    table = [f"write user p-{mark} * //...", f"super user {admin.user} * //..."]
+    admin.save_protect({"Protections": table})
+    try:
+        for table_name in ("typemap", "triggers"):
+            assert refused(person, table_name, "-o") == 6185
+    finally:
+        admin.save_protect(before)
+
+
+def test_an_opened_file_is_typed_as_if_it_were_new(ws: Workspace) -> None:
+    ws.p4.run("open", "a")
+    ws.write("a", bytes(range(256)))
+    ws.p4.run("revert", "-k", "a")
+    (ws.root / "a").chmod(0o755)
+
+    assert ws.p4.run("edit", "-t", "auto", "a")[0]["type"] == "binary+x"
+
+
+def test_a_file_is_printed_where_a_program_reads_it(ws: Workspace) -> None:
+    assert ws.p4.run("print", "-q", "-o", "-", "a") == ["3\n"]
+    assert not (ws.root / "-").exists()
+    assert "".join(ws.p4.run("print", "-q", "-a", "a#2")) == "2\n1\n"
+    assert len(ws.p4.run("print", "-m", "1", f"{ws.depot}/...")) == 2

@@ -354,7 +354,7 @@ def test_an_fstat_is_filtered_by_what_it_tells(ws: Workspace) -> None:
     assert names("-F", "headType=binary | headRev=2", "-m", "1") == ["a"]
     assert names("-Ol", "-F", "fileSize<=2") == ["b", "bin", "c"]
     assert warned(ws.p4, "fstat", "-F", "headRev=9", everything) == [6519]
-    for words in (["-F", "headRev"], ["-Of"], ["-Rs"]):
+    for words in (["-F", "headRev"], ["-Sd"], ["-Rs"]):
         with pytest.raises(P4Exception):
             ws.p4.run("fstat", *words, everything)
 

@@ -47,6 +47,11 @@ def normalise(word: str) -> str | None:
     return f"{base}+{''.join(letters)}" if letters else base
 
 
+def normalise_partial(word: str) -> str | None:
+    """Return a type as `normalise` does, of which `+modifiers` alone is one, too."""
+    return normalise(f"text{word}" if word.startswith("+") else word)
+
+
 def _modifier_order(letter: str) -> tuple[bool, str]:
     return letter.islower(), letter
 

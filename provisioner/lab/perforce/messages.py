@@ -300,6 +300,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7634: (268443090, 'No configurables have been set.'),
     7711: (822353439, 'Password should be at least %size% characters in length.'),
     7759: (301997647, '%fileCount% files branched[ (change %change%)].'),
+    7800: (352329336, 'Server network estimates: files added/updated/deleted=%filesAdded%/%filesUpdated%/%filesDeleted%, bytes added/updated=%bytesAdded%/%bytesUpdated%'),
     7805: (822156925, 'Request refused: this server is configured to run a maximum of %maxCommands% simultaneous commands. Please try again later when the load is lower.'),
     7810: (822419074, "Submit aborted -- fix problems then use 'p4 submit -e %change%'."),
     7993: (805379897, "Client of type 'readonly' cannot modify files."),

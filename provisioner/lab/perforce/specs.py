@@ -235,6 +235,19 @@ Owners 408 wlist len:32
 Users 405 wlist len:32
 """,
 )
+# Source: the fields of both forms in the messages of the published client.
+TYPEMAP = _definition(
+    "typemap",
+    """
+TypeMap 601 wlist fmt:C words:2 len:64
+""",
+)
+TRIGGERS = _definition(
+    "triggers",
+    """
+Triggers 551 wlist fmt:C words:4 len:64
+""",
+)
 
 SPEC = _definition(
     "spec",

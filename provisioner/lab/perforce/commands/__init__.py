@@ -35,6 +35,7 @@ from provisioner.lab.perforce.commands import (
     streams,
     submit,
     sync,
+    tables,
     unloading,
     unshelving,
     users,
@@ -79,6 +80,7 @@ COMMANDS: dict[str, Command] = {
         diff2,
         sizes,
         specdefs,
+        tables,
     )
     for command in module.COMMANDS
     for name in command.names
@@ -95,7 +97,7 @@ logparse logrotate logschema logstat logtail obliterate ping populate
 property proxy prune pull purge push remote remotes renameclient
 renameuser replicate repo repos reshelve restore resubmit retype review
 reviews serverid servers storage streamlog streamspec switch topology trait
-triggers trust typemap undo unsubmit unzip upgrades verify zip
+trust undo unsubmit unzip upgrades verify zip
 """
 # Commands of Perforce that the lab refuses by name.
 KNOWN_ELSEWHERE = frozenset(_ELSEWHERE.split())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 
-from provisioner.lab.perforce import filetypes
+from provisioner.lab.perforce import filetypes, keywords
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.changeforms import (
     common_path,
 )
 from provisioner.lab.perforce.commands.intake import Sent
 from provisioner.lab.perforce.commands.locking import lock_holders
+from provisioner.lab.perforce.commands.sending import send_file
 from provisioner.lab.perforce.holdings import Opened
 from provisioner.lab.perforce.integrations import (
     drop_resolves,
@@ -115,7 +116,7 @@ def _new_revision(
     request: Request, item: Opened, change: int, sent: Sent | None, now: int
 ) -> Revision:
     head = find_head(request.state.database, path=item.path)
-    return Revision(
+    made = Revision(
         path=item.path,
         revision=head.revision + 1 if head else 1,
         change=change,
@@ -126,6 +127,25 @@ def _new_revision(
         digest=sent.digest if sent else "",
         size=sent.size if sent else 0,
     )
+    return made if made.is_deleted else with_keywords(request, made)
+
+
+def with_keywords(request: Request, made: Revision) -> Revision:
+    """Return a new revision with the content that its keywords give it."""
+    if not keywords.has_keywords(made.type):
+        return made
+    content = request.state.content
+    described = keywords.Described(
+        path=made.path,
+        number=made.revision,
+        type=made.type,
+        change=made.change,
+        submitted=made.time,
+        author=request.user,
+    )
+    data = keywords.expanded(content.read(made.digest), revision=described)
+    digest, size = content.add(data)
+    return made._replace(digest=digest, size=size)
 
 
 def _record_integrations(
@@ -213,6 +233,33 @@ def report(
         request.say(7294, change=f"Change {final}")
     else:
         request.say(7295, change=f"Change {number}", newChange=f"change {final}")
+    if not request.has("K"):
+        _refresh_keywords(request, client, files, revisions)
+
+
+def _refresh_keywords(
+    request: Request, client: Client, files: list[Opened], revisions: list[Revision]
+) -> None:
+    """Give the client's own files the keywords that they have from now on.
+
+    That there is no record of it is inferred. Source: -K in p4 help submit.
+    """
+    for item, revision in zip(files, revisions, strict=True):
+        if item.is_delete or not keywords.has_keywords(revision.type):
+            continue
+        local = client.local_path(item.client_path)
+        if not request.is_tagged:
+            number = f"#{revision.revision}"
+            request.say(6490, depotFile=item.path, depotRev=number, localPath=local)
+        send_file(
+            request,
+            client,
+            revision,
+            local=local,
+            confirm={},
+            clobber=True,
+            writable=reopens(request, client),
+        )
 
 
 def make_read_only(request: Request, client: Client, item: Opened) -> None:

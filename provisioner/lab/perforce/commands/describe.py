@@ -65,7 +65,7 @@ def _shelved_revisions(request: Request, change: object) -> list[Revision]:
 
 
 def _show_differences(request: Request, made: list[Revision], style: str) -> None:
-    """Show what each revision changed; what is new or gone has no difference.
+    """Show what each revision changed; what is gone, or new without -a, is left out.
 
     That a tagged client gets the same lines and texts is inferred.
     """
@@ -78,16 +78,19 @@ def _show_differences(request: Request, made: list[Revision], style: str) -> Non
             path=new.path,
             number=new.revision if is_shelved else new.revision - 1,
         )
-        if old is None or old.is_deleted or new.is_deleted:
+        is_added = old is None or old.is_deleted
+        if new.is_deleted or (is_added and not request.has("a")):
             continue
+        if is_added:
+            old = None
         request.say(
             6362,
             depotFile=new.path,
             depotRev=f"#{new.revision}",
-            type=old.type,
-            type2="" if new.type == old.type else new.type,
+            type=old.type if old else new.type,
+            type2="" if old is None or new.type == old.type else new.type,
         )
-        if new.digest != old.digest:
+        if old is None or new.digest != old.digest:
             show_difference(request, old, new, style=style)
 
 
@@ -152,9 +155,9 @@ COMMANDS = (
     Command(
         names=("describe",),
         run=describe,
-        usage="describe [-d<flags> -s -S -f] change...",
-        flags="sSf",
+        usage="describe [-d<flags> -a -s -S -f] change...",
+        flags="asSf",
         valued="d",
-        absent="aOIm",
+        absent="OIm",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.files import revisions_of
@@ -16,10 +16,12 @@ from provisioner.lab.perforce.holdings import (
     have_in,
     opened_by,
 )
+from provisioner.lab.perforce.integrations import Resolve, resolves_of
 from provisioner.lab.perforce.messages import NotInLab
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import (
     Revision,
+    revisions_in,
 )
 from provisioner.lab.perforce.wire import Value
 
@@ -33,8 +35,10 @@ def fstat(request: Request) -> None:
     holders = lock_holders(database)
     fields = request.options.get("T", "").replace(",", " ").split()
     passes = parse_filter(request.options["F"]) if request.has("F") else None
-    _check_letters(request, "O", known="lp")
-    _check_letters(request, "R", known="cho")
+    _take_old_flags(request)
+    _check_letters(request, "O", known="adeflnprs")
+    _check_letters(request, "R", known="chnoru")
+    resolves = _resolves(request)
     limit, shown = request.number("m", default=0), 0
     for wanted in file_sets(request):
         haves = (
@@ -44,13 +48,18 @@ def fstat(request: Request) -> None:
         )
         found = False
         for path, revision in _fstat_files(request, wanted, opened):
-            item = opened.get(path)
+            item, takes = opened.get(path), resolves.get(path, [])
             if not _passes(request, path, client, haves, item):
                 continue
+            if not _passes_opened(request, revision, item, takes):
+                continue
             record = _fstat_record(request, path, revision, client, haves, item)
-            record |= _others(elsewhere.get(path, []))
-            if path in holders:
-                record |= _lock(holders[path], ours=request.client_name)
+            if not _has_letter(request, "O", "f"):
+                record |= _others(elsewhere.get(path, []))
+                if path in holders:
+                    record |= _lock(holders[path], ours=request.client_name)
+                if takes and _has_letter(request, "O", "r"):
+                    record |= _pending(takes)
             if passes is not None and not passes(record):
                 continue
             found = True
@@ -72,6 +81,73 @@ def fstat(request: Request) -> None:
             request.say(wanted.nothing_found, argc=wanted.typed)
 
 
+# Flags of before 2004.2 and the letters they became. Source: p4 help fstat.
+_OLD_FLAGS = (
+    ("C", "R", "c"),
+    ("H", "R", "h"),
+    ("W", "R", "o"),
+    ("P", "O", "p"),
+    ("l", "O", "l"),
+    ("s", "O", "s"),
+)
+
+
+def _take_old_flags(request: Request) -> None:
+    for flag, option, letter in _OLD_FLAGS:
+        if request.has(flag):
+            request.options[option] = request.options.get(option, "") + letter
+
+
+def _has_letter(request: Request, option: str, letter: str) -> bool:
+    return letter in request.options.get(option, "")
+
+
+def _resolves(request: Request) -> dict[str, list[Resolve]]:
+    """Return by depot path what the client's opened files take from others."""
+    found: dict[str, list[Resolve]] = {}
+    for item in resolves_of(request.state.database, client=request.client_name):
+        found.setdefault(item.path, []).append(item)
+    return found
+
+
+def _passes_opened(
+    request: Request,
+    revision: Revision | None,
+    item: Opened | None,
+    takes: list[Resolve],
+) -> bool:
+    """Tell if a file is one that -Rn, -Rr or -Ru ask for."""
+    restrict = request.options.get("R", "")
+    if "n" in restrict and (
+        item is None or revision is None or item.revision == revision.revision
+    ):
+        return False
+    if "r" in restrict and not any(take.how for take in takes):
+        return False
+    return not ("u" in restrict and all(take.how for take in takes))
+
+
+def _pending(takes: list[Resolve]) -> dict[str, Value]:
+    """Return what -Or says of the integrations of an opened file."""
+    done = sum(bool(take.how) for take in takes)
+    record: dict[str, Value] = {}
+    if done:
+        record["resolved"] = done
+    if done < len(takes):
+        record["unresolved"] = len(takes) - done
+    for index, take in enumerate(takes):
+        record |= {
+            f"resolveAction{index}": take.how or "unresolved",
+            f"resolveType{index}": "content",
+            f"resolveBaseFile{index}": take.base,
+            f"resolveBaseRev{index}": take.base_revision,
+            f"resolveFromFile{index}": take.other,
+            f"resolveStartFromRev{index}": take.start or "none",
+            f"resolveEndFromRev{index}": take.end,
+        }
+    return record
+
+
 def _check_letters(request: Request, option: str, *, known: str) -> None:
     """Refuse letters of an option that would do nothing here.
 
@@ -90,7 +166,26 @@ def _fstat_files(
     for path, item in opened.items():
         if wanted.has_file(path=path, client_path=item.client_path):
             found.setdefault(path, None)
-    return sorted(found.items())
+    files: Iterable[tuple[str, Revision | None]] = sorted(found.items())
+    if _has_letter(request, "O", "f"):
+        files = _every_revision(request, wanted, files)
+    return list(reversed(list(files))) if request.has("r") else files
+
+
+def _every_revision(
+    request: Request,
+    wanted: FileSet,
+    files: Iterable[tuple[str, Revision | None]],
+) -> Iterator[tuple[str, Revision | None]]:
+    """Yield all revisions of files, each as if it were the head (-Of)."""
+    by_path: dict[str, list[Revision]] = {}
+    for revision in revisions_in(request.state.database, wanted):
+        by_path.setdefault(revision.path, []).append(revision)
+    for path, head in files:
+        if head is None:
+            yield path, None
+        for revision in by_path.get(path, []):
+            yield path, revision
 
 
 def _passes(
@@ -117,6 +212,8 @@ def _fstat_record(
     item: Opened | None,
 ) -> dict[str, Value]:
     record: dict[str, Value] = {"depotFile": path}
+    if _has_letter(request, "O", "s"):
+        client, haves, item = None, {}, None
     place = client.view.to_client(path) if client else None
     if client is not None and place is not None:
         local = client.local_path(place)
@@ -182,8 +279,11 @@ COMMANDS = (
     Command(
         names=("fstat",),
         run=fstat,
-        usage="fstat [-F filter -T fields -m max -Olp -Rcho] file...",
+        usage=(
+            "fstat [-F filter -T fields -m max -r -Oadeflnprs -Rchnoru -CHWPls] file..."
+        ),
+        flags="CHWPlsr",
         valued="OTRmF",
-        absent="LcesArSU",
+        absent="LceAUS",
     ),
 )

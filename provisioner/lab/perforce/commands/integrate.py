@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from provisioner.lab.perforce.clients import Client, compiled_view
-from provisioner.lab.perforce.commands.forms import day
-from provisioner.lab.perforce.commands.labels import spec_command
+from provisioner.lab.perforce.commands.forms import day, form_date
+from provisioner.lab.perforce.commands.labels import listed_specs, spec_command
 from provisioner.lab.perforce.commands.opening import (
     check_writeable,
     insert_opened,
@@ -212,8 +212,8 @@ def branch(request: Request) -> None:
 
 
 def branches(request: Request) -> None:
-    """Answer `p4 branches`."""
-    for spec in all_specs(request.state.database, kind="branch"):
+    """Answer `p4 branches`. Source: p4 help branches."""
+    for spec in listed_specs(request, kind="branch"):
         record: dict[str, Value] = {
             "branch": spec.name,
             "Update": spec.updated,
@@ -226,7 +226,8 @@ def branches(request: Request) -> None:
             request.record(record)
         else:
             text = spec.text("Description").rstrip("\n")
-            request.info(f"Branch {spec.name} {day(spec.updated)} '{text}'")
+            date = form_date(spec.updated) if request.has("t") else day(spec.updated)
+            request.info(f"Branch {spec.name} {date} '{text}'")
 
 
 _USAGE = "integrate [-c change] [-n -r] [-b branch [to...] | from[rev] to]"
@@ -253,7 +254,8 @@ COMMANDS = (
         names=("branches",),
         most_arguments=0,
         run=branches,
-        usage="branches",
-        absent="ueEmt",
+        usage="branches [-t] [-u user] [-e|-E filter] [-m max]",
+        flags="t",
+        valued="ueEm",
     ),
 )

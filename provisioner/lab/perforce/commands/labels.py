@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 from provisioner.lab.perforce.commands.forms import day, form_date, read_form, refused
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, file_sets
@@ -107,21 +110,8 @@ def _new_label(request: Request) -> Fields:
 
 def labels(request: Request) -> None:
     """Answer `p4 labels`. Source: p4 help labels."""
-    options, found = request.options, 0
-    limit = request.number("m", default=0)
     holding = _labels_with(request) if request.args else None
-    for spec in all_specs(request.state.database, kind="label"):
-        name, owner = spec.name, spec.text("Owner")
-        if not (
-            pattern_matches(options.get("u", owner), owner)
-            and pattern_matches(options.get("e", name), name)
-            and pattern_matches(options.get("E", name).lower(), name.lower())
-            and (holding is None or name in holding)
-        ):
-            continue
-        if found and found == limit:
-            break
-        found += 1
+    for spec in listed_specs(request, kind="label", names=holding):
         record: dict[str, Value] = {
             "label": spec.name,
             "Update": spec.updated,
@@ -136,6 +126,25 @@ def labels(request: Request) -> None:
             text = spec.text("Description").replace("\n", " ")
             date = form_date(spec.updated) if request.has("t") else day(spec.updated)
             request.info(f"Label {spec.name} {date} '{text}'")
+
+
+def listed_specs(
+    request: Request, *, kind: str, names: set[str] | None = None
+) -> Iterator[StoredSpec]:
+    """Yield what -u, -e, -E and -m choose of a kind, or of the `names` of it."""
+    options, limit = request.options, request.number("m", default=0)
+
+    def is_listed(spec: StoredSpec) -> bool:
+        name, owner = spec.name, spec.text("Owner")
+        return (
+            pattern_matches(options.get("u", owner), owner)
+            and pattern_matches(options.get("e", name), name)
+            and pattern_matches(options.get("E", name).lower(), name.lower())
+            and (names is None or name in names)
+        )
+
+    specs = filter(is_listed, all_specs(request.state.database, kind=kind))
+    return itertools.islice(specs, limit or None)
 
 
 def _labels_with(request: Request) -> set[str]:

@@ -9,6 +9,7 @@ from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.locking import lock_holders
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.sending import remove_file
+from provisioner.lab.perforce.commands.tables import mapped_type
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.filespec import file_sets, local_argument
 from provisioner.lab.perforce.holdings import Opened, have_in, opened_by
@@ -116,12 +117,17 @@ def wanted_type(request: Request, old: str) -> str:
 
     Raises: CommandError for a type nobody knows.
     """
-    if not request.has("t"):
+    if not request.has("t") or request.options["t"] == "auto":
         return old
     changed = filetypes.changed(old, request.options["t"])
     if changed is None:
         raise CommandError(6165, type=request.options["t"])
     return changed
+
+
+def new_type(request: Request, path: str, found: str) -> str:
+    """Return the type a file gets that is added now, before `-t` changes it."""
+    return mapped_type(request.state.database, path=path, found=found)
 
 
 # --- add
@@ -148,7 +154,7 @@ def add(request: Request) -> None:
             place,
             0,
             "add",
-            wanted_type(request, types[place]),
+            wanted_type(request, new_type(request, path, types[place])),
             request.user,
             change,
         )
@@ -283,7 +289,21 @@ def _open_existing(request: Request, *, action: str) -> None:
             )
         if not found:
             request.say(6520, argc=wanted.typed)
+        if request.options.get("t") == "auto":
+            opened = _typed_anew(request, client, opened)
         _open_files(request, client, opened, action=action)
+
+
+def _typed_anew(request: Request, client: Client, opened: list[Opened]) -> list[Opened]:
+    """Return files with the type they would be added with. Source: p4 help edit."""
+    places = [item.client_path for item in opened]
+    types = detected_types(request, client, places, honours_ignore=False)
+    return [
+        item._replace(type=new_type(request, item.path, types[item.client_path]))
+        if item.client_path in types
+        else item
+        for item in opened
+    ]
 
 
 def _open_files(
@@ -321,7 +341,7 @@ COMMANDS = (
         uses_client=True,
     ),
     Command(
-        names=("edit",),
+        names=("edit", "open"),
         run=edit,
         usage="edit [-c change] [-k -n] [-t type] file...",
         flags="kn",

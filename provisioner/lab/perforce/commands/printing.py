@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from provisioner.lab.perforce import filetypes, paths
 from provisioner.lab.perforce.commands.files import revisions_of
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.filespec import file_sets
+from provisioner.lab.perforce.commands.sending import without_keywords
+from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import (
     Revision,
+    revisions_in,
 )
 
 
 def print_files(request: Request) -> None:
     """Answer `p4 print`."""
+    limit, count = request.number("m", default=0), 0
     for wanted in file_sets(request):
-        found = False
-        for revision in revisions_of(request, wanted):
-            if revision.is_deleted:
-                continue
-            if request.has("o"):
-                if not found:
+        printed = 0
+        for revision in _chosen(request, wanted):
+            if limit and count == limit:
+                return
+            if request.has("o") and request.options["o"] != "-":
+                if not printed:
                     _print_to_file(request, revision)
             else:
                 _print_one(request, revision)
-            found = True
-        if not found:
+            printed, count = printed + 1, count + 1
+        if not printed:
             request.say(wanted.nothing_found, argc=wanted.typed)
+
+
+def _chosen(request: Request, wanted: FileSet) -> Iterator[Revision]:
+    """Yield what to print: of each file one revision, with -a all of the range.
+
+    -K, which was -k, leaves the keywords empty. Source: p4 help print.
+    """
+    found: Iterable[Revision] = revisions_of(request, wanted)
+    if request.has("a"):
+        found = revisions_in(request.state.database, wanted)
+    is_plain = request.has("K") or request.has("k")
+    for revision in found:
+        if revision.is_deleted:
+            continue
+        content = request.state.content
+        yield without_keywords(content, revision) if is_plain else revision
 
 
 def _print_one(request: Request, revision: Revision) -> None:
@@ -111,10 +130,13 @@ COMMANDS = (
     Command(
         names=("print",),
         run=print_files,
-        usage="print [-q] [-o path] [--offset=number] [--size=number] file...",
-        flags="qk",
-        valued="o",
-        absent="aAmTK",
+        usage=(
+            "print [-a -K -q] [-m max] [-o path] [--offset=number] [--size=number]"
+            " file..."
+        ),
+        flags="aKkq",
+        valued="mo",
+        absent="ABLQTU",
         long=("offset", "size"),
     ),
 )

@@ -17,6 +17,7 @@ from provisioner.lab.perforce.commands.opening import (
     check_writeable,
     detected_types,
     insert_opened,
+    new_type,
     report_opened,
     target_change,
 )
@@ -265,7 +266,9 @@ def _adds(
     )
     return [
         Opened(
-            client.name, candidates[place], place, 0, "add", kind, request.user, change
+            *(client.name, candidates[place], place, 0, "add"),
+            new_type(request, candidates[place], kind),
+            *(request.user, change),
         )
         for place, kind in types.items()
     ]

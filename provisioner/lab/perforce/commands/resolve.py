@@ -5,7 +5,7 @@ Source: p4 help resolve; the exchange is that of the client's published library.
 
 from __future__ import annotations
 
-from provisioner.lab.perforce import filetypes, merge3, replies
+from provisioner.lab.perforce import filetypes, keywords, merge3, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.intake import Intake
 from provisioner.lab.perforce.commands.registry import Command
@@ -233,11 +233,18 @@ class _Merge:
         new = content.read(theirs.digest)
         mine = self._fetch()
         self._open("client-OpenMerge3", **self._names())
-        for piece in merge3.merge(old, new, mine):
+        for piece in merge3.merge(*map(self._plain, (old, new, mine))):
             self._request.send(
                 "client-WriteMerge",
                 {"handle": "merge", "bits": piece.bits, "data": piece.data},
             )
+
+    def _plain(self, data: bytes) -> bytes:
+        """Return content without what its keywords say: that is no change of anybody.
+
+        Inferred: every revision would conflict with the next one.
+        """
+        return keywords.collapsed(data, file_type=self._opened.type)
 
     def _open_binary(self, theirs: Revision) -> None:
         base = self._base

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from provisioner.lab.perforce import filetypes, hotmessages, replies
+from provisioner.lab.perforce import filetypes, hotmessages, keywords, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.bulkplan import Noted
-from provisioner.lab.perforce.content import CHUNK
+from provisioner.lab.perforce.content import CHUNK, Content
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision
 from provisioner.lab.perforce.wire import Value
+
+
+def without_keywords(content: Content, revision: Revision) -> Revision:
+    """Return a revision with the keywords of its content empty (-K)."""
+    if revision.is_deleted or not keywords.has_keywords(revision.type):
+        return revision
+    data = keywords.collapsed(content.read(revision.digest), file_type=revision.type)
+    digest, size = content.add(data)
+    return revision._replace(digest=digest, size=size)
 
 
 def send_file(

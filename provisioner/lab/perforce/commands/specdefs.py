@@ -20,10 +20,12 @@ _DEFINITIONS = {
         specs.PROTECT,
         specs.SPEC,
         specs.STREAM,
+        specs.TRIGGERS,
+        specs.TYPEMAP,
         specs.USER,
     )
 }
-_ELSEWHERE = ("job", "ldap", "remote", "repo", "server", "triggers", "typemap")
+_ELSEWHERE = ("job", "ldap", "remote", "repo", "server")
 
 
 def spec(request: Request) -> None:

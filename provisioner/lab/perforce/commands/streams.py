@@ -5,6 +5,7 @@ from __future__ import annotations
 from provisioner.lab.perforce import streams as stream_views
 from provisioner.lab.perforce.commands.forms import form_date, read_form, refused
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.filters import parse_filter
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.paths import pattern_matches
 from provisioner.lab.perforce.request import Request
@@ -16,6 +17,7 @@ from provisioner.lab.perforce.specstore import (
     save_spec,
 )
 from provisioner.lab.perforce.views import split_words
+from provisioner.lab.perforce.wire import Value
 
 _OPTIONS = "allsubmit unlocked toparent fromparent mergedown"
 
@@ -106,26 +108,34 @@ def _check_lines(fields: Fields) -> None:
 
 
 def streams(request: Request) -> None:
-    """Answer `p4 streams`."""
+    """Answer `p4 streams`. Source: p4 help streams."""
+    passes = parse_filter(request.options["F"]) if request.has("F") else None
+    fields = request.options.get("T", "").replace(",", " ").split()
+    limit, shown = request.number("m", default=0), 0
     for spec in all_specs(request.state.database, kind="stream"):
         if request.args and not any(
             pattern_matches(argument, spec.name) for argument in request.args
         ):
             continue
-        if request.is_tagged:
-            record = {
+        record: dict[str, Value] = {
+            "Stream": spec.name,
+            "Update": spec.updated,
+            "Access": spec.accessed,
+            **{
                 tag: spec.text(tag)
                 for tag in ("Owner", "Name", "Parent", "Type", "Options")
-            }
-            request.record(
-                {
-                    "Stream": spec.name,
-                    "Update": spec.updated,
-                    "Access": spec.accessed,
-                    **record,
-                    "desc": spec.text("Description"),
-                }
-            )
+            },
+            "desc": spec.text("Description"),
+        }
+        if passes is not None and not passes(record):
+            continue
+        if shown and shown == limit:
+            break
+        shown += 1
+        if request.is_tagged:
+            if fields:
+                record = {tag: record[tag] for tag in record if tag in fields}
+            request.record(record)
         else:
             request.info(
                 f"Stream {spec.name} {spec.text('Type')} {spec.text('Parent')}"
@@ -146,6 +156,11 @@ COMMANDS = (
         absent="v",
     ),
     Command(
-        names=("streams",), run=streams, usage="streams [stream...]", absent="UFTmu"
+        names=("streams",),
+        run=streams,
+        usage="streams [-F filter] [-T fields] [-m max] [stream...]",
+        valued="FTm",
+        absent="aUu",
+        long=(),
     ),
 )

@@ -231,16 +231,16 @@ def _settle_unchanged(
         database.execute_many(sql, ((i.client, i.path) for i in unchanged))
 
 
-_USAGE = "submit [-r -f option] -d description [file...] | -c change | -i"
+_USAGE = "submit [-r -K -f option] -d description [file...] | -c change | -i"
 
 COMMANDS = (
     Command(
         names=("submit",),
         run=submit,
         usage=_USAGE,
-        flags="ir",
+        flags="irK",
         valued="dcf",
-        absent="eKsSb",
+        absent="esSb",
         long=("parallel",),
         uses_client=True,
     ),

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Iterable
 
 from provisioner.lab.perforce import filetypes, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.bulkplan import BulkPlan, bulk_plan
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.commands.sending import remove_file, send_file, send_piece
+from provisioner.lab.perforce.commands.sending import (
+    remove_file,
+    send_file,
+    send_piece,
+    without_keywords,
+)
 from provisioner.lab.perforce.commands.syncplan import Plan, Step
 from provisioner.lab.perforce.commands.syncreports import (
     Progress,
@@ -20,9 +26,7 @@ from provisioner.lab.perforce.commands.syncreports import (
     reports_of,
 )
 from provisioner.lab.perforce.filespec import FileSet, file_sets
-from provisioner.lab.perforce.holdings import (
-    find_have,
-)
+from provisioner.lab.perforce.holdings import find_have, opened_by
 from provisioner.lab.perforce.integrations import (
     Resolve,
     put_resolves,
@@ -31,6 +35,7 @@ from provisioner.lab.perforce.integrations import (
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import find_revision
+from provisioner.lab.perforce.wire import Value
 
 
 def sync(request: Request) -> None:
@@ -62,6 +67,8 @@ def _sync(request: Request, *, keeps_files: bool) -> None:
             _check_submitted(request, sets)
         if request.has("L") and any(s.in_client_syntax for s in sets):
             raise CommandError(7198, usage="sync -L //depot/path#revision...")
+        if request.has("r"):
+            _check_nothing_moves(request, client)
         for wanted in sets:
             _sync_set(request, client, wanted, keeps_files=keeps_files, peeks=peeks)
 
@@ -78,10 +85,13 @@ def _sync_set(
     if wanted.upper.kind == "shelf":
         raise NotInLab("sync @=change")
     read = {} if peeks else {"db.rev": 0, client.have_table: 0}
-    moves_nothing = keeps_files or request.has("n")
+    moves_nothing = keeps_files or request.has("n") or request.has("N")
     with request.locks.reading(read), request.state.database.reading():
         plan = _planned(request, client, wanted, moves_nothing=moves_nothing)
     request.check_limits(scanned=plan.scanned, results=plan.count)
+    if request.has("N"):
+        _estimate(request, plan)
+        return
     for opened in plan.opened:
         request.say(6491, depotFile=opened.path, workRev=f"#{opened.revision}")
     for had in plan.bypassed:
@@ -110,6 +120,31 @@ def _sync_set(
         steps = [steps[index] for index in done]
     if not (request.has("n") or request.has("p")):
         _write_have(request, client, steps)
+
+
+def _estimate(request: Request, plan: Plan | BulkPlan) -> None:
+    """Tell how much a sync would do, and no more (-N). Source: p4 help sync."""
+    steps = plan.steps() if isinstance(plan, BulkPlan) else map(noted, plan.steps)
+    files, sizes = Counter[str](), Counter[str]()
+    for action, _, _, _, size in steps:
+        kind = "Updated" if action in ("refreshed", "replaced") else action.capitalize()
+        files[kind] += 1
+        sizes[kind] += size or 0
+    estimates: dict[str, Value] = {
+        **{f"files{kind}": files[kind] for kind in ("Added", "Updated", "Deleted")},
+        **{f"bytes{kind}": sizes[kind] for kind in ("Added", "Updated")},
+    }
+    request.report(estimates, 7800, **estimates)
+
+
+def _check_nothing_moves(request: Request, client: Client) -> None:
+    """Refuse -r where it would matter: for opened files that have another place now.
+
+    Raises: NotInLab.
+    """
+    for item in opened_by(request.state.database, client=client.name).values():
+        if client.view.to_depot(item.client_path) not in (None, item.path):
+            raise NotInLab("sync -r of files that are open at another place")
 
 
 def _planned(
@@ -226,6 +261,9 @@ def _transfer(
     progress = Progress(request, total=count)
     clobber = request.has("f")
     for index, step in enumerate(steps):
+        if request.has("K") and step.revision is not None:
+            plain = without_keywords(request.state.content, step.revision)
+            step = step._replace(revision=plain)
         told, revision = noted(step), step.revision
         is_sent = (
             revision is not None
@@ -317,16 +355,15 @@ def _unmodified(request: Request, client: Client, steps: list[Step]) -> list[Ste
     return kept
 
 
-_USAGE = "sync [-E -L -n -q] [-f -k | -p | -s] [-m max] [file[revision]...]"
+_USAGE = "sync [-E -K -L -N -n -q -r] [-f -k | -p | -s] [-m max] [file[revision]...]"
 
 COMMANDS = (
     Command(
         names=("sync", "update"),
         run=sync,
         usage=_USAGE,
-        flags="EfkLnpqs",
+        flags="EfKkLNnpqrs",
         valued="m",
-        absent="rNK",
         long=("parallel",),
         uses_client=True,
     ),
@@ -334,7 +371,7 @@ COMMANDS = (
         names=("flush",),
         run=flush,
         usage="flush [-E -f -L -n -q] [-m max] [file[revision]...]",
-        flags="EfLnqk",
+        flags="EfKkLNnqr",
         valued="m",
         uses_client=True,
     ),

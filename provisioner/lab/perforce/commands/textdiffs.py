@@ -36,18 +36,23 @@ def diff_style(request: Request) -> str:
 
 
 def show_difference(
-    request: Request, old: Revision, new: Revision, *, style: str
+    request: Request, old: Revision | None, new: Revision, *, style: str
 ) -> None:
     """Send where two contents differ; of what is no text only that they do.
+
+    Without an old one all of the new one is added.
 
     P4Java takes text only from commands without tags, so tagged ones send it as info.
 
     Raises: NotInLab where the texts are too long.
     """
-    if not (request.has("t") or all(filetypes.is_text(x.type) for x in (old, new))):
+    sides = [side for side in (old, new) if side is not None]
+    if not (request.has("t") or all(filetypes.is_text(x.type) for x in sides)):
         request.info("(... files differ ...)")
         return
-    before, after = (lines_of(request.state.content.read(x.digest)) for x in (old, new))
+    read = request.state.content.read
+    before = lines_of(read(old.digest)) if old else []
+    after = lines_of(read(new.digest))
     if max(len(before), len(after)) > _MOST_LINES:
         raise NotInLab(
             f"the text of a {request.command} of more than {_MOST_LINES:,} lines"
