@@ -302,7 +302,8 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7759: (301997647, '%fileCount% files branched[ (change %change%)].'),
     7800: (352329336, 'Server network estimates: files added/updated/deleted=%filesAdded%/%filesUpdated%/%filesDeleted%, bytes added/updated=%bytesAdded%/%bytesUpdated%'),
     7805: (822156925, 'Request refused: this server is configured to run a maximum of %maxCommands% simultaneous commands. Please try again later when the load is lower.'),
-    7810: (822419074, "Submit aborted -- fix problems then use 'p4 submit -e %change%'."),
+    7808: (822419072, 'Change %change% does not have shelved files --  cannot submit.'),
+    7809: (822419073, "Submit failed -- fix problems above then use 'p4 submit -e %change%'."),
     7993: (805379897, "Client of type 'readonly' cannot modify files."),
     7998: (822157118, "Can't unload partitioned client %domainName%."),
 }

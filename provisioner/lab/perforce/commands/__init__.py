@@ -7,6 +7,7 @@ from provisioner.lab.perforce.commands import (
     changes,
     clients,
     configure,
+    copying,
     describe,
     diff2,
     diffing,
@@ -36,6 +37,7 @@ from provisioner.lab.perforce.commands import (
     submit,
     sync,
     tables,
+    undoing,
     unloading,
     unshelving,
     users,
@@ -81,6 +83,8 @@ COMMANDS: dict[str, Command] = {
         sizes,
         specdefs,
         tables,
+        copying,
+        undoing,
     )
     for command in module.COMMANDS
     for name in command.names
@@ -89,15 +93,15 @@ COMMANDS: dict[str, Command] = {
 _ELSEWHERE = """
 aliases dbpack diskspace graph logger server sysinfo
 admin annotate archive attribute bgtask cachepurge check-permission
-checkpoint clone cluster copy cstat dbschema dbstat dbverify export
+checkpoint clone cluster cstat dbschema dbstat dbverify export
 extension failback failover fetch fix grep heartbeat help ignores init
 interchanges istat job jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lockstat login2 logappend
-logparse logrotate logschema logstat logtail obliterate ping populate
+logparse logrotate logschema logstat logtail obliterate ping
 property proxy prune pull purge push remote remotes renameclient
 renameuser replicate repo repos reshelve restore resubmit retype review
 reviews serverid servers storage streamlog streamspec switch topology trait
-trust undo unsubmit unzip upgrades verify zip
+trust unsubmit unzip upgrades verify zip
 """
 # Commands of Perforce that the lab refuses by name.
 KNOWN_ELSEWHERE = frozenset(_ELSEWHERE.split())

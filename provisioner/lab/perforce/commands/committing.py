@@ -92,7 +92,7 @@ def commit(
         is_newest = int(database.counter("change")) == number
         final = number if is_newest else database.next_change()
         revisions = [
-            _new_revision(request, item, final, sent.get(item.path), now)
+            new_revision(request, item, final, sent.get(item.path), now)
             for item in files
         ]
         database.execute_many(
@@ -112,7 +112,7 @@ def commit(
     return final, revisions
 
 
-def _new_revision(
+def new_revision(
     request: Request, item: Opened, change: int, sent: Sent | None, now: int
 ) -> Revision:
     head = find_head(request.state.database, path=item.path)

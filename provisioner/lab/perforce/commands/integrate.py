@@ -6,6 +6,7 @@ everything else is left to `p4 resolve`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from provisioner.lab.perforce.clients import Client, compiled_view
@@ -35,15 +36,18 @@ def integrate(request: Request) -> None:
     client = request.get_client()
     check_writeable(client)
     change = target_change(request)
+    if set(request.options.get("D", "")) - set("ist"):
+        raise CommandError(7198, usage=_USAGE)
+    limit = request.number("m", default=0)
     done = False
-    for source, target in _pairs(request, client):
+    for source, target in itertools.islice(pairs(request), limit or None):
         done = _integrate_one(request, client, source, target, change) or done
     request.settle()
     if not done:
         request.say(6516, argc=" ".join(request.args))
 
 
-def _pairs(request: Request, client: Client) -> Iterator[tuple[Revision, str]]:
+def pairs(request: Request) -> Iterator[tuple[Revision, str]]:
     """Yield each source revision with the depot path it goes to.
 
     Raises: CommandError.
@@ -52,14 +56,14 @@ def _pairs(request: Request, client: Client) -> Iterator[tuple[Revision, str]]:
         yield from _branch_pairs(request)
         return
     if len(request.args) != 2:
-        raise CommandError(7198, usage=_USAGE)
+        raise CommandError(7198, usage=f"{request.command} [options] from[rev] to")
     source, target = (parse_file_argument(request, text) for text in request.args)
     view = one_line_view(source, target)
     for revision in revisions_at(request.state.database, source):
-        place = _as_in(source, client, revision.path)
+        place = _as_in(source, revision.path)
         found = view.to_client(place) if place else None
-        if found is not None and target.in_client_syntax:
-            found = client.view.to_depot(found)
+        if found is not None and target.client is not None:
+            found = target.client.view.to_depot(found)
         if found is not None:
             yield revision, found
 
@@ -75,8 +79,8 @@ def one_line_view(source: FileSet, target: FileSet) -> View:
     return View([line])
 
 
-def _as_in(files: FileSet, client: Client, path: str) -> str | None:
-    return client.view.to_client(path) if files.in_client_syntax else path
+def _as_in(files: FileSet, path: str) -> str | None:
+    return files.client.view.to_client(path) if files.client is not None else path
 
 
 def _branch_pairs(request: Request) -> Iterator[tuple[Revision, str]]:
@@ -107,6 +111,8 @@ def _integrate_one(
     head = find_head(database, path=target)
     exists = head is not None and not head.is_deleted
     taken = last_taken(database, path=target, other=source.path)
+    if request.has("f"):
+        taken = 0
     if source.revision <= taken or (source.is_deleted and not exists):
         return False
     if place is None:
@@ -172,6 +178,8 @@ def _open(
 
 
 def _report(request: Request, client: Client, opened: Opened, resolve: Resolve) -> None:
+    if request.has("q"):
+        return
     number = opened.revision or 1
     action = "branch/sync" if opened.action == "branch" else opened.action
     record: dict[str, Value] = {
@@ -230,16 +238,21 @@ def branches(request: Request) -> None:
             request.info(f"Branch {spec.name} {date} '{text}'")
 
 
-_USAGE = "integrate [-c change] [-n -r] [-b branch [to...] | from[rev] to]"
+_USAGE = (
+    "integrate [-c change] [-d|-D[i][s][t]] [-f -i -n -q -r] [-m max]"
+    " [-b branch [to...] | from[rev] to]"
+)
 
 COMMANDS = (
     Command(
         names=("integrate", "integ", "merge"),
         run=integrate,
         usage=_USAGE,
-        flags="nr3",
-        valued="cb",
-        absent="defhtvDiRsmFKSPOqA",
+        # Deleted files are taken as -d and -D ask for, and files without a common
+        # ancestor as -i does, anyway. Source: p4 help integrate, and that of 2010.1.
+        flags="dfinqr3",
+        valued="cbDm",
+        absent="ehtvRsFKSPOA",
         uses_client=True,
     ),
     Command(

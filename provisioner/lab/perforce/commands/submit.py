@@ -20,6 +20,7 @@ from provisioner.lab.perforce.commands.forms import read_form
 from provisioner.lab.perforce.commands.intake import Sent, take_content
 from provisioner.lab.perforce.commands.opening import check_writeable
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.commands.shelvedsubmit import submit_shelf
 from provisioner.lab.perforce.filespec import file_sets
 from provisioner.lab.perforce.holdings import Opened, opened_by
 from provisioner.lab.perforce.integrations import (
@@ -35,7 +36,10 @@ _OPTIONS = ("submitunchanged", "revertunchanged", "leaveunchanged")
 
 
 def submit(request: Request) -> None:
-    """Answer `p4 submit -d`, `-c` and `-i`."""
+    """Answer `p4 submit -d`, `-c`, `-i` and `-e`."""
+    if request.has("e"):
+        submit_shelf(request)
+        return
     client = request.get_client()
     check_writeable(client)
     number, files = _prepare(request, client)
@@ -231,7 +235,10 @@ def _settle_unchanged(
         database.execute_many(sql, ((i.client, i.path) for i in unchanged))
 
 
-_USAGE = "submit [-r -K -f option] -d description [file...] | -c change | -i"
+_USAGE = (
+    "submit [-r -K -f option] -d description [file...] | -c change | -e shelvedChange"
+    " | -i"
+)
 
 COMMANDS = (
     Command(
@@ -239,8 +246,8 @@ COMMANDS = (
         run=submit,
         usage=_USAGE,
         flags="irK",
-        valued="dcf",
-        absent="esSb",
+        valued="dcef",
+        absent="sSb",
         long=("parallel",),
         uses_client=True,
     ),
