@@ -6,6 +6,8 @@ Sentences are for people: what happened; no secrets, no stack traces.
 
 from __future__ import annotations
 
+from provisioner.lib.storable import shown
+
 
 class GatewayError(Exception):
     """A remote system failed; raise one of the subclasses.
@@ -23,6 +25,7 @@ class GatewayError(Exception):
         operation: str,
         remote_code: str = "",
     ) -> None:
+        sentence = shown(sentence)
         super().__init__(sentence)
         self.sentence = sentence
         self.system = system

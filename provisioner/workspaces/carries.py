@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from provisioner.lib.storable import shown_json
 from provisioner.workspaces.models import Carry, Workspace
 
 LEFT_TITLES = {
@@ -35,7 +36,7 @@ class CarryOverview:
 
     @property
     def conflicts(self) -> list[dict[str, Any]]:
-        return self.carry.all_conflicts if self.is_done else []
+        return shown_json(self.carry.all_conflicts) if self.is_done else []
 
     @property
     def left(self) -> list[tuple[str, int]]:

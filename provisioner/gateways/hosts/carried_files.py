@@ -125,7 +125,7 @@ def stamp_of(root: Path, paths: Sequence[str], *, read: Collection[str]) -> str:
                     )
             except CannotLook as error:
                 what = type(error).__name__
-            digest.update(f"{path}\0{what}\n".encode())
+            digest.update(os.fsencode(f"{path}\0{what}\n"))
     return digest.hexdigest()
 
 

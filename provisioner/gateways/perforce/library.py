@@ -34,7 +34,6 @@ __all__ = [
     "is_utf8",
     "message_text",
     "new_library",
-    "readable",
     "record_of",
     "reread",
     "settable",
@@ -72,11 +71,6 @@ def as_text(data: bytes) -> str:
 def is_utf8(text: str) -> bool:
     """Return whether text came from bytes that were UTF-8."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def readable(text: str) -> str:
-    r"""Return text that can be written anywhere: \xe9 for a byte that is not UTF-8."""
-    return as_bytes(text).decode("utf-8", "backslashreplace")
 
 
 def settable(text: str, *, what: str, is_secret: bool = False) -> str:

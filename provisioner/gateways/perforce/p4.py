@@ -36,7 +36,7 @@ from provisioner.gateways.perforce.generations import (
 )
 from provisioner.gateways.perforce.have import HaveDigest
 from provisioner.gateways.perforce.ignoring import ignore_file
-from provisioner.gateways.perforce.library import Record, readable
+from provisioner.gateways.perforce.library import Record
 from provisioner.gateways.perforce.paths import (
     client_path_to_local,
     escape_path,
@@ -84,6 +84,7 @@ from provisioner.gateways.perforce.types import (
     TreeSize,
     ViewSurvey,
 )
+from provisioner.lib.storable import shown
 
 
 class P4PerforceGateway:
@@ -653,7 +654,7 @@ def _spec(fields: Record, *, times: Record) -> ClientSpec:
         owner=fields.get("Owner", ""),
         root=fields.get("Root", ""),
         host=fields.get("Host", ""),
-        description=readable(fields.get("Description", "")).rstrip("\n"),
+        description=shown(fields.get("Description", "")).rstrip("\n"),
         options=fields.get("Options", ""),
         submit_options=fields.get("SubmitOptions", ""),
         line_end=fields.get("LineEnd", ""),

@@ -14,12 +14,13 @@ from provisioner.gateways.perforce.errors import (
     ClientHasOpenedFiles,
     ClientHasPendingChanges,
 )
-from provisioner.gateways.perforce.library import Record, readable
+from provisioner.gateways.perforce.library import Record
 from provisioner.gateways.perforce.types import (
     OpenedFile,
     PendingChange,
     ShelvedFile,
 )
+from provisioner.lib.storable import shown
 
 DEFAULT_CHANGE = "default"
 
@@ -50,7 +51,7 @@ def list_pending_changes(connection: Connection, *, client: str) -> list[Pending
             change=int(record["change"]),
             user=record["user"],
             client=record["client"],
-            description=readable(record.get("desc", "")).rstrip("\n"),
+            description=shown(record.get("desc", "")).rstrip("\n"),
             is_shelved=record["change"] in with_shelf,
             files=files[record["change"]],
         )

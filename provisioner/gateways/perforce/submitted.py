@@ -13,9 +13,10 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 
 from provisioner.gateways.perforce.connection import Connection
-from provisioner.gateways.perforce.library import Record, ViewMap, readable
+from provisioner.gateways.perforce.library import Record, ViewMap
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.types import SubmittedBatch, SubmittedChange
+from provisioner.lib.storable import shown
 
 
 class DepotView:
@@ -106,13 +107,8 @@ def _submitted(record: Record) -> SubmittedChange:
     paths = record.get("depotFile", ())
     return SubmittedChange(
         number=int(record["change"]),
-        user=_printable(record["user"]),
+        user=shown(record["user"]),
         submitted_at=dt.datetime.fromtimestamp(int(record["time"]), tz=dt.UTC),
-        title=_printable(lines[0]) if lines else "",
+        title=shown(lines[0]) if lines else "",
         paths=tuple(paths),
     )
-
-
-def _printable(text: str) -> str:
-    """Return text without what no database takes."""
-    return readable(text.replace("\0", ""))

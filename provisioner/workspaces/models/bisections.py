@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from provisioner.accounts.models import ApiToken, User
+from provisioner.workspaces.models.names_fields import EvidenceField
 from provisioner.workspaces.models.templates import Template
 from provisioner.workspaces.models.workspaces import Workspace
 
@@ -54,7 +55,7 @@ class Bisection(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
     status_code = models.CharField(max_length=60, blank=True)
     status_message = models.TextField(blank=True)
-    changes = models.JSONField(null=True, blank=True)
+    changes = EvidenceField(null=True, blank=True)
     first_bad = models.BigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True, blank=True)

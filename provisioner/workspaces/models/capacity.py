@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from provisioner.workspaces.models.names_fields import EvidenceField
 from provisioner.workspaces.models.sites import Site
 
 
@@ -39,7 +40,7 @@ class SiteCapacity(models.Model):
     max_volumes = models.PositiveIntegerField(
         null=True, blank=True, help_text="What the SVM allows. Empty: no limit."
     )
-    details = models.JSONField(
+    details = EvidenceField(
         default=dict,
         blank=True,
         help_text="{clones: {uuid of a template's volume or snapshot: clones that are "

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import models
 from django.db.models import F, Q
 
+from provisioner.workspaces.models.names_fields import EvidenceField, NamesField
 from provisioner.workspaces.models.workspaces import Workspace
 
 
@@ -37,13 +38,11 @@ class Carry(models.Model):
     retires_source = models.BooleanField(
         default=True, help_text="The source goes to the trash if nothing is in doubt."
     )
-    plan = models.JSONField(null=True, blank=True)
-    shelves = models.JSONField(null=True, blank=True)
-    changes = models.JSONField(default=dict, blank=True)
-    conflicts = models.JSONField(default=dict, blank=True)
-    counts = models.JSONField(
-        default=dict, blank=True, help_text="What arrived, by kind."
-    )
+    plan = NamesField(null=True, blank=True)
+    shelves = NamesField(null=True, blank=True)
+    changes = NamesField(default=dict, blank=True)
+    conflicts = NamesField(default=dict, blank=True)
+    counts = EvidenceField(default=dict, blank=True, help_text="What arrived, by kind.")
     outcome = models.TextField(
         blank=True, help_text="What became of the source, in a sentence."
     )

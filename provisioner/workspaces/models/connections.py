@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
+from provisioner.workspaces.models.names_fields import EvidenceField
 from provisioner.workspaces.models.sites import PerforceServer, Site
 
 
@@ -47,7 +48,7 @@ class ConnectionTest(models.Model):
     asked_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     looked_at = models.DateTimeField(null=True, blank=True)
     host = models.CharField(max_length=255, blank=True)
-    checks = models.JSONField(default=list)
+    checks = EvidenceField(default=list)
 
     class Meta:
         constraints = (

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
+from provisioner.workspaces.models.names_fields import EvidenceField
 from provisioner.workspaces.models.templates import Template
 from provisioner.workspaces.models.workspaces import Workspace
 
@@ -64,7 +65,7 @@ class Event(models.Model):
         blank=True,
         related_name="events",
     )
-    data = models.JSONField(default=dict)
+    data = EvidenceField(default=dict)
 
     class Meta:
         ordering = ("-at", "-id")

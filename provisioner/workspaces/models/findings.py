@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
+from provisioner.workspaces.models.names_fields import EvidenceField
 from provisioner.workspaces.models.sites import Site
 from provisioner.workspaces.models.templates import Template
 from provisioner.workspaces.models.workspaces import Workspace
@@ -93,7 +94,7 @@ class Finding(models.Model):
     subject = models.CharField(max_length=500)
     external_id = models.CharField(max_length=64, blank=True)
     sentence = models.TextField()
-    details = models.JSONField(default=dict)
+    details = EvidenceField(default=dict)
     action = models.CharField(max_length=10, choices=Action, default=Action.NONE)
     is_automatic = models.BooleanField(
         default=False, help_text="The action cannot lose work, so nobody is asked."

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from provisioner.accounts.models import User
+from provisioner.workspaces.models.names_fields import EvidenceField
 from provisioner.workspaces.models.operations import Operation
 from provisioner.workspaces.models.templates import Template
 from provisioner.workspaces.models.workspaces import Workspace
@@ -101,7 +102,7 @@ class Notice(models.Model):
     deadline_at = models.DateTimeField(null=True, blank=True)
     seconds_before = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField()
-    data = models.JSONField(default=dict, help_text="What the mail has to say.")
+    data = EvidenceField(default=dict, help_text="What the mail has to say.")
     sent_to = models.CharField(max_length=500, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     claimed_at = models.DateTimeField(null=True, blank=True)

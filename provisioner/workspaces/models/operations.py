@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
+from provisioner.workspaces.models.names_fields import EvidenceField
 from provisioner.workspaces.models.sites import PerforceServer, Site
 from provisioner.workspaces.models.templates import Template
 from provisioner.workspaces.models.workspaces import Workspace
@@ -58,11 +59,11 @@ class Operation(models.Model):
         related_name="operations",
     )
     state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
-    parameters = models.JSONField(default=dict, help_text="What was asked for.")
+    parameters = EvidenceField(default=dict, help_text="What was asked for.")
     requested_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     status_code = models.CharField(max_length=60, blank=True)
     status_message = models.TextField(blank=True)
-    findings = models.JSONField(
+    findings = EvidenceField(
         null=True, blank=True, help_text="Unsaved work that was found, by kind."
     )
     created_at = models.DateTimeField(auto_now_add=True)
@@ -187,9 +188,9 @@ class Step(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     retry_at = models.DateTimeField(null=True, blank=True)
-    progress = models.JSONField(default=dict)
-    remote = models.JSONField(default=dict)
-    result = models.JSONField(default=dict)
+    progress = EvidenceField(default=dict)
+    remote = EvidenceField(default=dict)
+    result = EvidenceField(default=dict)
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.TextField(blank=True)
 

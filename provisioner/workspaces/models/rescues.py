@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from provisioner.workspaces.models.names_fields import EvidenceField, NamesField
 from provisioner.workspaces.models.operations import Operation
 from provisioner.workspaces.models.workspaces import Workspace
 
@@ -36,13 +37,13 @@ class Rescue(models.Model):
     archived_files = models.BigIntegerField(default=0)
     archived_bytes = models.BigIntegerField(default=0)
     archive_sha256 = models.CharField(max_length=64, blank=True)
-    shelves = models.JSONField(default=list)
-    reverted = models.JSONField(default=list)
-    descriptions = models.JSONField(
+    shelves = NamesField(default=list)
+    reverted = NamesField(default=list)
+    descriptions = EvidenceField(
         default=dict, help_text="What the pending changes said, by number."
     )
-    have_differences = models.JSONField(default=list)
-    inventory = models.JSONField(default=dict, help_text="Counts and bytes by kind.")
+    have_differences = NamesField(default=list)
+    inventory = EvidenceField(default=dict, help_text="Counts and bytes by kind.")
     is_complete = models.BooleanField(
         default=False, help_text="Everything that was found is in it."
     )

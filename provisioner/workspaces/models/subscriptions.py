@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from provisioner.accounts.models import User
+from provisioner.workspaces.models.names_fields import EvidenceField
 from provisioner.workspaces.models.templates import Template
 
 
@@ -40,7 +41,7 @@ class TemplateCheck(models.Model):
     template = models.OneToOneField(
         Template, on_delete=models.CASCADE, related_name="check_result"
     )
-    remarks = models.JSONField(default=list)
+    remarks = EvidenceField(default=list)
     files = models.BigIntegerField(null=True, blank=True)
     size_bytes = models.BigIntegerField(null=True, blank=True)
     depot_files = models.BigIntegerField(null=True, blank=True)

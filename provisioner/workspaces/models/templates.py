@@ -18,6 +18,7 @@ from provisioner.workspaces.models.names import (
     name_validator,
     underscored,
 )
+from provisioner.workspaces.models.names_fields import EvidenceField, NamesTextField
 from provisioner.workspaces.models.sites import Site
 
 
@@ -87,12 +88,12 @@ class Template(models.Model):
     build_command = models.TextField(
         blank=True, help_text="Run by /bin/sh in the template's root. Empty: no build."
     )
-    build_environment = models.JSONField(
+    build_environment = EvidenceField(
         default=dict,
         blank=True,
         help_text="Of builds and tests. Administrators alone see the values.",
     )
-    bisection_environment = models.JSONField(
+    bisection_environment = EvidenceField(
         default=dict,
         blank=True,
         help_text="Of commands of bisections, which people choose: everybody can read "
@@ -231,13 +232,13 @@ class Snapshot(models.Model):
     name = models.CharField(max_length=255)
     ontap_uuid = models.CharField(max_length=36)
     change = models.BigIntegerField()
-    client_spec = models.TextField(help_text="The template client's form.")
+    client_spec = NamesTextField(help_text="The template client's form.")
     have_count = models.BigIntegerField()
     have_digest = models.CharField(max_length=64)
     quality = models.CharField(max_length=6, choices=Quality, default=Quality.BUILT)
     is_clean = models.BooleanField(default=False)
-    parts = models.JSONField(default=list, blank=True)
-    lint = models.JSONField(default=list, help_text="What a reader should know.")
+    parts = EvidenceField(default=list, blank=True)
+    lint = EvidenceField(default=list, help_text="What a reader should know.")
     sync_seconds = models.FloatField(default=0)
     build_seconds = models.FloatField(default=0)
     test_seconds = models.FloatField(default=0)

@@ -18,6 +18,7 @@ from provisioner.workspaces.models.names import (
     name_validator,
     underscored,
 )
+from provisioner.workspaces.models.names_fields import EvidenceField, NamesTextField
 from provisioner.workspaces.models.sites import OpenTo, Site
 from provisioner.workspaces.models.templates import Snapshot, Template
 
@@ -128,7 +129,7 @@ class Workspace(models.Model):
         help_text="Proves that a client which stands in for its own is ours.",
     )
     volume_uuid = models.CharField(max_length=36, blank=True)
-    client_spec = models.TextField(
+    client_spec = NamesTextField(
         blank=True,
         help_text="The form of the client that a retirement deleted, until it has been "
         "restored with all that it knew.",
@@ -149,8 +150,8 @@ class Workspace(models.Model):
         help_text="The mode that its root directory was given last, in octal digits. "
         "Its owner may have changed it since.",
     )
-    ownership = models.JSONField(null=True, blank=True)
-    reconcile = models.JSONField(null=True, blank=True)
+    ownership = EvidenceField(null=True, blank=True)
+    reconcile = EvidenceField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     ready_at = models.DateTimeField(null=True, blank=True)
     failed_at = models.DateTimeField(
@@ -182,7 +183,7 @@ class Workspace(models.Model):
         null=True, blank=True, help_text="What destroying it would free, by ONTAP."
     )
     measured_at = models.DateTimeField(null=True, blank=True)
-    activity = models.JSONField(
+    activity = EvidenceField(
         default=dict,
         blank=True,
         help_text="Signs of life by kind: {kind: {at, detail}}; at is ISO 8601.",
@@ -194,7 +195,7 @@ class Workspace(models.Model):
     used_at = models.DateTimeField(
         null=True, blank=True, help_text="The newest sign of any kind among these."
     )
-    client_seen = models.JSONField(
+    client_seen = EvidenceField(
         default=dict,
         blank=True,
         help_text="What an audit last read of its client: {updated_at, view}. Reading "

@@ -133,7 +133,7 @@ def _plan(run: StepRun, look: Look, carry: Carry) -> dict[str, Any]:
             f"{UNTRACKED_AT_MOST:,}. Have what builds make ignored, or do without.",
             code="too_many_untracked",
         )
-    named = [path for path in untracked if _is_text(path)]
+    named = [path for path in untracked if os.path.normpath(path) == path]
     left = {"missing": len(by_kind["missing"])}
     if not carry.takes_changed:
         left["changed"] = len(by_kind["changed"])
@@ -178,15 +178,6 @@ def _as_edits(run: StepRun, client: ClientSpec, paths: list[str]) -> list[Opened
             code="cannot_bring_forward",
         )
     return run.perforce_as(account).as_edits(client.name, paths)
-
-
-def _is_text(path: str) -> bool:
-    """Say whether a name is UTF-8: no other can be written down."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return os.path.normpath(path) == path
 
 
 def plan_of(carry: Carry) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class Look:
             ]
             for action, kind in KINDS.items():
                 found[kind] = [
-                    dataclasses.asdict(f) | {"path": _as_text(f.path)}
+                    dataclasses.asdict(f)
                     for f in self.files.findings
                     if f.action == action
                 ]
@@ -88,11 +88,6 @@ class Look:
             kind: found[:FINDINGS_SHOWN] for kind, found in self.findings.items()
         }
         return {**shown, "counts": self.counts} if shown else {}
-
-
-def _as_text(path: str) -> str:
-    """Return a path as the database can keep it: bytes that are not UTF-8 as \\xff."""
-    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 NOTHING = Look()

@@ -15,7 +15,6 @@ from provisioner.gateways.perforce.library import (
     as_bytes,
     as_text,
     is_utf8,
-    readable,
     reread,
     settable,
 )
@@ -46,7 +45,6 @@ def test_text_is_said_or_refused(text: str) -> None:
         error.sentence.encode()
         return
     assert b"\0" not in data
-    readable(text).encode()
 
 
 @given(any_text)
