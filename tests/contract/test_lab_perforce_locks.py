@@ -184,15 +184,6 @@ def test_clients_that_a_server_sends_nothing_get_no_files(
     assert not any(os.path.lexists(each["path"]) for each in had)
 
 
-def test_the_lab_says_that_it_sends_files_one_after_another(server: LabServer) -> None:
-    p4 = server.connect(client="ws")
-    for name in ("net.parallel.max", "net.parallel.threads"):
-        assert p4.run("configure", "show", name)[0]["Value"] == "0"
-        with pytest.raises(P4Exception, match=r"net\.parallel"):
-            p4.run("configure", "set", f"{name}=4")
-        assert p4.run("configure", "show", name)[0]["Value"] == "0"
-
-
 def test_configurables_are_shown_set_and_unset(server: LabServer) -> None:
     p4 = server.connect(client="ws")
     p4.run("configure", "set", "client.readonly.dir=")

@@ -21,9 +21,14 @@ DEFAULTS = {
     "dm.protects.allow.admin": "0",
     # 1: `p4 monitor` shows the commands that run.
     "monitor": "0",
-    # How many connections a sync may have files sent through. The lab has one.
+    # How many connections a sync may have files sent through, at most and by itself,
+    # how many files and bytes each gets at a time, and how many it takes to begin.
     "net.parallel.max": "0",
     "net.parallel.threads": "0",
+    "net.parallel.batch": "8",
+    "net.parallel.batchsize": "512K",
+    "net.parallel.min": "9",
+    "net.parallel.minsize": "576K",
     # 1: a sync or flush holds a shared lock on its client.
     "server.locks.sync": "0",
     # 1: the log says of each command which tables it used.
@@ -32,8 +37,7 @@ DEFAULTS = {
     "zerosyncPrefix": "",
 }
 
-# What the lab tells, and cannot do otherwise.
-FIXED = frozenset({"net.parallel.max", "net.parallel.threads"})
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 class Configurables:
@@ -49,7 +53,9 @@ class Configurables:
     def number(self, name: str) -> int:
         """Return a value as a number; 0 when it is none."""
         value = self.text(name)
-        return int(value) if value.isdecimal() else 0
+        unit = _UNITS.get(value[-1:].upper(), 1)
+        digits = value if unit == 1 else value[:-1]
+        return int(digits) * unit if digits.isdecimal() else 0
 
     def stored(self) -> dict[str, str]:
         """Return what `p4 configure` set, by name."""

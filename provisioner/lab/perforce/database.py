@@ -96,6 +96,17 @@ CREATE TABLE IF NOT EXISTS resolves (
   base TEXT NOT NULL, base_revision INTEGER NOT NULL, how TEXT NOT NULL,
   PRIMARY KEY (client, path, other)
 ) WITHOUT ROWID;
+-- Files of a sync that several connections fetch, and whose they are.
+CREATE TABLE IF NOT EXISTS transfers (
+  token TEXT PRIMARY KEY, user TEXT NOT NULL, client TEXT NOT NULL,
+  options TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS send_queue (
+  token TEXT NOT NULL, number INTEGER NOT NULL, path TEXT NOT NULL,
+  place TEXT NOT NULL, revision INTEGER NOT NULL, state INTEGER NOT NULL,
+  PRIMARY KEY (token, number)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS send_queue_by_state ON send_queue (token, state);
 CREATE TABLE IF NOT EXISTS fault_hits (
   rule TEXT PRIMARY KEY, hits INTEGER NOT NULL
 );

@@ -242,6 +242,8 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6905: (872815353, "%objectType% '%objectName%' is restricted to use on server '%domainServerID%', not on server '%serverID%'."),
     6906: (856038138, "%objectType% '%objectName%' is not restricted to use on server '%serverID%'."),
     6915: (318774019, '%depotFile% - %user%@%client% *exclusive*'),
+    6939: (805378843, 'Usage: threads=N,batch=N,batchsize=N,min=N,minsize=N'),
+    6940: (805378844, 'Parallel file transfer must be enabled using net.parallel.max'),
     6965: (822090549, "Client '%client%' already exists; use a new client or -s without -o to switch to different stream."),
     7030: (824449910, "'%type%' client type has not been configured for this server.\nStorage location 'client.readonly.dir' needs to be set by the administrator."),
     7038: (805378942, 'Client storage type cannot be changed after client is created.'),

@@ -207,11 +207,12 @@ class Request:
         The client works strictly in order: when it has echoed the mark, every
         earlier answer is here, also if it had none to give.
         """
-        self._mark()
+        self.mark()
         while not self._is_mark(message := self.connection.receive()):
             yield message
 
-    def _mark(self) -> None:
+    def mark(self) -> None:
+        """Have the client echo a mark when it has answered to all before it."""
         self.send("flush1", {"himark": 0, "fseq": 1})
         self.barrier_pending = True
 
@@ -227,9 +228,22 @@ class Request:
         if self.connection.is_logged:
             done = (a for a in self.answers() if a.func == replies.DONE)
             return [answer.integer(name) for answer in done]
+        self.mark()
+        return self._numbers_to_mark(name)
+
+    def confirmed_at_mark(self, name: str) -> list[int]:
+        """Return the numbers called `name` that are reported up to the next mark.
+
+        Marks may be sent ahead; the client echoes them in their order.
+        """
+        numbers = self._numbers_to_mark(name)
+        # Others may be on their way; whoever sent them settles them.
+        self.is_unsettled = True
+        return numbers
+
+    def _numbers_to_mark(self, name: str) -> list[int]:
         numbers: list[int] = []
         pattern = Numbers(name)
-        self._mark()
         while True:
             body = self.connection.receive_body()
             number = pattern.read(body)
@@ -243,9 +257,13 @@ class Request:
                 number = answer.integer(name)
             numbers.append(number)
 
-    def settle(self) -> None:
-        """Wait until the client has done everything sent so far."""
-        for _ in self.answers():
+    def settle(self, *, forever: bool = False) -> None:
+        """Wait until the client has done everything sent so far.
+
+        With `forever`, it may be silent for longer than clients usually are.
+        """
+        self.mark()
+        while not self._is_mark(self.connection.receive(forever=forever)):
             pass
 
     def ask(

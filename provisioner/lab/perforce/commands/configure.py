@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.configurables import DEFAULTS, FIXED
+from provisioner.lab.perforce.configurables import DEFAULTS
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
 
@@ -45,8 +45,6 @@ def _change(request: Request, text: str, *, is_set: bool) -> None:
     if is_set and not equals:
         raise CommandError(7198, usage=_USAGE)
     _check_known(name)
-    if is_set and name in FIXED and value != DEFAULTS[name]:
-        raise NotInLab(f"{name}={value}")
     request.state.configurables.set(name, value if is_set else None)
     if is_set:
         request.say(

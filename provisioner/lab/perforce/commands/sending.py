@@ -8,9 +8,10 @@ from functools import lru_cache
 from provisioner.lab.perforce import filetypes, hotmessages, keywords, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.bulkplan import Noted
+from provisioner.lab.perforce.commands.syncplan import Step
 from provisioner.lab.perforce.content import CHUNK, Content
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import Revision
+from provisioner.lab.perforce.revisions import Revision, find_revision
 from provisioner.lab.perforce.wire import Value
 
 
@@ -148,6 +149,19 @@ def _ask_if_done(request: Request, confirm: dict[str, int]) -> None:
             "decline": replies.DECLINED,
             **confirm,
         },
+    )
+
+
+def remove_step(request: Request, client: Client, step: Step, index: int) -> None:
+    """Remove what a sync takes away; the client answers with the step's number."""
+    previous = find_revision(request.state.database, path=step.path, number=step.number)
+    remove_file(
+        request,
+        client,
+        local=client.local_path(step.client_path),
+        file_type=previous.type if previous else "binary",
+        confirm={"step": index},
+        clobber=request.has("f"),
     )
 
 

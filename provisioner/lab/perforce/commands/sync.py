@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from provisioner.lab.perforce import filetypes, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.bulkplan import BulkPlan, bulk_plan
+from provisioner.lab.perforce.commands.parallel import send_parallel, wanted_threads
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.sending import (
-    remove_file,
+    remove_step,
     send_file,
     send_piece,
     without_keywords,
@@ -116,7 +117,9 @@ def _sync_set(
         if _looks_first(request, client):
             steps = _unmodified(request, client, steps)
         reports = reports_of(request, client, steps)
-        done = _transfer(request, client, steps, reports, count=len(steps))
+        done = _transfer(
+            *(request, client, steps, reports), count=len(steps), size=reports.size
+        )
         steps = [steps[index] for index in done]
     if not (request.has("n") or request.has("p")):
         _write_have(request, client, steps)
@@ -174,7 +177,9 @@ def _follow(
     if moves_nothing:
         reports.tell_all(plan.steps())
     else:
-        done = _transfer(request, client, plan.files(), reports, count=plan.count)
+        done = _transfer(
+            *(request, client, plan.files(), reports), count=plan.count, size=size
+        )
         plan.forget(set(range(plan.count)).difference(done))
     if request.has("n"):
         return
@@ -256,8 +261,12 @@ def _transfer(
     reports: Reports,
     *,
     count: int,
+    size: int,
 ) -> list[int]:
     """Do steps on the client; return the numbers of the ones it confirms."""
+    threads = wanted_threads(request, count=count, size=size)
+    if threads is not None:
+        return send_parallel(request, client, steps, reports, threads)
     progress = Progress(request, total=count)
     clobber = request.has("f")
     for index, step in enumerate(steps):
@@ -290,26 +299,13 @@ def _transfer(
 
 def _do(request: Request, client: Client, step: Step, index: int) -> None:
     if step.revision is None:
-        _delete_file(request, client, step, index)
+        remove_step(request, client, step, index)
         return
     send_file(
         request,
         client,
         step.revision,
         local=client.local_path(step.client_path),
-        confirm={"step": index},
-        clobber=request.has("f"),
-    )
-
-
-def _delete_file(request: Request, client: Client, step: Step, index: int) -> None:
-    previous = find_revision(request.state.database, path=step.path, number=step.number)
-    kind = previous.type if previous else "binary"
-    remove_file(
-        request,
-        client,
-        local=client.local_path(step.client_path),
-        file_type=kind,
         confirm={"step": index},
         clobber=request.has("f"),
     )

@@ -21,6 +21,7 @@ class Reports:
     ) -> None:
         self._request = request
         self._client = client
+        self.size = size
         self._totals: dict[str, Value] = {
             "totalFileSize": size,
             "totalFileCount": count,
