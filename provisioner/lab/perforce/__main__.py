@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from provisioner.lab.perforce.configurables import DEFAULTS
+from provisioner.lab.perforce.database import CaseMismatch
 from provisioner.lab.perforce.journal import JournalError
 from provisioner.lab.perforce.restore import restore, unpack
 from provisioner.lab.perforce.server import (
@@ -139,4 +140,7 @@ def _serve_tcp(config: PerforceConfig) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except CaseMismatch as error:
+        sys.exit(str(error))

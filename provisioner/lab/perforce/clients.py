@@ -6,7 +6,7 @@ import os.path
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from provisioner.lab.perforce import paths
+from provisioner.lab.perforce import case, paths
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.specs import Fields
@@ -76,9 +76,9 @@ class Client:
             return f"//{self.name}{local}"
         for root in (self.root, *self.alt_roots):
             base = paths.escape(root.rstrip("/"))
-            if local == base:
+            if case.same(local, base):
                 return f"//{self.name}"
-            if local.startswith(base + "/"):
+            if case.begins(local, base + "/"):
                 return f"//{self.name}{local[len(base) :]}"
         raise CommandError(4135, path=paths.unescape(local), root=self.root)
 
@@ -204,5 +204,5 @@ def check_usable(client: Client, *, user: str, host: str, server_id: str) -> Non
         raise CommandError(6816, client=client.name, serverID=client.server_id)
     if client.host and client.host.lower() != host.lower():
         raise CommandError(6239, client=client.name, host=client.host)
-    if "locked" in client.options and client.owner != user:
+    if "locked" in client.options and not case.same(client.owner, user):
         raise CommandError(6238, client=client.name, user=client.owner)

@@ -10,6 +10,8 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from provisioner.lab.perforce import case
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -114,6 +116,10 @@ CREATE TABLE IF NOT EXISTS fault_hits (
 _BUSY_SECONDS = 60
 
 
+class CaseMismatch(Exception):
+    """A root stays with or without regard to case, whatever -C says later."""
+
+
 class Database:
     """One handle on the state; each thread opens its own."""
 
@@ -129,8 +135,15 @@ class Database:
         self._connection.execute("PRAGMA temp_store=MEMORY")
 
     def create_tables(self) -> None:
-        """Create what is missing. Safe to repeat and to race."""
-        self._connection.executescript(_SCHEMA)
+        """Create what is missing. Safe to repeat and to race.
+
+        Raises: CaseMismatch where the tables compare names in another way.
+        """
+        wanted = case.columns(_SCHEMA)
+        self._connection.executescript(wanted)
+        [(made,)] = self.rows("SELECT sql FROM sqlite_master WHERE name='revisions'")
+        if ("NOCASE" in str(made)) != case.is_ignored():
+            raise CaseMismatch("The root was made with another way to compare names.")
 
     def close(self) -> None:
         self._connection.close()

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from provisioner.lab.perforce import paths
+from provisioner.lab.perforce import case, paths
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.paths import RevisionSpec
@@ -81,7 +81,9 @@ class FileSet:
 
     @property
     def is_whole_client(self) -> bool:
-        return self.client is not None and self.pattern == self.client.everything
+        return self.client is not None and case.same(
+            self.pattern, self.client.everything
+        )
 
     def has_depot_path(self, path: str) -> bool:
         """Tell if a depot file belongs to the set."""
@@ -166,7 +168,7 @@ def _in_depot_or_client_syntax(
 
 def _absolute(request: Request, name: str) -> tuple[str, Client | None]:
     top = name[2:].partition("/")[0]
-    if top == request.client_name and not _is_depot(request, top):
+    if case.same(top, request.client_name) and not _is_depot(request, top):
         client = request.get_client()
         return name, client
     if paths.has_wildcard(top) or _is_depot(request, top):

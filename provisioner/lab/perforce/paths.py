@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from provisioner.lab.perforce import case
 from provisioner.lab.perforce.messages import CommandError
 
 _ESCAPES = {"%": "%25", "@": "%40", "#": "%23", "*": "%2A"}
@@ -58,13 +59,14 @@ def pattern_regex(pattern: str) -> re.Pattern[str]:
     for wildcard, literal in zip(wildcards, literals[1:], strict=True):
         parts.append("(.*)" if wildcard == "..." else "([^/]*)")
         parts.append(re.escape(literal))
-    return re.compile("".join(parts), re.DOTALL)
+    return re.compile("".join(parts), case.flags())
 
 
 def pattern_matches(pattern: str, path: str) -> bool:
     """Tell if a path matches a pattern."""
     if pattern.endswith("...") and not has_wildcard(pattern[:-3]):
-        return path.startswith(pattern[:-3])
+        begins = path.startswith(pattern[:-3])
+        return begins or (case.is_ignored() and case.begins(path, pattern[:-3]))
     return _matching_regex(pattern).fullmatch(path) is not None
 
 
@@ -78,9 +80,9 @@ def _matching_regex(pattern: str) -> re.Pattern[str]:
     *parts, last = pattern.split("...")
     regex = [f"(?>.*?{_segment(part, is_last=False)})" for part in parts[1:]]
     if not parts:
-        return re.compile(_segment(last, is_last=True), re.DOTALL)
+        return re.compile(_segment(last, is_last=True), case.flags())
     first, end = _segment(parts[0], is_last=False), _segment(last, is_last=True)
-    return re.compile(f"{first}{''.join(regex)}.*{end}", re.DOTALL)
+    return re.compile(f"{first}{''.join(regex)}.*{end}", case.flags())
 
 
 def _segment(text: str, *, is_last: bool) -> str:

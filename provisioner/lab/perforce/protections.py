@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from provisioner.lab.perforce import paths
+from provisioner.lab.perforce import case, paths
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.specstore import find_spec
 from provisioner.lab.perforce.views import split_words
@@ -50,7 +50,7 @@ class Protection:
         if not paths.has_wildcard(pattern):
             return paths.pattern_matches(self.path, pattern)
         mine, other = paths.literal_prefix(self.path), paths.literal_prefix(pattern)
-        return mine.startswith(other) or other.startswith(mine)
+        return case.begins(mine, other) or case.begins(other, mine)
 
 
 def parse_protection(text: str, *, number: int) -> Protection | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from provisioner.lab.perforce import clients, replies
 from provisioner.lab.perforce.clients import Client
@@ -17,7 +18,7 @@ from provisioner.lab.perforce.messages import (
 )
 from provisioner.lab.perforce.protections import Access
 from provisioner.lab.perforce.specs import Fields, SpecDefinition, format_form, tagged
-from provisioner.lab.perforce.specstore import find_spec
+from provisioner.lab.perforce.specstore import find_spec, known_name
 from provisioner.lab.perforce.state import ServerState
 from provisioner.lab.perforce.wire import Connection, Message, Value, decode
 
@@ -50,13 +51,13 @@ class Request:
     login_changed: bool = False
     _client: Client | None = field(default=None)
 
-    @property
+    @cached_property
     def user(self) -> str:
-        return self.message.text("user")
+        return known_name(self.state.database, "user", self.message.text("user"))
 
-    @property
+    @cached_property
     def client_name(self) -> str:
-        return self.message.text("client")
+        return known_name(self.state.database, "client", self.message.text("client"))
 
     @property
     def host(self) -> str:

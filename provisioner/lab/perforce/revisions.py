@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from provisioner.lab.perforce import paths
+from provisioner.lab.perforce import case, paths
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.filespec import FileSet, Point
 from provisioner.lab.perforce.messages import CommandError
@@ -167,6 +167,18 @@ def changes_in(database: Database, files: FileSet) -> set[int]:
 
 
 _NO_LIMIT = 2**62
+
+
+def known_path(database: Database, path: str) -> str:
+    """Return how the depot file of this path is spelled: as it was first submitted."""
+    if not case.is_ignored():
+        return path
+    row = database.execute(
+        "SELECT path FROM revisions WHERE path=?1"
+        " UNION ALL SELECT path FROM opened WHERE path=?1 LIMIT 1",
+        path,
+    ).fetchone()
+    return str(row[0]) if row else path
 
 
 def find_head(database: Database, *, path: str) -> Revision | None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from provisioner.lab.perforce import case
 from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.specs import Fields, FieldValue
 
@@ -51,6 +52,16 @@ _COLUMNS = "SELECT kind, name, fields, updated, accessed FROM specs"
 def find_spec(database: Database, *, kind: str, name: str) -> StoredSpec | None:
     row = database.execute(f"{_COLUMNS} WHERE kind=? AND name=?", kind, name).fetchone()
     return _stored(row) if row else None
+
+
+def known_name(database: Database, kind: str, name: str) -> str:
+    """Return how the spec of this name is spelled; the name itself if there is none."""
+    if not case.is_ignored():
+        return name
+    row = database.execute(
+        "SELECT name FROM specs WHERE kind=? AND name=?", kind, name
+    ).fetchone()
+    return str(row[0]) if row else name
 
 
 def all_specs(database: Database, *, kind: str) -> list[StoredSpec]:

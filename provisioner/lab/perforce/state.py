@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from provisioner.lab.perforce import auth
+from provisioner.lab.perforce import auth, case
 from provisioner.lab.perforce.archives import Archives
 from provisioner.lab.perforce.configurables import Configurables
 from provisioner.lab.perforce.content import Content
@@ -43,7 +43,7 @@ class PerforceConfig:
     admin_password: str = "lab-perforce-admin"  # noqa: S105 - a lab's default
     security_level: int = 2
     auto_create_users: bool = True
-    # Both are announced to clients; names are compared as they are all the same.
+    # See case.py; it is announced to clients, and a root keeps to it.
     ignores_case: bool = False
     is_unicode: bool = False
     # TLS, for `ssl:` ports, with a certificate made for the root.
@@ -83,7 +83,11 @@ class ServerState:
     def groups_of(self, user: str) -> list[StoredSpec]:
         """Return the groups a user is in."""
         groups = all_specs(self.database, kind="group")
-        return [group for group in groups if user in group.lines("Users")]
+        return [
+            group
+            for group in groups
+            if any(case.same(user, member) for member in group.lines("Users"))
+        ]
 
     def access(self, user: str, *, host: str | None = None) -> Access:
         """Return what a user may do; `host` None means from wherever."""
@@ -107,6 +111,7 @@ class ServerState:
 
 def open_state(config: PerforceConfig) -> ServerState:
     """Return a new handle on the state below the root."""
+    case.ignore_case(config.ignores_case)
     config.root.mkdir(parents=True, exist_ok=True)
     database, content = Database(config.root / "db.sqlite3"), Content(config.root)
     archives = Archives(config.root.resolve(), database=database, content=content)

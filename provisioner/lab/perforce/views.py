@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from provisioner.lab.perforce import paths
+from provisioner.lab.perforce import case, paths
 
 _FLAGS = "-+&"
 
@@ -79,7 +79,10 @@ def _tail_translation(prefix: str, target: str) -> Translate:
     def translate(path: str) -> str | None:
         return target + path[size:] if path.startswith(prefix) else None
 
-    return translate
+    def translate_any_case(path: str) -> str | None:
+        return target + path[size:] if case.begins(path, prefix) else None
+
+    return translate_any_case if case.is_ignored() else translate
 
 
 def _pattern_translation(source: str, target: str) -> Translate:
@@ -128,11 +131,12 @@ class _Places:
     def __init__(self, prefixes: Sequence[tuple[int, str]]) -> None:
         self._at: dict[str, list[int]] = {}
         for index, prefix in prefixes:
-            self._at.setdefault(prefix, []).append(index)
+            self._at.setdefault(case.folded(prefix), []).append(index)
         self._sorted = sorted(self._at)
 
     def meeting(self, prefix: str) -> list[int]:
         """Return, in order, what begins with a prefix or is the beginning of it."""
+        prefix = case.folded(prefix)
         found = [
             index
             for size in range(len(prefix))
@@ -206,7 +210,7 @@ class _Direction:
 
 
 def _may_meet(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
+    return case.begins(one, other) or case.begins(other, one)
 
 
 class View:
@@ -253,7 +257,7 @@ class View:
             left, right = (paths.literal_prefix(x) for x in (line.left, line.right))
             if not _may_meet(wanted, right):
                 continue
-            if wanted.startswith(right) and line.left[len(left) :] == "...":
+            if case.begins(wanted, right) and line.left[len(left) :] == "...":
                 prefixes.add(left + wanted[len(right) :])
             else:
                 prefixes.add(left)
@@ -263,7 +267,7 @@ class View:
 def _without_covered(prefixes: set[str]) -> list[str]:
     """Return the prefixes that no other one of them covers, sorted."""
     kept: list[str] = []
-    for prefix in sorted(prefixes):
-        if not kept or not prefix.startswith(kept[-1]):
+    for prefix in sorted(prefixes, key=case.folded):
+        if not kept or not case.begins(prefix, kept[-1]):
             kept.append(prefix)
     return kept

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator
 
-from provisioner.lab.perforce import paths
+from provisioner.lab.perforce import case, paths
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.syncplan import MAKE_STEP, Step
 from provisioner.lab.perforce.database import Database
@@ -107,7 +107,7 @@ class BulkPlan:
         self._changed = _WANTED
         if not is_forced:
             self._changed += f" AND (had IS NOT revision OR {_MOVED})"
-        for statement in _TABLES.split(";"):
+        for statement in case.columns(_TABLES).split(";"):
             database.execute(statement)
         has_list = self._numbers(
             "SELECT EXISTS (SELECT 1 FROM have WHERE client=?)", client.name
@@ -187,10 +187,12 @@ class BulkPlan:
             return "place_of(r.path)", ()
         depot, client = tree
         size = len(depot)
-        if prefix.startswith(depot):
+        collation = " COLLATE NOCASE" if case.is_ignored() else ""
+        if case.begins(prefix, depot):
             return "? || substr(r.path, ?)", (client, size + 1)
         return (
-            "CASE WHEN substr(r.path, 1, ?)=? THEN ? || substr(r.path, ?) END",
+            f"CASE WHEN substr(r.path, 1, ?)=?{collation}"
+            " THEN ? || substr(r.path, ?) END",
             (size, depot, client, size + 1),
         )
 

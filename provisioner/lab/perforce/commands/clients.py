@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from provisioner.lab.perforce import case
 from provisioner.lab.perforce import clients as client_specs
 from provisioner.lab.perforce.commands.client_removal import delete_client
 from provisioner.lab.perforce.commands.forms import (
@@ -251,7 +252,7 @@ def _checked_view(request: Request, fields: Fields, *, name: str) -> list[str]:
         depot = line.left[2:].partition("/")[0]
         if find_spec(request.state.database, kind="depot", name=depot) is None:
             raise CommandError(6188, depotFile=line.left, prefix="//depot/...")
-        if not line.right.startswith(f"//{name}/"):
+        if not case.begins(line.right, f"//{name}/"):
             raise CommandError(6188, depotFile=line.right, prefix=f"//{name}/")
         lines.append(text if "##" in text else format_view_line(line))
     return lines

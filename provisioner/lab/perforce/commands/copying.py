@@ -31,7 +31,7 @@ from provisioner.lab.perforce.integrations import (
 )
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import Revision, find_head
+from provisioner.lab.perforce.revisions import Revision, find_head, known_path
 
 
 class _Copy(NamedTuple):
@@ -71,7 +71,8 @@ def copy(request: Request) -> None:
 def _copies(request: Request, client: Client, change: int) -> Iterable[_Copy]:
     database, access = request.state.database, request.access()
     busy = opened_by(database, client=client.name)
-    for source, target in pairs(request):
+    for source, named in pairs(request):
+        target = known_path(database, named)
         head = find_head(database, path=target)
         if not _differs(source, head):
             continue

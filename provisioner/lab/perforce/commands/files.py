@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from provisioner.lab.perforce import hotmessages, paths
+from provisioner.lab.perforce import case, hotmessages, paths
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, file_sets
@@ -151,10 +151,10 @@ def _joined_lines(client: Client, wanted: FileSet) -> Iterable[tuple[str, str, s
         if wanted.in_client_syntax:
             near, far = far, near
         near_prefix, far_prefix = paths.literal_prefix(near), paths.literal_prefix(far)
-        if prefix.startswith(near_prefix) and near == near_prefix + "...":
+        if case.begins(prefix, near_prefix) and near == near_prefix + "...":
             tail = prefix[len(near_prefix) :] + rest
             near, far = near_prefix + tail, far_prefix + tail
-        elif not near_prefix.startswith(prefix):
+        elif not case.begins(near_prefix, prefix):
             continue
         depot, place = (far, near) if wanted.in_client_syntax else (near, far)
         yield line.flag, depot, place
@@ -164,11 +164,11 @@ def dirs(request: Request) -> None:
     """Answer `p4 dirs`: the directories that match, if they hold a file."""
     for wanted in file_sets(request):
         depth = wanted.pattern.count("/")
-        shown = {
-            "/".join(path.split("/")[: depth + 1])
-            for path in _files_below(request, wanted)
-        }
-        for name in sorted(shown):
+        shown: dict[str, str] = {}
+        for path in _files_below(request, wanted):
+            name = "/".join(path.split("/")[: depth + 1])
+            shown.setdefault(case.folded(name), name)
+        for _, name in sorted(shown.items()):
             if request.is_tagged:
                 request.record({"dir": name})
             else:

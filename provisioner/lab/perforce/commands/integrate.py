@@ -24,7 +24,12 @@ from provisioner.lab.perforce.holdings import Opened, find_have, opened_by
 from provisioner.lab.perforce.integrations import Resolve, last_taken, put_resolves
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import Revision, find_head, revisions_at
+from provisioner.lab.perforce.revisions import (
+    Revision,
+    find_head,
+    known_path,
+    revisions_at,
+)
 from provisioner.lab.perforce.specs import BRANCH
 from provisioner.lab.perforce.specstore import all_specs, find_spec
 from provisioner.lab.perforce.views import View, ViewLine, is_well_formed
@@ -107,6 +112,7 @@ def _integrate_one(
 ) -> bool:
     """Open one target; return False when there is nothing to take."""
     database = request.state.database
+    target = known_path(database, target)
     place = client.view.to_client(target)
     head = find_head(database, path=target)
     exists = head is not None and not head.is_deleted

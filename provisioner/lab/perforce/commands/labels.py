@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from provisioner.lab.perforce import case
 from provisioner.lab.perforce.commands.forms import day, form_date, read_form, refused
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, file_sets
@@ -269,7 +270,11 @@ def groups(request: Request) -> None:
     """Answer `p4 groups [-i] [user]`: a record for each member of each group."""
     wanted = request.args[0] if request.args else None
     specs = list(all_specs(request.state.database, kind="group"))
-    having = {spec.name for spec in specs if wanted in spec.lines("Users")}
+    having = {
+        spec.name
+        for spec in specs
+        if any(case.same(wanted or "", user) for user in spec.lines("Users"))
+    }
     if request.has("i"):
         having |= _groups_above(specs, having)
     for spec in specs:

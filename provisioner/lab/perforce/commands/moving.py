@@ -16,7 +16,7 @@ from provisioner.lab.perforce.holdings import Opened, opened_by
 from provisioner.lab.perforce.integrations import Resolve, put_resolves
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import find_head
+from provisioner.lab.perforce.revisions import find_head, known_path
 
 
 def move(request: Request) -> None:
@@ -63,6 +63,7 @@ def _move_one(
     if path is None or place is None:
         request.say(6511, argc=request.args[1])
         return
+    path = known_path(database, path)
     if not request.access().allows("open", path):
         request.say(6513, argc=request.args[1])
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from provisioner.lab.perforce import filetypes, paths, replies
+from provisioner.lab.perforce import case, filetypes, paths, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.locking import lock_holders
 from provisioner.lab.perforce.commands.registry import Command
@@ -15,7 +15,11 @@ from provisioner.lab.perforce.filespec import file_sets, local_argument
 from provisioner.lab.perforce.holdings import Opened, have_in, opened_by
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import find_head, find_revision
+from provisioner.lab.perforce.revisions import (
+    find_head,
+    find_revision,
+    known_path,
+)
 from provisioner.lab.perforce.wire import Value
 
 
@@ -178,7 +182,7 @@ def _add_candidates(request: Request, client: Client) -> list[tuple[str, str]]:
         path = client.view.to_depot(place)
         if path is None:
             request.say(6511, argc=argument)
-        elif path in already:
+        elif (path := known_path(database, path)) in already:
             _say_already(request, path, already[path], "add")
         elif not access.allows("open", path):
             request.say(6513, argc=argument)
@@ -203,7 +207,7 @@ def _add_place(request: Request, client: Client, argument: str) -> str:
         raise CommandError(6226)
     if not argument.startswith("//"):
         return client.from_local(local_argument(request, argument))
-    if argument.startswith(f"//{client.name}/"):
+    if case.begins(argument, f"//{client.name}/"):
         return argument
     return client.view.to_client(argument) or argument
 

@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterable
 from dataclasses import replace
 
-from provisioner.lab.perforce import filetypes, paths, replies
+from provisioner.lab.perforce import case, filetypes, paths, replies
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.cleaning import clean
 from provisioner.lab.perforce.commands.opening import (
@@ -30,7 +30,12 @@ from provisioner.lab.perforce.holdings import Have, Opened, have_in, opened_by
 from provisioner.lab.perforce.integrations import Resolve, put_resolves
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import find_head, find_revision, revisions_at
+from provisioner.lab.perforce.revisions import (
+    find_head,
+    find_revision,
+    known_path,
+    revisions_at,
+)
 from provisioner.lab.perforce.wire import Value
 
 
@@ -245,14 +250,16 @@ def _adds(
     """Return which of the files on disk neither the client nor the depot knows."""
     database = request.state.database
     busy = opened_by(database, client=client.name)
-    known = {have.client_path for have in have_in(database, wanted, client=client.name)}
-    known |= {item.client_path for item in busy.values()}
+    haves = have_in(database, wanted, client=client.name)
+    known = {case.folded(have.client_path) for have in haves}
+    known |= {case.folded(item.client_path) for item in busy.values()}
     candidates: dict[str, str] = {}
     for local in local_paths:
         place = client.from_local(paths.escape(local))
         path = client.view.to_depot(place)
-        if place in known or path is None:
+        if case.folded(place) in known or path is None:
             continue
+        path = known_path(database, path)
         if not wanted.has_file(path=path, client_path=place):
             continue
         head = find_head(database, path=path)
