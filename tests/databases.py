@@ -97,8 +97,24 @@ def django_db_setup(
     _migrated: Migrated | None,
     django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
-) -> None:
+) -> Iterator[None]:
     """Have the test database, by migrations or as a copy."""
     if _migrated is not None:
         with django_db_blocker.unblock():
             _migrated.keep()
+    yield
+    with django_db_blocker.unblock():
+        _end_other_sessions()
+
+
+def _end_other_sessions() -> None:
+    """End what killed workers left: a database that is in use cannot be dropped."""
+    name = connection.settings_dict["NAME"]
+    connection.close()
+    connection.close_pool()
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = %s",
+            [name],
+        )

@@ -331,7 +331,7 @@ class StateChanged(ActionRefused):
 
 
 class StepCutShort(Exception):
-    """The operation of this step was ended meanwhile: it stops where it is."""
+    """The operation of this step was ended, or another goes on with it: it stops."""
 
 
 class StepRefused(Exception):

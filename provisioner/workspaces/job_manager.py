@@ -13,6 +13,7 @@ import datetime as dt
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
@@ -146,10 +147,14 @@ class LastingJobManager(JobManager):
                     await self._give_back_unknown(worker_id)
                 job = await self._fetch(queues, worker_id)
             except ConnectorException as error:
-                if not is_away(error):
+                if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
+                    # A job is given to workers alone that are registered.
+                    await self._insist(partial(self._register_again, worker_id))
+                elif is_away(error):
+                    await self._pause(error, attempt=attempt)
+                    attempt += 1
+                else:
                     raise
-                await self._pause(error, attempt=attempt)
-                attempt += 1
                 continue
             if job is not None and job.id is not None:
                 self._held.add(job.id)
@@ -246,9 +251,7 @@ class LastingJobManager(JobManager):
         async def beat() -> None:
             ask = self.connector.execute_query_all_async
             if not await ask(query=BEAT, worker_id=worker_id):
-                log.warning("worker_registered_again", worker_id=worker_id)
-                await ask(query=f"{REGISTER_AGAIN} RETURNING id", worker_id=worker_id)
-                await sync_to_async(tell_queues)(worker_id, pool=self.pool)
+                await self._register_again(worker_id)
             await self._compare_clocks()
             await ask(
                 query=CALL_OURSELVES,
@@ -258,6 +261,14 @@ class LastingJobManager(JobManager):
 
         self._worker_id = worker_id
         await self._insist(beat)
+
+    async def _register_again(self, worker_id: int) -> None:
+        """Register a worker that was taken for dead, with the number that it had."""
+        log.warning("worker_registered_again", worker_id=worker_id)
+        await self.connector.execute_query_all_async(
+            query=f"{REGISTER_AGAIN} RETURNING id", worker_id=worker_id
+        )
+        await sync_to_async(tell_queues)(worker_id, pool=self.pool)
 
     async def unregister_worker(self, worker_id: int) -> None:
         """Take leave; where nobody listens the next worker notices by itself."""

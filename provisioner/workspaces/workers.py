@@ -11,12 +11,11 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models.functions import Now
-from procrastinate import JobContext, PsycopgConnector
+from procrastinate import PsycopgConnector
 from procrastinate.contrib.django.models import ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
 from psycopg import AsyncConnection
 
-from provisioner.accounts import origin
 from provisioner.workspaces import clocks
 from provisioner.workspaces.models import WorkerQueues
 from provisioner.workspaces.models.sites import COMMANDS_PREFIX
@@ -130,11 +129,3 @@ def _as_one(pools: list[WorkerQueues], *, heard: dict[int, dt.datetime]) -> Aliv
         runs_commands=any(pool.runs_commands for pool in pools),
         clock_ahead_seconds=max((p.clock_ahead_seconds for p in pools), key=abs),
     )
-
-
-async def with_origin(call_next: Any, context: JobContext, worker: object) -> Any:
-    """Say for the trail which worker's job does what it does."""
-    job = context.job
-    via = f"worker {socket.gethostname()}, job {job.id} ({job.task_name})"
-    with origin.coming_from(origin.Origin(via=via)):
-        return await call_next()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -11,9 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connection
 from django.db.models import F
+from procrastinate import JobContext
+from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.jobs import Job
 
 from provisioner.demo.processes import Child, manage
 from provisioner.gateways import fence, registry
@@ -23,6 +28,7 @@ from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.workspaces import actions, states, tasks
 from provisioner.workspaces.errors import StateChanged, StepCutShort
 from provisioner.workspaces.fencing import AttemptLeave
+from provisioner.workspaces.management.commands.worker import in_its_name
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
 from tests.absences import cut_off_everybody_else, let_in
 from tests.at_work import AtWork
@@ -80,6 +86,48 @@ def test_leave_is_asked_for_again_after_a_while(step: Step, settings: Any) -> No
     time.sleep(0.15)
     with pytest.raises(StepCutShort):
         leave()
+
+
+def give_jobs_to(worker_id: int | None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s",
+            [worker_id],
+        )
+
+
+def test_a_job_that_another_worker_was_given_acts_no_more(
+    jobs_emptied: None, settings: Any
+) -> None:
+    """Sweeps and repairs, which are no steps: the worker gives each its leave."""
+    settings.WORKER_STALLED_SECONDS = 0.4
+    tasks.sweep_steps.defer(timestamp=0)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT procrastinate_register_worker_v1()")
+        [worker_id] = cursor.fetchone()
+    row = ProcrastinateJob.objects.get()
+    give_jobs_to(worker_id)
+    job = Job(
+        id=row.pk,
+        worker_id=worker_id,
+        task_name=row.task_name,
+        queue=row.queue_name,
+        lock=None,
+        queueing_lock=None,
+    )
+
+    context = JobContext(
+        app=app, job=job, start_timestamp=0.0, abort_reason=lambda: None
+    )
+
+    async def acts() -> None:
+        await sync_to_async(fence.require_leave)()
+        await sync_to_async(give_jobs_to)(None)
+        await asyncio.sleep(0.2)
+        await sync_to_async(fence.require_leave)()
+
+    with pytest.raises(StepCutShort):
+        async_to_sync(in_its_name)(acts, context, None)
 
 
 def test_an_attempt_that_was_followed_writes_nothing_of_its_step(step: Step) -> None:

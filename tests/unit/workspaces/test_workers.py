@@ -214,6 +214,37 @@ def test_a_job_whose_answer_was_lost_is_queued_again() -> None:
     ]
 
 
+class TakesUsForDead(InMemoryConnector):
+    """Has no row of the worker that asks until it registers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    async def execute_query_one_async(self, query: str, **arguments: Any) -> Any:
+        self.asked.append("fetch")
+        if "register" not in self.asked:
+            unknown = psycopg.errors.ForeignKeyViolation("no such worker")
+            raise ConnectorException("refused") from unknown
+        return {"id": None}
+
+    async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
+        assert "INSERT INTO procrastinate_workers" in query
+        self.asked.append("register")
+        return [{"id": arguments["worker_id"]}]
+
+
+def test_who_asks_for_a_job_and_was_taken_for_dead_registers_first() -> None:
+    """Before its next heartbeat: this ended the worker."""
+    connector = TakesUsForDead()
+    pool = Pool(queues=None, runs_commands=False, slots=1)
+    manager = LastingJobManager(connector, pool=pool)
+
+    assert asyncio.run(manager.fetch_job(None, worker_id=1)) is None
+
+    assert connector.asked == ["fetch", "register", "fetch"]
+
+
 def test_who_was_taken_for_dead_registers_again(worker: Child) -> None:
     before = set(WorkerQueues.objects.values_list("worker_id", flat=True))
     with connection.cursor() as cursor:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import signal
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,15 +16,18 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from procrastinate import App
+from procrastinate import App, JobContext
 from procrastinate.contrib.django import app
 from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry
 
+from provisioner.accounts import origin
+from provisioner.gateways import fence
 from provisioner.gateways.hosts.log_files import close_logs
 from provisioner.lib.garbage import spare_what_is_loaded
+from provisioner.workspaces.fencing import JobLeave
 from provisioner.workspaces.job_manager import ClockIsOff, LastingJobManager
 from provisioner.workspaces.worker_pools import Pool, pools_of
-from provisioner.workspaces.workers import with_origin, worker_connector
+from provisioner.workspaces.workers import worker_connector
 
 log = structlog.get_logger(__name__)
 
@@ -130,7 +134,7 @@ class Working:
             update_heartbeat_interval=settings.WORKER_HEARTBEAT_SECONDS,
             stalled_worker_timeout=settings.WORKER_STALLED_SECONDS,
             delete_jobs="successful",
-            worker_middleware=[with_origin],
+            worker_middleware=[in_its_name],
             install_signal_handlers=False,
             additional_context={"pool": pool},
         )
@@ -158,6 +162,14 @@ async def defer_periodic_jobs(registry: PeriodicRegistry) -> None:
             await PeriodicDeferrer(registry).worker()
         except ClockIsOff:
             await asyncio.sleep(settings.WORKER_HEARTBEAT_SECONDS)
+
+
+async def in_its_name(call_next: Any, context: JobContext, worker: object) -> Any:
+    """Say for the audit log which worker's job acts, and let it act while it has it."""
+    job = context.job
+    via = f"worker {socket.gethostname()}, job {job.id} ({job.task_name})"
+    with origin.coming_from(origin.Origin(via=via)), fence.asking(JobLeave(job)):
+        return await call_next()
 
 
 def end_where_frozen() -> None:
