@@ -91,7 +91,7 @@ class Lab:
 def lab() -> Iterator[Lab]:
     """Both servers, with a small depot in them."""
     with running_lab() as lab:
-        _fill(lab)
+        fill(lab)
         yield lab
 
 
@@ -125,7 +125,8 @@ def _mounted_below(root: Path) -> list[str]:
     return [line for line in mounts if f" {root}/" in line]
 
 
-def _fill(lab: Lab) -> None:
+def fill(lab: Lab) -> None:
+    """Have a small depot and the people of tests in a lab."""
     source = lab.root / "source"
     (source / "src").mkdir(parents=True)
     for number in range(12):

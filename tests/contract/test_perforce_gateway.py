@@ -86,9 +86,9 @@ def test_a_ticket_that_is_none_is_refused(perforce: PerforceScene) -> None:
 def test_users_are_known_by_their_exact_name(perforce: PerforceScene) -> None:
     user = perforce.account.user
 
-    assert perforce.gateway.user_exists(user)
-    assert not perforce.gateway.user_exists(user[:-1])
-    assert not perforce.gateway.user_exists(f"{user[:-1]}*")
+    assert perforce.gateway.spelling_of(user) == user
+    assert perforce.gateway.spelling_of(user[:-1]) is None
+    assert perforce.gateway.spelling_of(f"{user[:-1]}*") is None
 
 
 # --- clients

@@ -157,7 +157,7 @@ def test_no_text_ends_the_process(lab_perforce: PerforceScene, text: str) -> Non
     for ask in (
         lambda: gateway.latest_change((f"//depot/{text}/...",)),
         lambda: gateway.find_client(text),
-        lambda: gateway.user_exists(text),
+        lambda: gateway.spelling_of(text),
         lambda: gateway.have_list(text),
         lambda: gateway.mapped_paths(lab_perforce.client_name(), [text]),
     ):

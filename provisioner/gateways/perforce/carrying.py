@@ -297,7 +297,7 @@ def _changes(
     """
     there: dict[str, list[PendingChange]] = defaultdict(list)
     for change in list_pending_changes(connection, client=client):
-        if change.user == user:
+        if connection.is_same_name(change.user, user):
             there[change.description].append(change)
     for alike in there.values():
         alike.sort(key=lambda change: change.change)
@@ -359,7 +359,7 @@ def merge_opened(
     opened = {
         file.depot_file: file
         for file in list_opened(connection, client=client)
-        if file.user == user
+        if connection.is_same_name(file.user, user)
     }
     based = [path for path, file in opened.items() if file.revision]
     pinned = _pinned(connection, based, change=change, parts=parts)

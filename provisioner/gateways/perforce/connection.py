@@ -50,6 +50,7 @@ from provisioner.gateways.perforce.library import (
     reread,
     settable,
 )
+from provisioner.gateways.perforce.paths import folded
 from provisioner.gateways.perforce.types import TICKET, PerforceAccount
 from provisioner.gateways.reach import is_encrypted, perforce_address
 
@@ -232,6 +233,12 @@ class Connection:
     def is_case_sensitive(self) -> bool:
         """Say how the server compares names; it has told with its first answer."""
         return not self._library.server_case_insensitive
+
+    def is_same_name(self, one: str, other: str) -> bool:
+        """Return whether the server takes two names for one."""
+        if self.is_case_sensitive:
+            return one == other
+        return folded(one) == folded(other)
 
     def use_ignore_file(self, path: str) -> None:
         """Let reconcile obey this P4IGNORE file and no other."""

@@ -111,8 +111,10 @@ class PerforceGateway(Protocol):
         Source: p4 login -p user, which needs super.
         """
 
-    def user_exists(self, user: str) -> bool:
-        """Say whether the server knows this user (exactly this name).
+    def spelling_of(self, user: str) -> str | None:
+        """Return how the server spells a user's name, None where it knows none such.
+
+        It is another one where the server ignores case.
 
         Source: p4 users.
         """

@@ -138,11 +138,10 @@ class P4PerforceGateway:
         with self._connected() as connection:
             return people.ticket_seconds(connection, self._account.user)
 
-    def user_exists(self, user: str) -> bool:
+    def spelling_of(self, user: str) -> str | None:
         require_no_option(user)
         with self._connected() as connection:
-            records = connection.run("users", user).records
-        return any(record["User"] == user for record in records)
+            return people.spelling_of(connection, user)
 
     def email_of(self, user: str) -> str:
         require_no_option(user)
@@ -169,7 +168,7 @@ class P4PerforceGateway:
     def find_client(self, name: str) -> ClientSpec | None:
         with self._connected() as connection:
             listed = connection.run("clients", "-a", "-e", name).records
-            listed = [record for record in listed if record["client"] == name]
+            listed = [r for r in listed if connection.is_same_name(r["client"], name)]
             if not listed:
                 return None
             [form] = connection.run("client", "-o", name).records

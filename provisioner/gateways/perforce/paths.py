@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 # "%" first: the others bring in new ones.
 _ESCAPES = (("%", "%25"), ("@", "%40"), ("#", "%23"), ("*", "%2A"))
 
+_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _CODE = re.compile("%(25|40|23|2A)", re.IGNORECASE)
 
 
@@ -24,6 +25,16 @@ def escape_path(name: str) -> str:
 
 def unescape_path(path: str) -> str:
     return _CODE.sub(lambda found: chr(int(found[1], 16)), path)
+
+
+def folded(name: str) -> str:
+    """Return what is equal for names that are one to a server that ignores case.
+
+    Letters outside ASCII stay as they are: it compares bytes, by C's tolower.
+
+    Source: StrPtr::SCompareF in the published client source.
+    """
+    return name.translate(_LOWER)
 
 
 def client_path_to_local(path: str, *, client: str, root: str) -> str:

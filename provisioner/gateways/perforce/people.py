@@ -11,8 +11,14 @@ LIMITS = ("MaxResults", "MaxScanRows")
 def email_of(connection: Connection, user: str) -> str:
     """Return what stands as mail address in a user's spec, "" where nobody knows."""
     records = connection.run("users", user).records
-    found = next((r for r in records if r["User"] == user), None)
+    found = next((r for r in records if connection.is_same_name(r["User"], user)), None)
     return str(found.get("Email", "")).strip() if found else ""
+
+
+def spelling_of(connection: Connection, user: str) -> str | None:
+    """Return how the server spells a user's name, None where it knows no such user."""
+    names = [record["User"] for record in connection.run("users", user).records]
+    return next((n for n in names if connection.is_same_name(n, user)), None)
 
 
 def limits_of(connection: Connection, user: str) -> dict[str, int]:
@@ -44,7 +50,11 @@ def ticket_seconds(connection: Connection, user: str) -> int:
     Raises: AuthFailed.
     """
     records = connection.run("login", "-s").records
-    seconds = [int(r.get("TicketExpiration", 0)) for r in records if r["User"] == user]
+    seconds = [
+        int(record.get("TicketExpiration", 0))
+        for record in records
+        if connection.is_same_name(record["User"], user)
+    ]
     if not any(seconds):
         raise AuthFailed(
             f"That is no ticket of {user}.", system="perforce", operation="login -s"

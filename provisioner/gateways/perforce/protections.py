@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from provisioner.gateways.perforce.paths import folded
 from provisioner.gateways.perforce.specs import split_view_line
 
 # What lets people have the content of a file. `review` would, but is for daemons.
@@ -81,7 +82,7 @@ def find_unreadable(view: Iterable[str], protections: Protections) -> Unreadable
     """
     if protections.is_unprotected:
         return None
-    fold = str if protections.is_case_sensitive else str.lower
+    fold = str if protections.is_case_sensitive else folded
     mapped = [split_view_line(line) for line in view if line.strip()]
     deciding = [
         line

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 
 from provisioner.gateways.perforce.library import ViewMap
+from provisioner.gateways.perforce.paths import folded
 from provisioner.gateways.perforce.protections import (
     Protection,
     Protections,
@@ -31,7 +32,7 @@ class Reading:
     def __init__(self, view: Iterable[str], protections: Protections) -> None:
         self._view_lines = tuple(view)
         self._protections = protections
-        self._fold = str if protections.is_case_sensitive else str.lower
+        self._fold = str if protections.is_case_sensitive else folded
         self._view: list[ViewLine] = [
             split_view_line(line) for line in self._view_lines if line.strip()
         ]

@@ -127,7 +127,7 @@ class _Reopening:
         self._pending = [
             change
             for change in list_pending_changes(connection, client=client)
-            if change.user == user
+            if connection.is_same_name(change.user, user)
         ]
         self._changes: dict[str, str] = {}
         self._remarks: dict[str, str] = {}
@@ -260,7 +260,9 @@ class _Reopening:
         groups: dict[tuple[str, str], list[str]] = defaultdict(list)
         for file in files:
             now = opened.get(file.depot_file)
-            if now is None or now.user != self._user or now.action != file.action:
+            if now is None or now.action != file.action:
+                continue
+            if not self._connection.is_same_name(now.user, self._user):
                 continue
             change = self._change(file.change)
             if (now.change, now.type) != (change, file.type):

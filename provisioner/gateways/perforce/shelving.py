@@ -86,7 +86,7 @@ class _Shelving:
         self._pending = {
             str(change.change): change
             for change in list_pending_changes(connection, client=client)
-            if change.user == user
+            if connection.is_same_name(change.user, user)
         }
         self._shelves: dict[str, dict[str, ShelvedFile]] = {}
         self._digests: dict[str, str] = {}
@@ -126,7 +126,7 @@ class _Shelving:
         return [
             file
             for file in list_opened(self._connection, client=self._client)
-            if file.user == self._user
+            if self._connection.is_same_name(file.user, self._user)
         ]
 
     def _moved(self, targets: Iterable[_Target]) -> dict[str, str]:

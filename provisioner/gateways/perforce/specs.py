@@ -181,12 +181,13 @@ def rename_view(view: tuple[str, ...], *, old: str, new: str) -> tuple[str, ...]
     for text in view:
         line = split_view_line(text)
         prefix = f"//{old}/"
-        if not line.client.startswith(prefix):
+        # Where case matters, the server lets no view be of a client spelled otherwise.
+        if not line.client.lower().startswith(prefix.lower()):
             raise ViewRefused(
                 "view_other_client",
                 f"The right side of this view line is not below {prefix}: {text}",
             )
-        moved = f"//{new}/{line.client.removeprefix(prefix)}"
+        moved = f"//{new}/{line.client[len(prefix) :]}"
         renamed.append(
             str(ViewLine(flag=line.flag, depot=line.depot, client=moved)),
         )

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from provisioner.gateways.perforce.connection import Connection
 from provisioner.gateways.perforce.library import Record, ViewMap
-from provisioner.gateways.perforce.paths import escape_path
+from provisioner.gateways.perforce.paths import escape_path, folded
 from provisioner.gateways.perforce.types import SubmittedBatch, SubmittedChange
 from provisioner.lib.storable import shown
 
@@ -37,7 +37,7 @@ class DepotView:
 
     def _same(self, text: str) -> str:
         """Return what compares equal where the server takes it for equal."""
-        return text.lower() if self._folds else text
+        return folded(text) if self._folds else text
 
 
 def touches(

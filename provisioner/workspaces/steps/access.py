@@ -35,7 +35,7 @@ def ensure_access(run: StepRun) -> dict[str, Any]:
     workspace, server = run.workspace, run.site.perforce_server
     user = workspace.p4_user
     needs_user = bool(workspace.client_name) or server.checks_read_access
-    if needs_user and not run.perforce.user_exists(user):
+    if needs_user and run.perforce.spelling_of(user) is None:
         raise StepRefused(
             f"Perforce does not know the user {user}. Have it created, or "
             "have the Perforce name of the account corrected; then try again.",

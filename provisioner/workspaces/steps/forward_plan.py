@@ -169,6 +169,7 @@ def _as_edits(run: StepRun, client: ClientSpec, paths: list[str]) -> list[Opened
     if not paths:
         return []
     user = run.workspace.p4_user
+    user = run.perforce.spelling_of(user) or user
     account = run.perforce_account_of(user, host=client.host)
     if account is None:
         raise StepRefused(

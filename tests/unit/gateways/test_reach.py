@@ -126,7 +126,7 @@ def test_the_database_reads_the_pattern_as_we_do(p4port: str) -> None:
     assert taken == (re.search(P4PORT, text) is not None)
 
 
-@pytest.mark.parametrize("ask", ["user_exists", "email_of", "protections_of"])
+@pytest.mark.parametrize("ask", ["spelling_of", "email_of", "protections_of"])
 def test_a_name_that_is_an_option_reaches_no_command(ask: str) -> None:
     account = PerforceAccount(port="127.0.0.1:9", user="u", password="")
     with pytest.raises(Refused, match="cannot be the name"):

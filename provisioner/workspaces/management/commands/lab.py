@@ -42,6 +42,11 @@ class Command(BaseCommand):
         )
 
         parser.add_argument(
+            "--ignore-case",
+            action="store_true",
+            help="Have Perforce take names that differ in case for one; for good.",
+        )
+        parser.add_argument(
             "--more-svm",
             action="append",
             default=[],
@@ -110,7 +115,7 @@ class Command(BaseCommand):
                 "or name another --root."
             )
         command = [sys.executable, "-m", "provisioner.lab.perforce", "-r", str(root)]
-        command += ["-jr", str(checkpoint.resolve())]
+        command += [*_case(options), "-jr", str(checkpoint.resolve())]
         if depots is not None:
             command += ["--depots", str(depots.resolve())]
         done = subprocess.run(  # noqa: S603 - our own command
@@ -132,6 +137,7 @@ class Command(BaseCommand):
             "perforce": [
                 *("-r", str(root / "perforce")),
                 *("-p", f"127.0.0.1:{options['perforce_port']}", "--or-above"),
+                *_case(options),
             ],
         }
         for name, arguments in commands.items():
@@ -180,3 +186,7 @@ class Command(BaseCommand):
                 f"{name}: port {wanted} is taken, using {got['port']}.", style_func=str
             )
             self.stderr.flush()
+
+
+def _case(options: dict[str, Any]) -> list[str]:
+    return ["-C1"] if options["ignore_case"] else []

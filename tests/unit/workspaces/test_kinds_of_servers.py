@@ -1,11 +1,11 @@
-"""Names that are not UTF-8, through all that a workspace may go through."""
+"""What a workspace may go through, at servers that have names in other ways."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
 from django.test import Client
@@ -17,6 +17,7 @@ from provisioner.gateways.perforce.connection import (
     TicketHolder,
     connected,
 )
+from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import (
@@ -28,7 +29,7 @@ from provisioner.workspaces.models import (
 )
 from tests.bringing import Others, bring, opened_in, others
 from tests.factories import UserFactory
-from tests.lab import Lab
+from tests.lab import Lab, fill, running_lab
 from tests.unit.workspaces.test_bisections import changes_of, wait_for
 from tests.unit.workspaces.test_trash import contents_of, restore, retire
 from tests.waiting import settle
@@ -40,9 +41,51 @@ pytestmark = pytest.mark.django_db(transaction=True)
 WORK = ("opened", "changed", "missing")
 
 
-def named(what: str) -> str:
-    """Return a name in Latin-1, below a directory of such a name."""
-    return os.fsdecode(f"Größe/{what} é 50%.txt".encode("latin-1"))
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """How files are called, and how people write what is called so.
+
+    `shown` is how a page shows the directory.
+    """
+
+    directory: str
+    shown: str
+    typed: Callable[[str], str]
+
+    def named(self, what: str) -> str:
+        return os.fsdecode(f"{self.directory}/{what} é 50%.Txt".encode("latin-1"))
+
+
+KINDS = {
+    "bytes": Kind(directory="Größe", shown=r"Gr\xf6\xdfe", typed=str),
+    "any case": Kind(directory="Size", shown="Size", typed=str.swapcase),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def name_of_kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def kind(name_of_kind: str) -> Kind:
+    return KINDS[name_of_kind]
+
+
+@pytest.fixture
+def named(kind: Kind) -> Callable[[str], str]:
+    return kind.named
+
+
+@pytest.fixture(scope="module")
+def lab(name_of_kind: str, lab: Lab) -> Iterator[Lab]:
+    """The lab of all tests; or one that ignores case."""
+    if name_of_kind == "bytes":
+        yield lab
+        return
+    with running_lab("--ignore-case") as other:
+        fill(other)
+        yield other
 
 
 @contextmanager
@@ -52,10 +95,6 @@ def at_the_shell(lab: Lab, *, user: str, client: str) -> Iterator[Connection]:
     )
     with connected(account, holder=TicketHolder(), client=client) as shell:
         yield shell
-
-
-def escaped(path: Path) -> str:
-    return str(path).replace("%", "%25")
 
 
 def write(lab: Lab, others: Others, name: str, text: str) -> None:
@@ -68,7 +107,7 @@ def write(lab: Lab, others: Others, name: str, text: str) -> None:
             path.write_text(text)
             shell.run("add", "-f", str(path))
         else:
-            shell.run("edit", escaped(path))
+            shell.run("edit", escape_path(str(path)))
             path.write_text(text)
 
 
@@ -86,19 +125,27 @@ def publish(lab: Lab, others: Others, template: Template) -> None:
 
 
 @pytest.fixture
-def alice(db: None) -> User:
-    return UserFactory(username="alice", uid=20001, gid=20000)
+def alice(db: None, kind: Kind) -> User:
+    return UserFactory(
+        username="alice", uid=20001, gid=20000, p4_user=kind.typed("alice")
+    )
 
 
 @pytest.fixture
 def built(
-    lab: Lab, lab_template: Template, others: Others, jobs_emptied: None
+    lab: Lab,
+    kind: Kind,
+    named: Callable[[str], str],
+    lab_template: Template,
+    others: Others,
+    jobs_emptied: None,
 ) -> Template:
     """A template of a small tree of such names."""
     for what in (*WORK, "theirs"):
         write(lab, others, named(what), f"{what}\n")
     Template.objects.filter(pk=lab_template.pk).update(
-        view=f"{others.there}/... //any/...", build_command="mkdir -p out; ls > out/all"
+        view=f"{kind.typed(others.there)}/... //any/...",
+        build_command="mkdir -p out; ls > out/all",
     )
     lab_template.refresh_from_db()
     publish(lab, others, lab_template)
@@ -113,12 +160,15 @@ def workspace(built: Template, alice: User) -> Workspace:
 
 
 @pytest.fixture
-def work(workspace: Workspace, lab: Lab) -> dict[str, bytes]:
+def work(
+    workspace: Workspace, lab: Lab, kind: Kind, others: Others
+) -> dict[str, bytes]:
     """What alice has there, of every kind; with all the files of her workspace."""
-    root = workspace.path
+    root, named = workspace.path, kind.named
     opened, changed, missing = (root / named(what) for what in WORK)
-    with at_the_shell(lab, user="alice", client=workspace.client_name) as shell:
-        shell.run("edit", escaped(opened))
+    user, client = map(kind.typed, ("alice", workspace.client_name))
+    with at_the_shell(lab, user=user, client=client) as shell:
+        shell.run("edit", kind.typed(f"{others.there}/{escape_path(named('opened'))}"))
         (root / named("new")).write_text("new\n")
         shell.run("add", "-f", str(root / named("new")))
     opened.write_text("mine\n")
@@ -142,6 +192,8 @@ def everything_is_shown(
 
 
 def test_work_is_found_rescued_and_restored(
+    kind: Kind,
+    named: Callable[[str], str],
     workspace: Workspace,
     work: dict[str, bytes],
     signed_in: Callable[[User], Client],
@@ -160,7 +212,7 @@ def test_work_is_found_rescued_and_restored(
     counts = {kind: c["count"] for kind, c in refused.findings["counts"].items()}
     assert counts == {"opened": 2, "changed": 1, "missing": 1, "untracked": 1}
     [changed] = refused.findings["changed"]
-    assert changed["path"].endswith(r"/Gr\xf6\xdfe/changed \xe9 50%.txt")
+    assert changed["path"].endswith(rf"/{kind.shown}/changed \xe9 50%.Txt")
     assert retired.state == Operation.State.SUCCEEDED, retired.status_message
     rescue = Rescue.objects.get(workspace=workspace)
     assert {path for shelf in rescue.shelves for path in shelf["files"]} == {
@@ -175,6 +227,8 @@ def test_work_is_found_rescued_and_restored(
 
 
 def test_work_is_transferred_to_a_newer_snapshot(
+    kind: Kind,
+    named: Callable[[str], str],
     workspace: Workspace,
     work: dict[str, bytes],
     others: Others,
@@ -201,7 +255,11 @@ def test_work_is_transferred_to_a_newer_snapshot(
 
 
 def test_the_first_bad_change_is_found(
-    built: Template, others: Others, lab: Lab, alice: User
+    built: Template,
+    named: Callable[[str], str],
+    others: Others,
+    lab: Lab,
+    alice: User,
 ) -> None:
     for number in range(3):
         write(lab, others, named("theirs"), f"{number}\n")
