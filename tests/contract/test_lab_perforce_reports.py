@@ -119,6 +119,19 @@ def test_labels_that_have_a_file(ws: Workspace, mark: str) -> None:
     assert labels(f"{ws.depot}/...") == [f"l-a-{mark}", f"l-b-{mark}"]
     assert labels("a#2,2") == [f"l-a-{mark}"]
     assert labels("a#3,3") == []
+    assert ws.p4.warnings == []
+
+
+def test_a_shelf_is_found_by_its_files(ws: Workspace) -> None:
+    ws.p4.run("edit", "a")
+    form = ws.p4.fetch_change()
+    form["Description"] = "a shelf"
+    number = str(ws.p4.save_change(form)[0]).split()[1]
+    ws.p4.run("shelve", "-c", number)
+    ws.p4.run("revert", "//...")
+    found = ws.p4.run("changes", "-s", "shelved", f"{ws.depot}/...")
+    assert [change["change"] for change in found] == [number]
+    assert ws.p4.run("changes", "-s", "shelved", f"{ws.depot}/b") == []
 
 
 def test_a_file_leaves_a_label_whatever_its_revision(ws: Workspace, mark: str) -> None:
@@ -241,6 +254,12 @@ def test_every_revision_of_a_file_is_told(ws: Workspace) -> None:
     ]
     backwards = ws.p4.run("fstat", "-r", f"{ws.depot}/...")
     assert [f["depotFile"][-1] for f in backwards] == ["b", "a"]
+
+
+def test_a_file_without_the_fields_is_not_told_of(ws: Workspace) -> None:
+    assert warned(ws.p4, "fstat", "-T", "action", "a") == [6519]
+    ws.p4.run("edit", "a")
+    assert ws.p4.run("fstat", "-T", "action", "a") == [{"action": "edit"}]
 
 
 def test_attributes_are_asked_for_and_there_are_none(ws: Workspace) -> None:
@@ -378,8 +397,14 @@ def test_an_opened_file_is_typed_as_if_it_were_new(ws: Workspace) -> None:
     assert ws.p4.run("edit", "-t", "auto", "a")[0]["type"] == "binary+x"
 
 
-def test_a_file_is_printed_where_a_program_reads_it(ws: Workspace) -> None:
-    assert ws.p4.run("print", "-q", "-o", "-", "a") == ["3\n"]
+def test_a_file_is_printed_where_a_program_reads_it(
+    ws: Workspace, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # The client writes it itself, with its own line ends and charset.
+    assert ws.p4.run("print", "-q", "-o", "-", "a", "b") == []
+    assert capfd.readouterr().out == "3\nb\n"
     assert not (ws.root / "-").exists()
+    ws.add({"empty": ""})
+    assert ws.p4.run("print", "-q", "empty") == [""]
     assert "".join(ws.p4.run("print", "-q", "-a", "a#2")) == "2\n1\n"
     assert len(ws.p4.run("print", "-m", "1", f"{ws.depot}/...")) == 2

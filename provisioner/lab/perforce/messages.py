@@ -308,6 +308,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7809: (822419073, "Submit failed -- fix problems above then use 'p4 submit -e %change%'."),
     7993: (805379897, "Client of type 'readonly' cannot modify files."),
     7998: (822157118, "Can't unload partitioned client %domainName%."),
+    10241: (822159361, 'No help for %command%.'),
 }
 # fmt: on
 

@@ -14,6 +14,7 @@ from provisioner.lab.perforce.commands import (
     filelog,
     files,
     fstat,
+    helping,
     info,
     integrate,
     integrated,
@@ -30,6 +31,7 @@ from provisioner.lab.perforce.commands import (
     reconcile,
     resolve,
     reverting,
+    searching,
     server,
     shelving,
     sizes,
@@ -87,23 +89,27 @@ COMMANDS: dict[str, Command] = {
         tables,
         copying,
         undoing,
+        searching,
+        helping,
     )
     for command in module.COMMANDS
     for name in command.names
 }
 
+helping.ALL.update(COMMANDS)
+
 _ELSEWHERE = """
 aliases dbpack diskspace graph logger server sysinfo
-admin annotate archive attribute bgtask cachepurge check-permission
+admin archive attribute bgtask cachepurge check-permission
 checkpoint clone cluster cstat dbschema dbstat dbverify export
-extension failback failover fetch fix grep heartbeat help ignores init
+extension failback failover fetch fix heartbeat ignores init
 interchanges istat job jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lockstat login2 logappend
 logparse logrotate logschema logstat logtail obliterate ping
 property proxy prune pull purge push remote remotes renameclient
 renameuser replicate repo repos reshelve restore resubmit retype review
 reviews serverid servers storage streamlog streamspec switch topology trait
-trust unsubmit unzip upgrades verify zip
+trust unsubmit unzip upgrades zip
 """
 # Commands of Perforce that the lab refuses by name.
 KNOWN_ELSEWHERE = frozenset(_ELSEWHERE.split())

@@ -10,7 +10,7 @@ from provisioner.lab.perforce.commands.forms import (
     form_date,
 )
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.filespec import file_sets
+from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.holdings import OPENED_COLUMNS, Opened
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
@@ -32,6 +32,7 @@ def changes(request: Request) -> None:
         chosen: set[int] = set()
         for wanted in file_sets(request):
             chosen |= changes_in(request.state.database, wanted)
+            chosen |= _pending_in(request, wanted)
     order = "ASC" if request.has("r") else "DESC"
     limit = request.number("m", default=0)
     rows = request.state.database.rows(
@@ -47,6 +48,24 @@ def changes(request: Request) -> None:
         request.check_limits(scanned=scanned, results=len(listed))
     for row in listed:
         _list_change(request, row)
+
+
+def _pending_in(request: Request, wanted: FileSet) -> set[int]:
+    """Return the pending changes with files of a set: opened, or shelved.
+
+    Inferred from git's tests of git-p4, which look for shelves by path.
+    """
+    if wanted.lower is not None or wanted.upper.kind != "head":
+        return set()
+    rows = request.state.database.rows(
+        "SELECT DISTINCT change, path FROM shelved UNION"
+        " SELECT DISTINCT change, path FROM opened WHERE change>0"
+    )
+    return {
+        int(str(change))
+        for change, path in rows
+        if wanted.has_depot_path(str(path)) and wanted.shows(str(path))
+    }
 
 
 def _count_scanned(request: Request, *, last: int | None) -> int:

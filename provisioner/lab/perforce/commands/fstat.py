@@ -62,12 +62,16 @@ def fstat(request: Request) -> None:
                     record |= _pending(takes)
             if passes is not None and not passes(record):
                 continue
+            if fields:
+                record = {k: v for k, v in record.items() if k in fields}
+                # A file that has none of the fields is as good as none: git-p4's
+                # tests take `fstat -T action` for whether a file is open.
+                if not record:
+                    continue
             found = True
             if limit and shown == limit:
                 break
             shown += 1
-            if fields:
-                record = {k: v for k, v in record.items() if k in fields}
             if request.is_tagged:
                 request.record(record)
             else:

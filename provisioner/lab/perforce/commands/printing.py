@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 from provisioner.lab.perforce import filetypes, paths
@@ -25,8 +26,9 @@ def print_files(request: Request) -> None:
         for revision in _chosen(request, wanted):
             if limit and count == limit:
                 return
-            if request.has("o") and request.options["o"] != "-":
-                if not printed:
+            if request.has("o"):
+                # Everything goes to "-", which is where the client's program writes.
+                if not printed or request.options["o"] == "-":
                     _print_to_file(request, revision)
             else:
                 _print_one(request, revision)
@@ -59,8 +61,10 @@ def _print_one(request: Request, revision: Revision) -> None:
         if filetypes.is_text(revision.type)
         else "client-OutputBinary"
     )
-    for data in _chunks(request, revision):
-        request.send(func, {"data": data})
+    for data in itertools.chain(_chunks(request, revision), [b""]):
+        # Of an empty file, too, there is one piece.
+        if data or not revision.size:
+            request.send(func, {"data": data})
 
 
 def _chunks(request: Request, revision: Revision) -> Iterator[bytes]:
@@ -106,15 +110,20 @@ def _print_header(request: Request, revision: Revision) -> None:
     )
 
 
+def _local_path(request: Request) -> str:
+    name = request.options["o"]
+    if name == "-":
+        return name
+    return paths.unescape(name) if name.startswith("/") else f"{request.cwd}/{name}"
+
+
 def _print_to_file(request: Request, revision: Revision) -> None:
     if not request.has("q"):
         _print_header(request, revision)
     request.send(
         "client-OpenFile",
         {
-            "path": paths.unescape(request.options["o"])
-            if request.options["o"].startswith("/")
-            else f"{request.cwd}/{request.options['o']}",
+            "path": _local_path(request),
             "type": filetypes.wire_code(revision.type, line_end="local"),
             "handle": "print",
             "perms": "rw",

@@ -241,7 +241,12 @@ def logout(request: Request) -> None:
 
 
 def passwd(request: Request) -> None:
-    """Answer `p4 passwd`: one's own with the old password, another's as super."""
+    """Answer `p4 passwd`: one's own with the old password, another's as super.
+
+    -O and -P give both without a question. Source: p4 help passwd.
+    """
+    if request.has("O") and not request.has("P"):
+        raise CommandError(7198, usage="passwd [-O old -P new] [user]")
     name = request.args[0] if request.args else request.user
     database = request.state.database
     if find_spec(database, kind="user", name=name) is None:
@@ -250,6 +255,9 @@ def passwd(request: Request) -> None:
     if name != request.user:
         if not request.state.is_super(request.user):
             raise CommandError(6185)
+    elif old is not None and request.has("O"):
+        if not auth.same(auth.md5(request.options["O"]), old):
+            raise CommandError(7206)
     elif old is not None:
         token = auth.new_token()
         answer = request.ask(
@@ -266,9 +274,12 @@ def passwd(request: Request) -> None:
         expected = auth.prompt_answer(old, token=token, address=address)
         if answer is None or not auth.same(answer.text("data"), expected):
             raise CommandError(7206)
-    new = _ask_new(request, "Enter new password: ")
-    if new != _ask_new(request, "Re-enter new password: "):
-        raise CommandError(7207)
+    if request.has("P"):
+        new = auth.md5(request.options["P"]) if request.options["P"] else ""
+    else:
+        new = _ask_new(request, "Enter new password: ")
+        if new != _ask_new(request, "Re-enter new password: "):
+            raise CommandError(7207)
     if not new and request.state.config.security_level:
         # Also what clients send that cannot send it without encrypting it.
         raise CommandError(7711, size=_SHORTEST_PASSWORD)
@@ -324,7 +335,7 @@ COMMANDS = (
         names=("passwd", "password"),
         most_arguments=1,
         run=passwd,
-        usage="passwd [user]",
-        absent="OP",
+        usage="passwd [-O old -P new] [user]",
+        valued="OP",
     ),
 )

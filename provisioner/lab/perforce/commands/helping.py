@@ -1,0 +1,43 @@
+"""p4 help: which commands the lab has, and how each is called.
+
+The words are the lab's; what a command means is said by Perforce's own reference.
+"""
+
+from __future__ import annotations
+
+from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.request import Request
+
+# Filled by the package when all commands are known.
+ALL: dict[str, Command] = {}
+_REFERENCE = "https://help.perforce.com/helix-core/server-apps/cmdref/current/"
+
+
+def show_help(request: Request) -> None:
+    """Answer `p4 help`: of a command, or which there are.
+
+    Raises: CommandError for what is no command of the lab.
+    """
+    for name in request.args:
+        if name not in ALL and name not in ("commands", "simple", "usage"):
+            raise CommandError(10241, command=name)
+    chosen = [ALL[name] for name in request.args if name in ALL]
+    if not chosen:
+        names = "\n\t".join(sorted(ALL))
+        request.info(f"\n    The lab's server has these commands:\n\n\t{names}\n")
+    for command in chosen:
+        request.info(
+            f"\n    {', '.join(command.names)}\n\n    p4 {command.usage}\n\n"
+            f"\tSee {_REFERENCE}\n"
+        )
+
+
+COMMANDS = (
+    Command(
+        names=("help",),
+        run=show_help,
+        usage="help [command...]",
+        is_open=True,
+    ),
+)
