@@ -476,14 +476,16 @@ def test_a_sync_brings_the_files_as_they_were_submitted(
 def test_a_sync_asks_for_as_many_connections_as_its_server_has_for_it(
     lab_perforce: PerforceScene,
 ) -> None:
-    """The lab sends through one, as a server may, and logs what it was asked for."""
     change = lab_perforce.submit(TREE)
     spec = lab_perforce.make_client()
     account = replace(lab_perforce.account, sync_connections=4)
 
-    report = P4PerforceGateway(account).sync(
-        spec.name, change=change, on_progress=ignore_progress
-    )
+    with lab_perforce.at_the_shell("none") as shell:
+        shell.run("configure", "set", "net.parallel.max=4")
+        report = P4PerforceGateway(account).sync(
+            spec.name, change=change, on_progress=ignore_progress
+        )
+        shell.run("configure", "unset", "net.parallel.max")
 
     assert report.files == len(TREE)
     assert lab_perforce.target.lab_root is not None

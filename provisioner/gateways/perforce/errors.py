@@ -135,7 +135,10 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     # -- come back later
     4129: (Busy, ""),  # request too large for server memory (try later?)
     4158: (Busy, ""),  # command cancelled
-    6597: (Busy, ""),  # MaxLockTime: mostly the wait for somebody else's lock
+    6597: (  # mostly the wait for somebody else's lock
+        Busy,
+        "{text} If that stays so, ask for a higher MaxLockTime of {user}'s group.",
+    ),
     7500: (Busy, ""),  # command terminated by p4 monitor terminate
     7805: (Busy, ""),  # server.maxcommands
     7975: (Busy, ""),

@@ -78,7 +78,7 @@ class PerforceGateway(Protocol):
         """
 
     def limits_of(self, user: str) -> dict[str, int]:
-        """Return what a user's groups limit a command to: MaxResults, MaxScanRows.
+        """Return what a user's groups limit a command to, by field of the form.
 
         Only what is limited is in it.
 
@@ -311,13 +311,14 @@ class PerforceGateway(Protocol):
         Source: p4 describe -S -s.
         """
 
-    def newest_work(self, client: str) -> NewestWork:
+    def newest_work(self, client: str, *, above: int) -> NewestWork:
         """Return when the client's newest changes of each kind were made.
 
-        Asked from the neutral client, without naming this one where the server would
-        take that for a use of it.
+        Those up to a change are not looked at, so that a limit on rows holds. Asked
+        from the neutral client, without naming this one where the server would take
+        that for a use of it.
 
-        Source: p4 changes -m 1 -c client -s submitted, shelved, pending.
+        Source: p4 changes -m 1 -e above -c client -s submitted, shelved, pending.
         """
 
     def count_opened_by(self, user: str) -> dict[str, int]:

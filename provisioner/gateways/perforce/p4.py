@@ -347,10 +347,12 @@ class P4PerforceGateway:
         with self._connected() as connection:
             return pending.list_shelved_files(connection, change=change)
 
-    def newest_work(self, client: str) -> NewestWork:
+    def newest_work(self, client: str, *, above: int) -> NewestWork:
         def newest(connection: Connection, status: str) -> dt.datetime | None:
+            # Submitted changes have no index by client: all down to -e are read.
             records = connection.run(
-                "changes", "-m", "1", "-c", client, "-s", status
+                *("changes", "-m", "1", "-e", str(above + 1)),
+                *("-c", client, "-s", status),
             ).records
             return _moment(records[0]["time"]) if records else None
 
@@ -610,9 +612,12 @@ class P4PerforceGateway:
 
 
 def _is_submitted(connection: Connection, change: int) -> bool:
-    """Ask for the changes of just this number: `describe` would list all its files."""
+    """Ask for the first one from this number on: it is found by key.
+
+    `describe` would list all its files, and a path would count against MaxScanRows.
+    """
     records = connection.run(
-        "changes", "-m", "1", "-s", "submitted", f"//...@{change},{change}"
+        *("changes", "-r", "-m", "1", "-e", str(change), "-s", "submitted")
     ).records
     return bool(records) and int(records[0]["change"]) == change
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from provisioner.gateways.errors import AuthFailed
 from provisioner.gateways.perforce.connection import Connection
 
-LIMITS = ("MaxResults", "MaxScanRows")
+LIMITS = ("MaxResults", "MaxScanRows", "MaxLockTime")
 
 
 def email_of(connection: Connection, user: str) -> str:

@@ -81,13 +81,19 @@ class ServerState:
         return table_lines(self.database, admin_user=self.config.admin_user)
 
     def groups_of(self, user: str) -> list[StoredSpec]:
-        """Return the groups a user is in."""
-        groups = all_specs(self.database, kind="group")
-        return [
+        """Return the groups a user is in, by themselves or by a subgroup."""
+        groups = list(all_specs(self.database, kind="group"))
+        found = [g for g in groups if _has(g.lines("Users"), user)]
+        names = {group.name for group in found}
+        while above := [
             group
             for group in groups
-            if any(case.same(user, member) for member in group.lines("Users"))
-        ]
+            if group.name not in names
+            and any(_has(group.lines("Subgroups"), name) for name in names)
+        ]:
+            found += above
+            names |= {group.name for group in above}
+        return found
 
     def access(self, user: str, *, host: str | None = None) -> Access:
         """Return what a user may do; `host` None means from wherever."""
@@ -107,6 +113,10 @@ class ServerState:
 
     def is_admin(self, user: str) -> bool:
         return self.access(user).highest_anywhere() in ("admin", "super")
+
+
+def _has(names: list[str], wanted: str) -> bool:
+    return any(case.same(name, wanted) for name in names)
 
 
 def open_state(config: PerforceConfig) -> ServerState:

@@ -34,7 +34,8 @@ ENOUGH = ("super", "admin")
 # A client of ours could not be made there, or its files would never be known.
 _READ_ONLY = ("replica", "standby")
 _RAISE_LIMITS = (
-    "Put our account into a group with MaxResults and MaxScanRows unlimited (p4 group)."
+    "Put our account into a group with MaxResults, MaxScanRows and MaxLockTime "
+    "unlimited (p4 group)."
 )
 CLIENT_PREFIX = "cy-"
 

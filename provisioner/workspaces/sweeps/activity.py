@@ -85,7 +85,7 @@ def look_at_clients(server_id: int) -> None:
             client = clients[workspace.client_name]
             found["accessed"] = _signal(client.accessed_at)
         if workspace in moved:
-            found |= _work(perforce, workspace.client_name)
+            found |= _work(perforce, workspace)
             found["opened"] = {"count": opened.get(workspace.client_name, 0)}
         _note(workspace, found, now=now)
 
@@ -111,8 +111,9 @@ def _opened_by_client(
     return opened
 
 
-def _work(perforce: PerforceGateway, client: str) -> dict[str, Any]:
-    newest = perforce.newest_work(client)
+def _work(perforce: PerforceGateway, workspace: Workspace) -> dict[str, Any]:
+    pinned = workspace.snapshot.change
+    newest = perforce.newest_work(workspace.client_name, above=pinned)
     return {
         "submitted": _signal(newest.submitted_at),
         "shelved": _signal(newest.shelved_at),

@@ -76,12 +76,29 @@ def _all_opened(request: Request) -> list[Opened]:
             parameters.append(request.options["u"])
         if change:
             conditions.append("change=0")
+    _check_limits(request)
     rows = request.state.database.rows(
         f"SELECT {OPENED_COLUMNS} FROM opened WHERE {' AND '.join(conditions)}"
         " ORDER BY path, client",
         *parameters,
     )
     return [Opened._make(row) for row in rows]
+
+
+def _check_limits(request: Request) -> None:
+    """Refuse to read more rows than the user may: of a client's, or of all files.
+
+    db.working is in the order of client paths.
+    """
+    if not request.is_limited:
+        return
+    client = request.options.get("C")
+    if client is None and not _is_anywhere(request):
+        client = request.client_name
+    condition, values = ("", ()) if client is None else (" WHERE client=?", (client,))
+    query = f"SELECT count(*) FROM opened{condition}"
+    [(count,)] = request.state.database.rows(query, *values)
+    request.check_limits(scanned=int(str(count)), results=0)
 
 
 def _is_exclusive(item: Opened) -> bool:

@@ -158,3 +158,14 @@ def test_some_remarks_are_failures_all_the_same() -> None:
 
 def test_an_accepted_number_is_no_failure() -> None:
     assert failures([message(6178)], accepted={6178}) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "limit"),
+    [(4128, "MaxResults"), (4157, "MaxScanRows"), (6597, "MaxLockTime")],
+)
+def test_a_limit_is_named_with_whose_it_is(number: int, limit: str) -> None:
+    message = ServerMessage(id=number, severity=3, generic=35, text="Too much.")
+    error = translate([message], operation="changes", user="ann")
+
+    assert f"a higher {limit} of ann's group" in error.sentence
