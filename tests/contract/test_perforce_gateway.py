@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from provisioner.gateways.errors import (
 )
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import SyncProgress
-from tests.contract.perforce_fixtures import PerforceScene
+from tests.contract.perforce_fixtures import PerforceScene, running_lab, scene_at
 
 NEVER = 2_000_000_000
 TREE: dict[str, bytes | Path | None] = {
@@ -473,24 +474,54 @@ def test_a_sync_brings_the_files_as_they_were_submitted(
     assert seen[-1].bytes == seen[-1].bytes_total == report.bytes
 
 
+@pytest.fixture
+def wide_perforce() -> Iterator[PerforceScene]:
+    """A server that admits several connections, for as little as two files."""
+    limits = ("max=8", "min=2", "minsize=1", "batch=1")
+    options = [word for limit in limits for word in ("-v", f"net.parallel.{limit}")]
+    with running_lab(*options) as target:
+        yield from scene_at(target)
+
+
 def test_a_sync_asks_for_as_many_connections_as_its_server_has_for_it(
+    wide_perforce: PerforceScene,
+) -> None:
+    scene = wide_perforce
+    change = scene.submit(TREE)
+    spec = scene.make_client()
+    account = replace(scene.account, sync_connections=4)
+    told: list[SyncProgress] = []
+
+    report = P4PerforceGateway(account).sync(
+        spec.name, change=change, on_progress=told.append
+    )
+
+    assert report.files == len(TREE)
+    assert told[-1].files == told[-1].files_total == len(TREE)
+    assert told[-1].bytes == report.bytes
+    assert scene.target.lab_root is not None
+    log = (scene.target.lab_root.parent / "log").read_text()
+    assert f"user-sync --parallel=threads=4 //{spec.name}/..." in log
+    assert log.count("'user-transmit -t") == 4
+    root = Path(spec.root)
+    assert all(
+        (root / name).read_bytes() == content
+        for name, content in TREE.items()
+        if isinstance(content, bytes)
+    )
+
+
+def test_connections_that_a_server_does_not_admit_are_refused(
     lab_perforce: PerforceScene,
 ) -> None:
     change = lab_perforce.submit(TREE)
     spec = lab_perforce.make_client()
     account = replace(lab_perforce.account, sync_connections=4)
 
-    with lab_perforce.at_the_shell("none") as shell:
-        shell.run("configure", "set", "net.parallel.max=4")
-        report = P4PerforceGateway(account).sync(
+    with pytest.raises(Refused, match=r"net\.parallel\.max"):
+        P4PerforceGateway(account).sync(
             spec.name, change=change, on_progress=ignore_progress
         )
-        shell.run("configure", "unset", "net.parallel.max")
-
-    assert report.files == len(TREE)
-    assert lab_perforce.target.lab_root is not None
-    log = (lab_perforce.target.lab_root.parent / "log").read_text()
-    assert f"user-sync --parallel=threads=4 //{spec.name}/..." in log
 
 
 def test_a_second_sync_sends_nothing(perforce: PerforceScene) -> None:
