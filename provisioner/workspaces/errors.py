@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from provisioner.lib.storable import shown
+
 
 class ActionRefused(Exception):
     """This is not possible now."""
@@ -17,7 +19,7 @@ class ActionRefused(Exception):
     def __init__(self, sentence: str = "", /, **facts: object) -> None:
         template = sentence or " ".join((type(self).__doc__ or "").split())
         self.facts = facts
-        self.sentence = template.format(**facts) if facts else template
+        self.sentence = shown(template.format(**facts) if facts else template)
         super().__init__(self.sentence)
 
 
@@ -341,9 +343,9 @@ class StepRefused(Exception):
     """
 
     def __init__(self, sentence: str, *, code: str) -> None:
-        super().__init__(sentence)
+        self.sentence = shown(sentence)
+        super().__init__(self.sentence)
         self.code = code
-        self.sentence = sentence
 
 
 class UnsavedWork(StepRefused):

@@ -96,12 +96,18 @@ def new_library() -> Any:
 
 def record_of(answer: Mapping[str, Any]) -> Record:
     """Return a record with text for its bytes."""
-    return {name: _text_of(value) for name, value in answer.items()}
+    # Once for each file of a have list: the usual value has no call of ours.
+    return {
+        name: value.decode("utf-8", "surrogateescape")
+        if type(value) is bytes
+        else _text_of(value)
+        for name, value in answer.items()
+    }
 
 
 def _text_of(value: Any) -> Any:
     if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
+        return as_text(value)
     if isinstance(value, list):
         return [_text_of(item) for item in value]
     return value

@@ -84,7 +84,7 @@ from provisioner.gateways.perforce.types import (
     TreeSize,
     ViewSurvey,
 )
-from provisioner.lib.storable import shown
+from provisioner.lib.storable import as_named, shown
 
 
 class P4PerforceGateway:
@@ -189,7 +189,7 @@ class P4PerforceGateway:
     def save_client(self, spec: ClientSpec, *, past_lock: bool = False) -> None:
         flags = ("-f", "-i") if past_lock else ("-i",)
         with self._connected() as connection:
-            connection.run("client", *flags, text=render_client_spec(spec))
+            connection.run("client", *flags, text=as_named(render_client_spec(spec)))
 
     def delete_client(
         self,

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, replace
 
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib.storable import as_named, storable
 
 _ONE_LINE_FIELDS = (
     ("Client", "name"),
@@ -84,7 +85,10 @@ class ViewLine:
 
 
 def render_client_spec(spec: ClientSpec) -> str:
-    """Return the form. The times are left out: the server keeps them itself.
+    """Return the form, as text that can be stored.
+
+    Names that are not UTF-8 are written as `storable` does; `as_named` gives the form
+    that a server reads. The times are left out: the server keeps them itself.
 
     Raises: ValueError where a value would break out of its line of the form.
     """
@@ -103,7 +107,7 @@ def render_client_spec(spec: ClientSpec) -> str:
         if any(_CONTROL.search(line.replace("\t", " ")) for line in spec.view):
             raise ValueError("Each line of a view must be one printable line.")
         fields.append(_block("View", spec.view))
-    return "\n\n".join(fields) + "\n"
+    return storable("\n\n".join(fields) + "\n")
 
 
 def parse_client_spec(text: str) -> ClientSpec:
@@ -115,7 +119,7 @@ def parse_client_spec(text: str) -> ClientSpec:
 
     Raises: ValueError for text that is not a client form.
     """
-    values = form_fields(text)
+    values = form_fields(as_named(text))
     if not values.get("Client"):
         raise ValueError("The form names no client.")
     one_line = {

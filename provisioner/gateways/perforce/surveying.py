@@ -8,6 +8,7 @@ from provisioner.gateways.perforce.connection import Connection
 from provisioner.gateways.perforce.library import ViewMap
 from provisioner.gateways.perforce.specs import split_view_line
 from provisioner.gateways.perforce.types import ViewSurvey
+from provisioner.lib.storable import shown
 
 MOST_CLASHES = 20
 
@@ -79,5 +80,5 @@ class _Names:
             other = self._spelled.setdefault(name.casefold(), name)
             if other != name:
                 if len(self.clashes) < MOST_CLASHES:
-                    self.clashes.append((other, name))
+                    self.clashes.append((shown(other), shown(name)))
                 return

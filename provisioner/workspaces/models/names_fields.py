@@ -10,10 +10,8 @@ from typing import Any
 from django.db import models
 
 from provisioner.lib.storable import (
-    as_named,
     as_named_json,
     shown_json,
-    storable,
     storable_json,
 )
 
@@ -29,7 +27,8 @@ class EvidenceField(models.JSONField):
         return super().get_db_prep_value(self._written(value), connection, prepared)
 
     def deconstruct(self) -> Any:
-        return _as("django.db.models.JSONField", super().deconstruct())
+        name, _, arguments, named = super().deconstruct()
+        return name, "django.db.models.JSONField", arguments, named
 
 
 class NamesField(EvidenceField):
@@ -40,22 +39,3 @@ class NamesField(EvidenceField):
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         found = super().from_db_value(value, expression, connection)
         return as_named_json(found)
-
-
-class NamesTextField(models.TextField):  # type: ignore[type-arg]  # as Django has it
-    """Text that is worked with: names in it come back as they were."""
-
-    def get_prep_value(self, value: Any) -> Any:
-        value = super().get_prep_value(value)
-        return storable(value) if isinstance(value, str) else value
-
-    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        return value if value is None else as_named(value)
-
-    def deconstruct(self) -> Any:
-        return _as("django.db.models.TextField", super().deconstruct())
-
-
-def _as(path: str, deconstructed: Any) -> Any:
-    name, _, arguments, named = deconstructed
-    return name, path, arguments, named

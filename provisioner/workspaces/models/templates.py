@@ -18,7 +18,7 @@ from provisioner.workspaces.models.names import (
     name_validator,
     underscored,
 )
-from provisioner.workspaces.models.names_fields import EvidenceField, NamesTextField
+from provisioner.workspaces.models.names_fields import EvidenceField
 from provisioner.workspaces.models.sites import Site
 
 
@@ -232,7 +232,7 @@ class Snapshot(models.Model):
     name = models.CharField(max_length=255)
     ontap_uuid = models.CharField(max_length=36)
     change = models.BigIntegerField()
-    client_spec = NamesTextField(help_text="The template client's form.")
+    client_spec = models.TextField(help_text="The template client's form.")
     have_count = models.BigIntegerField()
     have_digest = models.CharField(max_length=64)
     quality = models.CharField(max_length=6, choices=Quality, default=Quality.BUILT)

@@ -18,7 +18,7 @@ from provisioner.workspaces.models.names import (
     name_validator,
     underscored,
 )
-from provisioner.workspaces.models.names_fields import EvidenceField, NamesTextField
+from provisioner.workspaces.models.names_fields import EvidenceField
 from provisioner.workspaces.models.sites import OpenTo, Site
 from provisioner.workspaces.models.templates import Snapshot, Template
 
@@ -129,7 +129,7 @@ class Workspace(models.Model):
         help_text="Proves that a client which stands in for its own is ours.",
     )
     volume_uuid = models.CharField(max_length=36, blank=True)
-    client_spec = NamesTextField(
+    client_spec = models.TextField(
         blank=True,
         help_text="The form of the client that a retirement deleted, until it has been "
         "restored with all that it knew.",

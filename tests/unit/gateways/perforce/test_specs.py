@@ -257,3 +257,18 @@ def test_line_ends_are_the_five_of_perforce() -> None:
     check_line_end("share")
     with pytest.raises(SpecRefused):
         check_line_end("dos")
+
+
+def test_a_form_of_names_that_are_not_utf8_is_stored_and_had_back() -> None:
+    spec = ClientSpec(
+        name="ws",
+        owner="ann",
+        root="/w",
+        description=r"caf\xe9",
+        view=("//depot/Gr\udcf6\udcdfe/... //ws/...", r"//depot/\xe9/... //ws/x/..."),
+    )
+
+    form = render_client_spec(spec)
+
+    form.encode()
+    assert parse_client_spec(form) == spec
