@@ -17,6 +17,7 @@ from tests.contract.lab_perforce import (
     refused,
     workspace,
 )
+from tests.contract.test_lab_perforce_restore import TEXTS, checkpoint, put, restore
 
 pytestmark = pytest.mark.timeout(90, method="thread")
 
@@ -154,6 +155,23 @@ def test_a_root_keeps_to_its_case(tmp_path: Path) -> None:
 
     assert again.returncode == 1
     assert "another way to compare names" in again.stderr
+
+
+def test_a_checkpoint_of_such_a_server_is_one(tmp_path: Path) -> None:
+    path, root = tmp_path / "checkpoint", tmp_path / "root"
+    rows = checkpoint().replace("@//depot/Src/main.c@ 2 0", "@//DEPOT/src/MAIN.C@ 2 0")
+    path.write_text(rows)
+    put(root)
+    done = restore(root, path, "-C1")
+    assert done.returncode == 0, done.stderr
+    with lab_server(tmp_path, "-C1") as server:
+        p4 = server.connect(client="OLD", user="ANNA", password="apple")
+
+        assert [r["depotFile"] for r in p4.run("files", "//DEPOT/src/main.c")] == [
+            "//depot/Src/main.c"
+        ]
+        assert [r["haveRev"] for r in p4.run("have", "//depot/Src/main.c")] == ["2"]
+        assert p4.run("print", "-q", "//depot/SRC/MAIN.c")[-1] == TEXTS[2].decode()
 
 
 def test_other_servers_tell_names_apart(tmp_path: Path) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import provisioner.gateways
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.library import (
     ViewMap,
@@ -99,3 +102,14 @@ def test_a_form_gets_back_what_the_library_lost() -> None:
         "View": ["//d/\udce9/... //c/..."],
         "Description": "n\udce9\n",
     }
+
+
+def test_nothing_else_of_the_product_has_the_library() -> None:
+    root = Path(provisioner.gateways.__file__).parent
+    having = {
+        path.name
+        for path in root.rglob("*.py")
+        if re.search(r"^(from P4|import P4)", path.read_text(), re.MULTILINE)
+    }
+
+    assert having == {"library.py"}
