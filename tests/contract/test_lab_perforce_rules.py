@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from P4 import P4
+from P4 import P4, P4Exception
 
 from tests.contract.lab_perforce import (
     LabServer,
@@ -306,3 +306,29 @@ def test_a_security_level_asks_for_what_it_says(tmp_path: Path, level: str) -> N
         assert ann.run("clients") == []
         ann.input = ["long-enough", "", ""]
         assert refused(ann, "passwd") == 7711
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["short1", "exactly-sixteen!", "a pass phrase of several words", "pässwörter-ü"],
+)
+def test_a_new_password_is_sent_encrypted(server: LabServer, password: str) -> None:
+    """The client mixes what was typed before into the key: by whom, it depends."""
+    name = f"u-{uuid.uuid4().hex[:8]}"
+    person = server.person(name)
+    person.run_login(password=name)
+    person.input = [name, password, password]
+    assert person.run("passwd") == ["Password updated."]
+    person.run_login(password=password)
+
+    admin = server.connect(client="neutral")
+    admin.run_login(password=server.password)
+    admin.input = [password * 2, password * 2]
+    admin.run("passwd", name)
+    person.run_login(password=password * 2)
+    with pytest.raises(P4Exception, match="Password invalid"):
+        person.run_login(password=password)
+
+    admin.input = [password, password + "x"]
+    with pytest.raises(P4Exception, match="don't match"):
+        admin.run("passwd", name)

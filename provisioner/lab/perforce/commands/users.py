@@ -20,6 +20,7 @@ from provisioner.lab.perforce.specstore import (
     find_spec,
     save_spec,
 )
+from provisioner.lab.perforce.unmangle import new_password
 from provisioner.lab.perforce.wire import Value
 
 
@@ -277,11 +278,8 @@ def passwd(request: Request) -> None:
     if request.has("P"):
         new = auth.md5(request.options["P"]) if request.options["P"] else ""
     else:
-        new = _ask_new(request, "Enter new password: ")
-        if new != _ask_new(request, "Re-enter new password: "):
-            raise CommandError(7207)
+        new = _ask_twice(request, name)
     if not new and request.state.config.security_level:
-        # Also what clients send that cannot send it without encrypting it.
         raise CommandError(7711, size=_SHORTEST_PASSWORD)
     auth.set_password_hash(database, user=name, password_hash=new)
     request.say(7289 if new else 7290)
@@ -292,14 +290,44 @@ def passwd(request: Request) -> None:
 _SHORTEST_PASSWORD = 8
 
 
-def _ask_new(request: Request, prompt: str) -> str:
-    """Return the digest of the password typed; "" for none."""
-    answer = request.ask(
-        "client-Prompt", {"data": prompt, "noecho": ""}, confirm=replies.NEW_PASSWD
+def _ask_twice(request: Request, name: str) -> str:
+    """Return the digest of a new password; "" for none.
+
+    Clients encrypt it, with a token and with what was typed before; P4Java sends none
+    in another way.
+
+    Raises: CommandError when it was not typed twice alike.
+    """
+    database = request.state.database
+    known = (
+        auth.find_password_hash(database, user=who) for who in (name, request.user)
     )
-    if answer is None:
-        raise CommandError(7197)
-    return answer.text("data").upper()
+    secrets = [secret for secret in known if secret]
+    typed = []
+    for prompt, more in (("Enter", {}), ("Re-enter", {"data2": ""})):
+        token = auth.new_token()
+        answer = request.ask(
+            "client-Prompt",
+            {
+                "data": f"{prompt} new password: ",
+                "noecho": "",
+                "mangle": token,
+                "user": name,
+                **more,
+            },
+            confirm=replies.NEW_PASSWD,
+        )
+        if answer is None:
+            raise CommandError(7197)
+        found: str | None = ""
+        if data := answer.text("data"):
+            found = new_password(data, token=token, user=name, secrets=secrets)
+        if found is None:
+            raise CommandError(7206)
+        typed.append(found)
+    if typed[0] != typed[1]:
+        raise CommandError(7207)
+    return auth.md5(typed[0]) if typed[0] else ""
 
 
 COMMANDS = (
