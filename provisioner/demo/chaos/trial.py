@@ -232,7 +232,8 @@ class Trial:
             method, path, body, key=f"{name}-{self.seed}" if body else "", times=times
         )
         if name == "create":
-            if answer.status != 202:
+            # 201: it was asked for again, and made meanwhile.
+            if answer.status not in (201, 202):
                 raise Stuck(f"asked for a workspace: {answer.status} {answer.body}")
             self.workspace = from_database(
                 lambda: Workspace.objects.select_related(
