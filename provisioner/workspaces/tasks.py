@@ -59,6 +59,16 @@ LONGEST_PAUSE_SECONDS = 5.0
 
 IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
+HEARD_IN_THE_FUTURE = """
+    UPDATE procrastinate_workers SET last_heartbeat = now()
+    WHERE last_heartbeat > now() + %(seconds)s * interval '1 second'
+"""
+PUT_OFF_TOO_FAR = """
+    UPDATE procrastinate_jobs SET scheduled_at = now()
+    WHERE status = 'todo' AND task_name = %(task)s
+        AND scheduled_at > now() + %(seconds)s * interval '1 second'
+"""
+
 PEOPLE_FIRST = 10
 MACHINES_LATER = 0
 BEHIND_REQUESTS = -5
@@ -598,6 +608,7 @@ async def sweep_jobs(context: JobContext, timestamp: int) -> None:
 
     Source: procrastinate docs, how-to "retry stalled jobs".
     """
+    await _forget_the_future()
     if await _database_started_lately():
         return
     stalled = await app.job_manager.get_stalled_jobs(
@@ -605,6 +616,19 @@ async def sweep_jobs(context: JobContext, timestamp: int) -> None:
     )
     for job in stalled:
         await _give_to_another(job)
+
+
+async def _forget_the_future() -> None:
+    """Set right what was written while the database's own clock was ahead.
+
+    A worker that died then would count as alive until that time comes, and a step that
+    paused would wait until then.
+    """
+    update = app.job_manager.connector.execute_query_async
+    await update(query=HEARD_IN_THE_FUTURE, seconds=settings.WORKER_STALLED_SECONDS)
+    await update(
+        query=PUT_OFF_TOO_FAR, task=run_step.name, seconds=2 * LONGEST_RETRY_SECONDS
+    )
 
 
 async def _database_started_lately() -> bool:

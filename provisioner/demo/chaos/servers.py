@@ -164,10 +164,7 @@ class Servers:
         port = free_port(int(self.perforce["port"].rpartition(":")[2]) + 1)
         self.url = f"http://127.0.0.1:{port}"
         self.wire = Wire(directory=self.scratch / "wire", to=self._data_dir() / SOCKET)
-        name = settings.DATABASES["default"]["NAME"]
-        through = {
-            "DATABASE_URL": f"postgres://postgres@/{name}?host={self.scratch / 'wire'}"
-        }
+        through = {"DATABASE_URL": self._database_at(self.scratch / "wire")}
         self._start("worker-1", manage("worker", "--skip-checks"))
         self._start("worker-2", manage("worker", "--skip-checks"), environment=through)
         self._start(
@@ -279,6 +276,11 @@ class Servers:
             time.sleep(down_seconds)
             self._again(name)
 
+    def _database_at(self, directory: Path) -> str:
+        """Return the address of the database by a socket in a directory."""
+        name = settings.DATABASES["default"]["NAME"]
+        return f"postgres://postgres@/{name}?host={directory}"
+
     def _data_dir(self) -> Path:
         return Path(settings.DATABASES["default"]["DATA_DIR"])
 
@@ -350,7 +352,11 @@ class Servers:
                 "worker-ahead",
                 manage("worker", "--skip-checks"),
                 log_dir=self.log_dir,
-                environment=clock_ahead(seconds=AHEAD_SECONDS, directory=self.scratch),
+                # By address: it must not start a database, whose clock would be wrong.
+                environment={
+                    **clock_ahead(seconds=AHEAD_SECONDS, directory=self.scratch),
+                    "DATABASE_URL": self._database_at(self._data_dir()),
+                },
             )
             self.kills["clock ahead"] += 1
             time.sleep(WRONG_FOR_SECONDS)

@@ -281,6 +281,43 @@ def test_jobs_of_a_silent_worker_are_given_to_another(
     assert workspace.state == Workspace.State.READY, workspace.status_message
 
 
+def test_what_was_written_while_the_databases_clock_was_ahead_holds_nothing_up(
+    owner: User,
+    published_template: Template,
+    run_jobs: Callable[[], None],
+    settings: Settings,
+) -> None:
+    """A worker that died then would be alive, and its steps its own, until that day."""
+    settings.WORKER_STALLED_SECONDS = 0.0
+    workspace = workspace_create(by=owner, template=published_template)
+    give_jobs_to_a_worker(workspace, silent_seconds=-40 * 86400)
+
+    tasks.sweep_jobs.defer(timestamp=0)
+    run_jobs()
+    tasks.sweep_jobs.defer(timestamp=0)
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+
+
+def test_a_step_that_was_put_off_by_a_clock_that_was_ahead_goes_on(
+    owner: User, published_template: Template, run_jobs: Callable[[], None]
+) -> None:
+    workspace = workspace_create(by=owner, template=published_template)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '40 days'"
+        )
+
+    tasks.sweep_jobs.defer(timestamp=0)
+    run_jobs()
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+
+
 def test_a_dead_job_like_one_that_waits_keeps_no_other_from_being_given_on(
     owner: User, published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
