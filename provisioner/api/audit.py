@@ -76,6 +76,10 @@ class AuditStartedSerializer(serializers.Serializer[Any]):
     queued = serializers.IntegerField(help_text="How many far sides will be looked at.")
 
 
+class AdoptionStartedSerializer(serializers.Serializer[Any]):
+    asked_for = serializers.IntegerField(help_text="How many will be adopted.")
+
+
 class FindingViewSet(ApiViewSet):
     """Differences between database, ONTAP and Perforce; for administrators."""
 
@@ -118,6 +122,19 @@ class FindingViewSet(ApiViewSet):
         body = self.get_serializer(self.get_queryset().get(pk=finding.pk)).data
         where = reverse("api:finding-detail", [finding.pk], request=request)
         return Response(body, status=202, headers={"Location": where})
+
+    @described(
+        "Adopt all that the database does not know",
+        "For after an older backup was restored: findings with the action `adopt` say "
+        "what would become of each.",
+        ok=AdoptionStartedSerializer,
+        status=202,
+        refused=[403],
+    )
+    @action(methods=["post"], detail=False)
+    def adopt(self, request: Request) -> Response:
+        asked_for = actions.findings_adopt(by=self.user)
+        return Response({"asked_for": asked_for}, status=202)
 
     @described(
         "Audit every site now",

@@ -214,6 +214,7 @@ API: dict[str, dict[str, Verb]] = {
     "finding-detail": {"get": ADMINISTER},
     "finding-resolve": {"post": ADMINISTER},
     "finding-audit": {"post": ADMINISTER},
+    "finding-adopt": {"post": ADMINISTER},
     "schema": {"get": KNOCK},
     "docs": {"get": VISIT},
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
@@ -92,25 +93,29 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
 
 
 def findings_adopt(*, by: User) -> int:
-    """Ask for the adoption of every workspace that the database does not know.
+    """Ask for the adoption of everything that the database does not know.
 
     Return how many are asked for. Each looks again before anything is written.
 
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(by))
-    unknown = list(adoptable())
-    for finding in unknown:
-        finding_resolve(by=by, finding=finding)
-    return len(unknown)
+    asked_for = 0
+    for finding in adoptable():
+        with contextlib.suppress(FindingResolved):  # by itself, meanwhile
+            finding_resolve(by=by, finding=finding)
+            asked_for += 1
+    return asked_for
 
 
 def adoptable() -> QuerySet[Finding]:
-    """Return the open findings of workspaces that the database does not know."""
+    """Return the open findings of what an older backup does not know.
+
+    Snapshots come first: workspaces are of them.
+    """
+    volumes = Q(kind=Finding.Kind.VOLUME_WITHOUT_ROW, workspace=None, template=None)
     return Finding.objects.filter(
-        kind=Finding.Kind.VOLUME_WITHOUT_ROW,
+        volumes | Q(kind=Finding.Kind.SNAPSHOT_WITHOUT_ROW),
         action=Finding.Action.ADOPT,
-        workspace=None,
-        template=None,
         resolved_at=None,
-    )
+    ).order_by("kind", "pk")

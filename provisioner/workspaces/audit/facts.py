@@ -120,6 +120,8 @@ class Known:
 
     trees: tuple[KnownTree, ...]
     snapshots: tuple[KnownSnapshot, ...] = ()
+    # Template and time of every build, as its snapshot's comment says it.
+    builds: frozenset[tuple[int, str]] = frozenset()
     jobs: tuple[KnownJob, ...] = ()
     elsewhere: frozenset[str] = frozenset()
     judges_strangers: bool = True

@@ -111,6 +111,11 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
     (Kind.SNAPSHOT_WITHOUT_ROW, Action.REMOVE): lambda subject, details: [
         f"Delete the snapshot {subject}. ONTAP keeps one that a clone needs."
     ],
+    (Kind.SNAPSHOT_WITHOUT_ROW, Action.ADOPT): lambda subject, details: [
+        f"Write a row for {subject}, with the change and the have list in its comment. "
+        "Nothing on ONTAP is changed.",
+        "Nobody gets it without choosing it: whether its test had passed is not known.",
+    ],
     (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): lambda subject, details: [
         f"Take {subject} off the offer. Nothing on ONTAP is changed."
     ],

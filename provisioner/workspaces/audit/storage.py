@@ -19,6 +19,7 @@ from provisioner.workspaces.audit.facts import (
     tag_of_volume,
 )
 from provisioner.workspaces.models import Finding
+from provisioner.workspaces.snapshot_marks import mark_of
 
 _SNAPSHOT_NAME = re.compile(r"c[0-9]+\.b[0-9]+")
 
@@ -245,7 +246,9 @@ def _snapshots(
         for snapshot in there:
             is_pinned = bool(snapshot.owners) or (own.uuid, snapshot.name) in pinned
             if not is_pinned:
-                yield from _snapshot_of_nobody(tree, own, rows[tree.id], snapshot)
+                yield from _snapshot_of_nobody(
+                    tree, own, rows[tree.id], snapshot, builds=known.builds
+                )
 
 
 def _snapshots_that_are_gone(
@@ -275,12 +278,28 @@ def _snapshot_of_nobody(
     volume: Volume,
     rows: list[KnownSnapshot],
     snapshot: VolumeSnapshot,
+    *,
+    builds: frozenset[tuple[int, str]],
 ) -> Iterator[Difference]:
     is_ours = _SNAPSHOT_NAME.fullmatch(snapshot.name) and snapshot.comment.startswith(
         f"{tree.comment} "
     )
     row = next((row for row in rows if row.name == snapshot.name), None)
     if not is_ours or (row is not None and (row.is_published or row.is_needed)):
+        return
+    mark = mark_of(snapshot.comment)
+    if row is None and mark is not None and (tree.id, mark.asked) not in builds:
+        yield about(
+            tree,
+            kind=Kind.SNAPSHOT_WITHOUT_ROW,
+            subject=f"{volume.name}@{snapshot.name}",
+            external_id=snapshot.uuid,
+            details={"volume_uuid": volume.uuid, "snapshot": snapshot.name},
+            action=Action.ADOPT,
+            sentence=f"The snapshot {snapshot.name} of {tree.title} is of a build that "
+            "this database does not know, as after an older backup was restored. Once "
+            "adopted it can be chosen again, and goes when nothing needs it.",
+        )
         return
     why = "was never published" if row is None else "was withdrawn"
     yield about(

@@ -65,7 +65,7 @@ class Finding(models.Model):
         JUNCTION_DIFFERS = "junction_differs", "Mounted at another path"
         CLIENT_DIFFERS = "client_differs", "Client was changed"
         CLIENT_VIEW_DIFFERS = "client_view_differs", "View of a client was changed"
-        SNAPSHOT_WITHOUT_ROW = "snapshot_without_row", "Snapshot that nobody needs"
+        SNAPSHOT_WITHOUT_ROW = "snapshot_without_row", "Snapshot without a row"
         ROW_WITHOUT_SNAPSHOT = "row_without_snapshot", "Snapshot is gone"
         JOB_UNATTENDED = "job_unattended", "ONTAP job that nobody waits for"
 

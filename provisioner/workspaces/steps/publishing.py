@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from provisioner.gateways.errors import AlreadyExists
 from provisioner.gateways.hosts import client_files, files, lint, root_paths
@@ -11,6 +11,7 @@ from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.workspaces import sanity
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Operation, Quality, Snapshot
+from provisioner.workspaces.snapshot_marks import SnapshotMark, asked_text, go_on_after
 from provisioner.workspaces.steps.flushing import goes_in_batches
 from provisioner.workspaces.steps.pins import parts_of
 from provisioner.workspaces.steps.run import StepRun
@@ -82,6 +83,13 @@ def ensure_snapshot(run: StepRun) -> dict[str, Any]:
     client, verified = run.result_of("client"), run.result_of("verify")
     tested = run.find_result("test") or {"quality": Quality.BUILT, "seconds": 0}
     name = f"c{client['change']}.b{operation.pk}"
+    mark = SnapshotMark(
+        tree=template.volume_comment,
+        change=client["change"],
+        have_count=verified["have_count"],
+        have_digest=verified["have_digest"],
+        asked=asked_text(operation),
+    )
     taken = run.ontap.find_snapshot(uuid, name=name)
     if taken is None:
         try:
@@ -89,7 +97,7 @@ def ensure_snapshot(run: StepRun) -> dict[str, Any]:
                 taken = run.ontap.create_snapshot(
                     uuid,
                     name=name,
-                    comment=f"{template.volume_comment} change={client['change']}",
+                    comment=str(mark),
                     ontap_job_started=run.remember_ontap_job,
                 )
         except AlreadyExists as error:
@@ -97,6 +105,8 @@ def ensure_snapshot(run: StepRun) -> dict[str, Any]:
             taken = run.ontap.find_snapshot(uuid, name=name)
             if taken is None:
                 raise come_back_later(error) from error
+    if taken.comment != str(mark):
+        _refuse_another(run, name, volume_uuid=uuid)
     assert parse_client_spec(client["client_spec"]).name == template.client_name
     snapshot, _ = Snapshot.objects.get_or_create(
         template=template,
@@ -118,6 +128,21 @@ def ensure_snapshot(run: StepRun) -> dict[str, Any]:
         },
     )
     return {"snapshot": snapshot.name, "snapshot_id": snapshot.pk}
+
+
+def _refuse_another(run: StepRun, name: str, *, volume_uuid: str) -> NoReturn:
+    """Publish nothing in place of a snapshot that another build has made.
+
+    Raises: StepRefused.
+    """
+    there = run.ontap.list_snapshots(volume_uuid)
+    go_on_after([snapshot.name for snapshot in there])
+    raise StepRefused(
+        f"A snapshot {name} is on the volume that is not of this build, as after an "
+        "older backup of the database was restored. It was not changed, and numbers go "
+        "on after it now: build again. An audit offers to adopt it.",
+        code="snapshot_of_another_build",
+    )
 
 
 def _began_clean(operation: Operation) -> bool:

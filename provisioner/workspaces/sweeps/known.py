@@ -28,6 +28,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.snapshot_marks import asked_texts
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.steps.template import template_client_spec
 
@@ -120,6 +121,7 @@ def _known(
             ),
         ),
         snapshots=tuple(_snapshots(site)),
+        builds=asked_texts([template.pk for template in templates]),
         jobs=tuple(_jobs(site, asof=asof)),
         elsewhere=_tags_elsewhere(site, seen),
         judges_strangers=judges_strangers,

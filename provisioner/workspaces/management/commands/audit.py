@@ -1,4 +1,8 @@
-"""Audit every site now: `python manage.py audit [--site munich] [--json]`."""
+"""Audit every site now: `python manage.py audit [--site munich] [--json]`.
+
+With `--adopt` workspaces and snapshots that an older backup does not know have rows
+again, with `--adopt --dry-run` they are listed.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,14 @@ import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import QuerySet
 from django.urls import reverse
 
+from provisioner.workspaces.actions.auditing import adoptable
+from provisioner.workspaces.audit.previews import preview
 from provisioner.workspaces.models import AuditedSystem, AuditRun, Finding, Site
 from provisioner.workspaces.sweeps.audit import run_audit
+from provisioner.workspaces.sweeps.repairs import repair
 
 
 class Command(BaseCommand):
@@ -22,6 +30,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--site", help="One site, by name; else all.")
         parser.add_argument("--json", action="store_true", help="One JSON object.")
+        parser.add_argument(
+            "--adopt",
+            action="store_true",
+            help="Adopt what the database does not know, as after an older backup was "
+            "restored. Not for a copy of the database: what is new there is another's.",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Say what --adopt would do."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         sites = Site.objects.select_related("perforce_server").order_by("name")
@@ -35,12 +52,24 @@ class Command(BaseCommand):
         findings = list(
             Finding.objects.filter(site__in=sites, resolved_at=None).order_by("pk")
         )
-        if options["json"]:
+        if options["adopt"]:
+            self._adopt(sites, is_dry_run=options["dry_run"])
+        elif options["json"]:
             self.stdout.write(_as_json(runs, findings))
         else:
             self._print(runs, findings)
         if any(run.status_message for run in runs):
             raise CommandError("Not everything could be looked at.", returncode=1)
+
+    def _adopt(self, sites: QuerySet[Site], *, is_dry_run: bool) -> None:
+        for finding in adoptable().filter(site__in=sites):
+            self.stdout.write(f"{finding}")
+            if is_dry_run:
+                self.stdout.writelines(f"    {line}" for line in preview(finding))
+                continue
+            repair(finding, by=None)
+            finding.refresh_from_db()
+            self.stdout.write(f"    {finding.resolution or finding.status_message}")
 
     def _print(self, runs: list[AuditRun], findings: list[Finding]) -> None:
         for run in runs:

@@ -18,6 +18,7 @@ from provisioner.gateways.errors import GatewayError
 from provisioner.workspaces.errors import StateChanged, StepRefused
 from provisioner.workspaces.models import Finding, Site, Template, Workspace
 from provisioner.workspaces.sweeps.repairs import perforce, storage
+from provisioner.workspaces.sweeps.repairs.adopting import adopt_snapshot
 from provisioner.workspaces.sweeps.repairs.looking import CannotRepair
 from provisioner.workspaces.trail import record_event
 
@@ -85,6 +86,7 @@ REPAIRS: dict[tuple[str, str], Callable[[Finding], str]] = {
     (Kind.VOLUME_OFFLINE, Action.FINISH): storage.bring_online,
     (Kind.JUNCTION_DIFFERS, Action.FINISH): storage.finish_junction,
     (Kind.SNAPSHOT_WITHOUT_ROW, Action.REMOVE): storage.remove_snapshot,
+    (Kind.SNAPSHOT_WITHOUT_ROW, Action.ADOPT): adopt_snapshot,
     (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): storage.finish_lost_snapshot,
     (Kind.CLIENT_WITHOUT_ROW, Action.REMOVE): perforce.remove_client,
     (Kind.ROW_WITHOUT_CLIENT, Action.FINISH): perforce.finish_lost_client,

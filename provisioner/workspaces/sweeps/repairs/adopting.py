@@ -12,15 +12,14 @@ import re
 import uuid
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
-from django.utils import timezone
+from django.db.models import Q, QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
-from provisioner.gateways.ontap.types import Volume
+from provisioner.gateways.ontap.types import Volume, VolumeSnapshot
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.workspaces import leases, states
+from provisioner.workspaces import clocks, leases, states
 from provisioner.workspaces.actions.leases import end_of_first_lease
 from provisioner.workspaces.models import (
     Finding,
@@ -30,14 +29,20 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.snapshot_marks import (
+    SnapshotMark,
+    build_number_of,
+    go_on_after,
+    mark_of,
+)
 from provisioner.workspaces.sweeps.repairs.looking import (
     GONE,
     CannotRepair,
+    resting_row,
     volume_now,
 )
 
 _TAG = re.compile(r"cloneyard:v1:workspace=([0-9a-f-]{36})")
-_SNAPSHOT = re.compile(r"c([0-9]+)\.b[0-9]+")
 NAMES_TRIED = 50
 
 
@@ -114,9 +119,14 @@ def _give_to(
     owner = None
     if client is not None:
         named = Q(p4_user=client.owner) | Q(p4_user="", username=client.owner)
-        owner = people.filter(named).first()
+        owner = _one_of(people.filter(named), of=f"the Perforce name {client.owner}")
+        if owner is None and User.objects.filter(named).exists():
+            raise CannotRepair(
+                f"The account of {client.owner} is not active: activate it, then adopt "
+                "the workspace."
+            )
     if owner is None and volume.uid:
-        owner = people.filter(uid=volume.uid).first()
+        owner = _one_of(people.filter(uid=volume.uid), of=f"the uid {volume.uid}")
     if owner is None:
         raise CannotRepair(
             f"Nobody here has the Perforce name {client.owner if client else 'of it'} "
@@ -131,6 +141,17 @@ def _give_to(
         workspace.client_type = client.type
 
 
+def _one_of(people: QuerySet[User], *, of: str) -> User | None:
+    """Return the one account, None where there is none."""
+    found = list(people.order_by("username")[:2])
+    if len(found) > 1:
+        raise CannotRepair(
+            f"{found[0]} and {found[1]} both have {of}: it has to be one account's, "
+            "then adopt the workspace."
+        )
+    return found[0] if found else None
+
+
 def _snapshot_of(
     workspace: Workspace, volume: Volume, *, client: ClientSpec | None
 ) -> Snapshot:
@@ -140,34 +161,81 @@ def _snapshot_of(
     """
     parent = volume.clone_parent
     assert parent is not None
-    template = workspace.template
-    known = template.snapshots.filter(name=parent.snapshot_name).first()
-    if known is not None:
-        return known
-    named = _SNAPSHOT.fullmatch(parent.snapshot_name)
     seen = registry.ontap(workspace.site).find_snapshot(
         parent.volume_uuid, name=parent.snapshot_name
     )
-    if named is None or seen is None:
+    if seen is None:
         raise CannotRepair(f"The snapshot {parent.snapshot_name} is not one of ours.")
-    perforce = registry.perforce(workspace.site.perforce_server)
+    return _row_of_snapshot(workspace.template, seen, client=client)
+
+
+def adopt_snapshot(finding: Finding) -> str:
+    """Make a row of a published snapshot that nobody knows. Safe to repeat.
+
+    Raises: CannotRepair with what is missing, GatewayError.
+    """
+    template = resting_row(finding)
+    assert isinstance(template, Template)
+    seen = registry.ontap(finding.site).find_snapshot(
+        finding.details["volume_uuid"], name=finding.details["snapshot"]
+    )
+    if seen is None or seen.uuid != finding.external_id:
+        return GONE
+    snapshot = _row_of_snapshot(template, seen, client=None)
+    if not snapshot._state.adding:
+        return "It is known by now."
+    snapshot.save()
+    go_on_after([snapshot.name])
+    return f"The snapshot {snapshot.name} of {template.name} can be chosen again."
+
+
+def _row_of_snapshot(
+    template: Template, seen: VolumeSnapshot, *, client: ClientSpec | None
+) -> Snapshot:
+    """Return the row of a snapshot, or one to be saved.
+
+    What a snapshot without a mark of ours holds, nobody knows: the client of its clone
+    says it, while its owner synced nothing else. So that one is never handed out.
+    """
+    known = template.snapshots.filter(name=seen.name).first()
+    if known is not None and known.ontap_uuid == seen.uuid:
+        return known
+    number = build_number_of(seen.name)
+    if known is not None or number is None:
+        raise CannotRepair(
+            f"The snapshot {seen.name} is not the one that the database has by that "
+            "name."
+            if known is not None
+            else f"The snapshot {seen.name} has no name that Cloneyard gives."
+        )
+    perforce = registry.perforce(template.site.perforce_server)
     made_by = perforce.find_client(template.client_name)
     if made_by is None:
         raise CannotRepair(
             f"The client {template.client_name} of the template is gone: build the "
             "template, then adopt it."
         )
-    have = perforce.have_list(client.name if client else made_by.name)
+    mark = mark_of(seen.comment)
+    if mark is None or mark.tree != template.volume_comment:
+        have = perforce.have_list(client.name if client else made_by.name)
+        mark = SnapshotMark(
+            tree="",
+            change=int(seen.name[1:].partition(".")[0]),
+            have_count=have.count,
+            have_digest=have.digest,
+            asked="",
+        )
     return Snapshot(
         template=template,
-        name=parent.snapshot_name,
+        name=seen.name,
         ontap_uuid=seen.uuid,
-        change=int(named[1]),
+        change=mark.change,
         client_spec=render_client_spec(made_by),
-        have_count=have.count,
-        have_digest=have.digest,
+        have_count=mark.have_count,
+        have_digest=mark.have_digest,
         quality=Quality.FAILED,
         lint=["It was adopted: whether its test had passed is not known."],
+        deleted_at=None if mark.asked else clocks.database_now(),
     )
 
 
@@ -179,7 +247,7 @@ def _adopted(
     by: User | None,
 ) -> str:
     """Write the rows with their event; say what is there and what is not."""
-    now = timezone.now()
+    now = clocks.database_now()
     policy = leases.policy_for(workspace.template, workspace.purpose)
     workspace.expires_at = end_of_first_lease(
         by=workspace.owner, policy=policy, lease_seconds=None, now=now
@@ -198,6 +266,7 @@ def _adopted(
         with transaction.atomic():
             if workspace.snapshot._state.adding:
                 workspace.snapshot.save()
+                go_on_after([workspace.snapshot.name])
                 workspace.snapshot_id = workspace.snapshot.pk
             _name(workspace)
             workspace.save(force_insert=True)
@@ -213,7 +282,10 @@ def _adopted(
     except IntegrityError:
         if Workspace.objects.filter(tag=workspace.tag).exists():
             return "Its workspace is known by now."
-        raise
+        raise CannotRepair(
+            f"Another workspace was called {workspace.name} at that moment. Adopt it "
+            "once more."
+        ) from None
     said = f"It is the workspace {workspace.name} of {workspace.owner} again"
     return f"{said}, but {missing}." if missing else f"{said}."
 
@@ -238,6 +310,12 @@ def _name(workspace: Workspace) -> None:
         there.filter(name__startswith=workspace.name).values_list("name", flat=True)
     )
     names = [workspace.name, *(f"{workspace.name}-{n}" for n in range(2, NAMES_TRIED))]
-    workspace.name = next(name for name in names if name not in taken)
+    free = next((name for name in names if name not in taken), None)
+    if free is None:
+        raise CannotRepair(
+            f"{NAMES_TRIED - 1} workspaces are called like {workspace.name}: rename or "
+            "retire one, then adopt it."
+        )
+    workspace.name = free
     if workspace.name == workspace.remote_name:
         workspace.remote_name = ""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -24,9 +27,13 @@ from provisioner.workspaces.models import (
     Rescue,
     Site,
     Snapshot,
+    Template,
     Unsaved,
     Workspace,
 )
+from provisioner.workspaces.queries import available_snapshots
+from provisioner.workspaces.snapshot_marks import build_number_of
+from provisioner.workspaces.sweeps.repairs import adopting
 from tests.at_work import AtWork
 from tests.factories import UserFactory
 from tests.lab import Lab
@@ -37,6 +44,7 @@ from tests.unit.workspaces.audit.scene import (
     audit,
     emptied_lab,
     foreign,
+    long_ago,
     ontap,
     owner,
     p4,
@@ -167,6 +175,176 @@ def test_a_snapshot_that_nobody_knows_comes_along_and_is_not_handed_out(
     assert found.snapshot.quality == Quality.FAILED
 
 
+def test_the_pin_is_what_the_snapshot_holds_whatever_its_owner_synced(
+    workspace: Workspace, lab_site: Site, admin: User, perforce: Any, p4: Any
+) -> None:
+    snapshot = workspace.snapshot
+    p4.client = workspace.client_name
+    p4.run("sync", "-k", f"//{workspace.client_name}/...#none")
+    forgotten(workspace)
+    Snapshot.objects.filter(pk=snapshot.pk).update(name="c1.b0", ontap_uuid="gone")
+
+    _, found = adopted(lab_site, admin)
+
+    assert found is not None
+    assert perforce.have_list(found.client_name).count == 0
+    assert (found.snapshot.have_count, found.snapshot.have_digest) == (
+        snapshot.have_count,
+        snapshot.have_digest,
+    )
+
+
+def test_a_snapshot_without_a_mark_of_ours_is_never_handed_out(
+    workspace: Workspace, lab_site: Site, admin: User, monkeypatch: Any
+) -> None:
+    """As of another release: what it holds is told by the clone's client at best."""
+    forgotten(workspace)
+    Snapshot.objects.filter(pk=workspace.snapshot_id).update(
+        name="c1.b0", ontap_uuid="gone"
+    )
+    monkeypatch.setattr(adopting, "mark_of", lambda comment: None)
+
+    _, found = adopted(lab_site, admin)
+
+    assert found is not None
+    assert found.snapshot.deleted_at is not None
+    assert found.snapshot not in available_snapshots()
+
+
+def forget_build(snapshot: Snapshot) -> None:
+    """Have the database be from before a build, with the numbers of then."""
+    with connection.cursor() as cursor:
+        for statement in (
+            "DELETE FROM workspaces_snapshot WHERE operation_id = %s",
+            "DELETE FROM workspaces_step WHERE operation_id = %s",
+            "DELETE FROM workspaces_operation WHERE id = %s",
+        ):
+            cursor.execute(statement, [snapshot.operation_id])
+
+
+def test_a_published_snapshot_that_nobody_knows_is_kept_and_adopted(
+    built_template: Template, lab_site: Site, admin: User, ontap: OntapGateway
+) -> None:
+    """One that no build of this database made is no crash of ours: it stays."""
+    long_ago()
+    snapshot = built_template.snapshots.get()
+    forget_build(snapshot)
+
+    for _ in range(2):
+        [finding] = audit(lab_site)
+    assert (finding.kind, finding.action) == (K.SNAPSHOT_WITHOUT_ROW, A.ADOPT)
+    assert not finding.is_automatic
+    assert ontap.find_snapshot(built_template.volume_uuid, name=snapshot.name)
+
+    finding = resolve(finding, admin)
+
+    assert finding.resolved_at is not None, finding.status_message
+    found = built_template.snapshots.get()
+    assert (found.name, found.ontap_uuid) == (snapshot.name, snapshot.ontap_uuid)
+    assert (found.change, found.have_digest) == (snapshot.change, snapshot.have_digest)
+    assert (found.quality, found.deleted_at) == (Quality.FAILED, None)
+    assert audit(lab_site) == []
+
+
+def test_a_build_takes_no_older_snapshot_for_its_own(
+    built_template: Template, lab_site: Site, admin: User, ontap: OntapGateway
+) -> None:
+    """Numbers that came again: the snapshot stays, and the next build has a new one."""
+    snapshot = built_template.snapshots.get()
+    number = build_number_of(snapshot.name)
+    forget_build(snapshot)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT setval("
+            "pg_get_serial_sequence('workspaces_operation', 'id'), %s, false)",
+            [number],
+        )
+
+    first = actions.template_build(by=admin, template=built_template)
+    settle(built_template)
+
+    first.refresh_from_db()
+    assert (first.pk, first.status_code) == (number, "snapshot_of_another_build")
+    kept = ontap.find_snapshot(built_template.volume_uuid, name=snapshot.name)
+    assert kept is not None
+    assert kept.uuid == snapshot.ontap_uuid
+    second = actions.template_build(by=admin, template=built_template)
+    settle(built_template)
+    assert built_template.snapshots.get().operation == second
+
+
+def test_the_command_adopts_all_and_says_first_what_it_would_do(
+    workspace: Workspace, lab_site: Site
+) -> None:
+    forgotten(workspace)
+    said = StringIO()
+    call_command("audit", "--adopt", "--dry-run", stdout=said)
+    assert workspace.volume_name in said.getvalue()
+    assert not Workspace.objects.filter(tag=workspace.tag).exists()
+
+    call_command("audit", "--adopt", stdout=said)
+
+    assert f"It is the workspace {workspace.name} of" in said.getvalue()
+    assert Workspace.objects.filter(tag=workspace.tag).exists()
+
+
+def test_a_script_adopts_all_where_it_is_an_administrators(
+    workspace: Workspace, lab_site: Site, admin: User, client: Client
+) -> None:
+    forgotten(workspace)
+    audit(lab_site)
+    address = reverse("api:finding-adopt")
+    assert client.post(address).status_code in (401, 403)
+    for who, status in ((workspace.owner, 403), (UserFactory(), 403), (admin, 202)):
+        client.force_login(who)
+        answer = client.post(address)
+        assert answer.status_code == status
+    assert answer.json() == {"asked_for": 1}
+    run_jobs_once()
+    assert Workspace.objects.filter(tag=workspace.tag).exists()
+
+
+def test_an_account_that_is_not_active_is_named(
+    workspace: Workspace, lab_site: Site, admin: User
+) -> None:
+    forgotten(workspace)
+    User.objects.filter(pk=workspace.owner_id).update(is_active=False)
+
+    finding, found = adopted(lab_site, admin)
+
+    assert found is None
+    assert "is not active: activate it" in finding.status_message
+
+
+def test_what_is_in_part_there_goes_on_from_there(
+    workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
+) -> None:
+    """Trashed after the backup, its client gone: its files are there all the same."""
+    path = workspace.path / "src" / "mine.txt"
+    path.write_text("mine")
+    actions.workspace_retire(
+        by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE
+    )
+    settle(workspace)
+    assert workspace.state == Workspace.State.TRASHED
+    forgotten(workspace)
+    _, found = adopted(lab_site, admin)
+    assert found is not None
+    assert (found.state, found.status_code) == (
+        Workspace.State.FAILED,
+        "adopted_in_part",
+    )
+
+    actions.workspace_retry(by=found.owner, workspace=found)
+    settle(found)
+
+    assert found.state == Workspace.State.READY, found.status_message
+    assert (found.path / "src" / "mine.txt").read_text() == "mine"
+    actions.workspace_retire(by=found.owner, workspace=found, unsaved=Unsaved.RESCUE)
+    settle(found)
+    assert found.state == Workspace.State.TRASHED, found.status_message
+
+
 def test_what_is_in_part_there_is_adopted_as_failed(
     workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
 ) -> None:
@@ -184,7 +362,9 @@ def test_nobodys_account_is_asked_for_first(
     workspace: Workspace, lab_site: Site, admin: User
 ) -> None:
     forgotten(workspace)
-    User.objects.filter(pk=workspace.owner_id).update(is_active=False)
+    User.objects.filter(pk=workspace.owner_id).update(
+        username="renamed", p4_user="renamed", uid=None, gid=None
+    )
 
     finding, found = adopted(lab_site, admin)
 
