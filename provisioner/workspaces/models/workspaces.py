@@ -18,7 +18,7 @@ from provisioner.workspaces.models.names import (
     name_validator,
     underscored,
 )
-from provisioner.workspaces.models.names_fields import EvidenceField
+from provisioner.workspaces.models.names_fields import EvidenceField, NamesField
 from provisioner.workspaces.models.sites import OpenTo, Site
 from provisioner.workspaces.models.templates import Snapshot, Template
 
@@ -195,7 +195,7 @@ class Workspace(models.Model):
     used_at = models.DateTimeField(
         null=True, blank=True, help_text="The newest sign of any kind among these."
     )
-    client_seen = EvidenceField(
+    client_seen = NamesField(
         default=dict,
         blank=True,
         help_text="What an audit last read of its client: {updated_at, view}. Reading "

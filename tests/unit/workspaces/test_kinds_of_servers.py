@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from django.test import Client
@@ -22,14 +22,18 @@ from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import (
     Bisection,
+    Finding,
     Operation,
     Rescue,
+    Site,
     Template,
     Workspace,
 )
 from tests.bringing import Others, bring, opened_in, others
 from tests.factories import UserFactory
 from tests.lab import Lab, fill, running_lab
+from tests.unit.workspaces.audit.scene import audit, long_ago, resolve
+from tests.unit.workspaces.audit.test_clients import made_long_ago
 from tests.unit.workspaces.test_bisections import changes_of, wait_for
 from tests.unit.workspaces.test_trash import contents_of, restore, retire
 from tests.waiting import settle
@@ -252,6 +256,29 @@ def test_work_is_transferred_to_a_newer_snapshot(
     assert found == {k: v for k, v in work.items() if k != named("theirs")}
     assert {file.action for file in opened_in(made).values()} == {"add", "edit"}
     everything_is_shown(made, signed_in)
+
+
+def test_a_view_is_put_back_with_files_opened_in_it(
+    workspace: Workspace, work: dict[str, bytes], lab_site: Site, admin: User
+) -> None:
+    perforce = registry.perforce(lab_site.perforce_server)
+    before = perforce.find_client(workspace.client_name)
+    assert before is not None
+    wide = f"//depot/tree/... //{before.name}/more/..."
+    perforce.save_client(replace(before, view=(*before.view, wide)))
+    made_long_ago(workspace)
+    long_ago()
+    audit(lab_site)
+    found = Finding.objects.get(
+        workspace=workspace, kind=Finding.Kind.CLIENT_VIEW_DIFFERS
+    )
+
+    resolve(found, admin)
+
+    assert found.resolved_at is not None, found.status_message
+    again = perforce.find_client(workspace.client_name)
+    assert again is not None
+    assert again.view == before.view
 
 
 def test_the_first_bad_change_is_found(

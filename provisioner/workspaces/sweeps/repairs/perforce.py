@@ -169,7 +169,8 @@ def _refuse_if_opened_outside(
 
     Raises: CannotRepair.
     """
-    mapped = DepotView(view)
+    info = perforce.get_info()
+    mapped = DepotView(view, is_case_sensitive=info.is_case_sensitive)
     outside = [
         file.depot_file
         for file in perforce.list_opened(client)
