@@ -392,9 +392,10 @@ COMMANDS = (
     Command(
         names=("verify",),
         run=verify,
-        usage="verify [-q -s] [-m max] file...",
+        # How many files a server takes at a time makes no difference here (-b).
+        usage="verify [-q -s] [-m max] [-b batch] file...",
         flags="qs",
-        valued="m",
-        absent="ARSUXZbrtuvz",
+        valued="bm",
+        absent="ARSUXZrtuvz",
     ),
 )
