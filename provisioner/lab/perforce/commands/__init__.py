@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from provisioner.lab.perforce.commands import (
+    annotating,
     changeforms,
     changes,
     clients,
@@ -90,6 +91,7 @@ COMMANDS: dict[str, Command] = {
         copying,
         undoing,
         searching,
+        annotating,
         helping,
     )
     for command in module.COMMANDS
