@@ -20,6 +20,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.models.names_fields import NamesField
 
 
 @admin.register(Site)
@@ -61,6 +62,11 @@ class ServerWatchAdmin(admin.ModelAdmin[ServerWatch]):
 
 class ReadOnlyAdmin(admin.ModelAdmin[Any]):
     """Looking is free; changing has its own pages."""
+
+    def get_exclude(self, request: HttpRequest, obj: Any | None = None) -> list[str]:
+        """Leave out what is worked with alone: no page takes names of any bytes."""
+        columns = self.opts.get_fields()
+        return [field.name for field in columns if isinstance(field, NamesField)]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

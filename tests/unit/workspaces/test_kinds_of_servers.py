@@ -186,9 +186,16 @@ def work(
 def everything_is_shown(
     workspace: Workspace, signed_in: Callable[[User], Client]
 ) -> None:
+    """Have pages, API and the administrator's site show it."""
+    seen = {"view": ["//depot/\udce9/... //any/..."]}
+    Workspace.objects.filter(pk=workspace.pk).update(client_seen=seen)
     client = signed_in(workspace.owner)
     for page in (f"/workspaces/{workspace.pk}/", f"/api/v1/workspaces/{workspace.pk}"):
         assert client.get(page, follow=True).status_code == 200
+    admin = signed_in(UserFactory(is_staff=True, is_superuser=True))
+    page = f"/admin/workspaces/workspace/{workspace.pk}/change/"
+    assert admin.get(page).status_code == 200
+    client = signed_in(workspace.owner)
     for operation in workspace.operations.all():
         assert client.get(f"/operations/{operation.pk}/").status_code == 200
         page = f"/api/v1/operations/{operation.pk}"
