@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from provisioner.gateways.hosts.descent import SNAPSHOTS
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 
@@ -220,8 +221,9 @@ def _entries(fd: int, *, device: int) -> Iterable[tuple[bytes, bool]]:
     for name in os.listdir(fd):
         with contextlib.suppress(FileNotFoundError):
             known = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            if known.st_dev == device:
-                yield os.fsencode(name), stat.S_ISDIR(known.st_mode)
+            is_directory = stat.S_ISDIR(known.st_mode)
+            if known.st_dev == device and not (is_directory and name == SNAPSHOTS):
+                yield os.fsencode(name), is_directory
 
 
 def _let_us_write(fd: int) -> None:

@@ -12,7 +12,7 @@ NetApp, "Make snapshot copies visible to clients".
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,11 +47,14 @@ class _Level:
     waiting: list[str]
 
 
-def directories(root: Path) -> Iterator[Directory]:
+def directories(
+    root: Path, *, on_closed: Callable[[str], None] | None = None
+) -> Iterator[Directory]:
     """Yield each directory below `root`, itself first.
 
-    One that vanishes meanwhile is passed over. Who changes the tree while it is gone
-    through, so that `..` leads elsewhere, ends the walk.
+    One that vanishes meanwhile is passed over. One that we may not enter is told to
+    `on_closed` by its path; without that it ends the walk. Who changes the tree while
+    it is gone through, so that `..` leads elsewhere, ends the walk.
 
     Raises: OSError, Busy.
     """
@@ -71,9 +74,14 @@ def directories(root: Path) -> Iterator[Directory]:
                     levels.pop()
                     if not levels:
                         return
-                    fd = _up(fd, to=levels[-1], way=levels)
+                    fd = _up(fd, to=levels[-1], way=levels, root=root)
                 name = levels[-1].waiting.pop()
-                below = _entered(name, above=fd, device=device)
+                try:
+                    below = _entered(name, above=fd, device=device)
+                except PermissionError:
+                    if on_closed is None:
+                        raise
+                    on_closed("/".join([*(level.name for level in levels[1:]), name]))
             os.close(fd)
             fd = below
     finally:
@@ -101,8 +109,11 @@ def _entered(name: str, *, above: int, device: int) -> int | None:
     return None
 
 
-def _up(fd: int, *, to: _Level, way: list[_Level]) -> int:
-    above = os.open("..", ENTER, dir_fd=fd)
+def _up(fd: int, *, to: _Level, way: list[_Level], root: Path) -> int:
+    try:
+        above = os.open("..", ENTER, dir_fd=fd)
+    except PermissionError:  # one that may be read, and not gone through
+        above = _down(root, [level.name for level in way[1:]])
     if _identity(above) != to.identity:
         os.close(above)
         path = "/".join(level.name for level in way[1:])
@@ -114,6 +125,17 @@ def _up(fd: int, *, to: _Level, way: list[_Level]) -> int:
         )
     os.close(fd)
     return above
+
+
+def _down(root: Path, names: list[str]) -> int:
+    fd = os.open(root, ENTER)
+    for name in names:
+        above = fd
+        try:
+            fd = os.open(name, ENTER, dir_fd=above)
+        finally:
+            os.close(above)
+    return fd
 
 
 def _identity(fd: int) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from provisioner.gateways.errors import Unreachable
+from provisioner.gateways.hosts.descent import SNAPSHOTS
 
 MOST_ENTRIES = 50_000
 MOST_SECONDS = 5.0
@@ -135,7 +136,7 @@ def _look_at_directories(walk: _Walk) -> None:
 def _below(fd: int, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     with os.scandir(fd) as entries:
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False) and entry.name != SNAPSHOTS:
                 yield (*parts, entry.name)
 
 

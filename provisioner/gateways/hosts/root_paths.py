@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from provisioner.gateways.hosts.descent import SNAPSHOTS
 from provisioner.gateways.hosts.lint import LintFinding, as_text
 
 SECONDS = 10.0
@@ -80,7 +81,8 @@ def _writable_files(root: Path) -> Iterator[str]:
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+                    if entry.name != SNAPSHOTS:
+                        waiting.append(entry.path)
                 elif taken < FILES_OF_A_DIRECTORY and _is_writable_file(entry):
                     taken += 1
                     yield entry.path

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from provisioner.gateways.hosts.descent import SNAPSHOTS
 from provisioner.gateways.ontap.gateway import OntapGateway
 
 PER_DIRECTORY = 8
 PER_REMOTE_DIRECTORY = 20
+PATH_BYTES = 4096  # with the NUL at its end. Source: PATH_MAX, limits.h
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ def sample_ownership_remotely(
         for entry in ontap.list_directory(
             volume_uuid, directory, at_most=PER_REMOTE_DIRECTORY
         ):
-            if entry.name in ("..", ".snapshot"):
+            if entry.name in ("..", SNAPSHOTS):
                 continue
             checked += 1
             path = os.path.join(directory, entry.name)
@@ -74,13 +76,20 @@ def _sampled(root: Path) -> Iterator[tuple[str, os.stat_result]]:
     waiting = [str(root)]
     while waiting:
         directory = waiting.pop(0)
-        with os.scandir(directory) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
+        entries = _listed(directory)
         directories = [e for e in entries if e.is_dir(follow_symlinks=False)]
         others = [e for e in entries if not e.is_dir(follow_symlinks=False)]
         waiting += [entry.path for entry in directories]
         for entry in _spread(others) + _spread(directories):
             yield entry.path, entry.stat(follow_symlinks=False)
+
+
+def _listed(directory: str) -> list[os.DirEntry[str]]:
+    """Return what is in a directory, but for what lies too deep for a path."""
+    with os.scandir(directory) as listing:
+        found = [entry for entry in listing if entry.name != SNAPSHOTS]
+    within = [e for e in found if len(os.fsencode(e.path)) < PATH_BYTES]
+    return sorted(within, key=lambda entry: entry.name)
 
 
 def _spread(entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:

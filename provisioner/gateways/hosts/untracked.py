@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.hosts.clearing import Versioned
+from provisioner.gateways.hosts.descent import directories
 from provisioner.gateways.hosts.run_as import run_module_as
 from provisioner.gateways.perforce.ignoring import ignoring
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 
 WALK_WITHIN_SECONDS = 4 * 3600.0
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Json = dict[str, Any]
 
@@ -90,51 +90,11 @@ def leaves_below(root: Path) -> Iterator[bytes]:
 
     Devices, sockets and pipes hold no content, and are left out.
     """
-    root_fd = os.open(root, _DIRECTORY)
-    try:
-        device = os.fstat(root_fd).st_dev
-        waiting = [b""]
-        while waiting:
-            directory = waiting.pop()
-            try:
-                fd = _open_below(root_fd, directory)
-            except PermissionError:
-                yield directory
-                continue
-            except (FileNotFoundError, NotADirectoryError):
-                continue  # it went meanwhile
-            try:
-                if os.fstat(fd).st_dev != device:
-                    continue
-                for name, is_directory in _entries(fd):
-                    path = directory + b"/" + name if directory else name
-                    if is_directory:
-                        waiting.append(path)
-                    else:
-                        yield path
-            finally:
-                os.close(fd)
-    finally:
-        os.close(root_fd)
-
-
-def _entries(fd: int) -> list[tuple[bytes, bool]]:
-    with os.scandir(fd) as found:
-        return [
-            (os.fsencode(entry.name), entry.is_dir(follow_symlinks=False))
-            for entry in found
-            if entry.is_symlink()
-            or entry.is_dir(follow_symlinks=False)
-            or entry.is_file(follow_symlinks=False)
-        ]
-
-
-def _open_below(root_fd: int, path: bytes) -> int:
-    fd = os.dup(root_fd)
-    for name in path.split(b"/") if path else ():
-        try:
-            below = os.open(name, _DIRECTORY, dir_fd=fd)
-        finally:
-            os.close(fd)
-        fd = below
-    return fd
+    closed: list[str] = []
+    for directory in directories(root, on_closed=closed.append):
+        for entry in directory.entries:
+            if entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                yield os.fsencode(directory.path_of(entry.name))
+        yield from map(os.fsencode, closed)
+        closed.clear()
+    yield from map(os.fsencode, closed)

@@ -9,6 +9,7 @@ from typing import Any
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
+from provisioner.gateways.hosts.descent import SNAPSHOTS
 from provisioner.gateways.hosts.ownership import OwnershipProgress
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.gateways.perforce.errors import ClientTypeMissing
@@ -310,5 +311,6 @@ def ensure_reconciled(run: StepRun) -> dict[str, Any]:
 
 
 def ignored_in(workspace: Workspace) -> tuple[str, ...]:
-    """Return the P4IGNORE patterns for what a build or we ourselves leave there."""
-    return (*workspace.template.ignore_lines, P4CONFIG_NAME, IGNORE_NAME)
+    """Return the P4IGNORE patterns for what a build, ONTAP or we leave there."""
+    ours = (P4CONFIG_NAME, IGNORE_NAME, SNAPSHOTS)
+    return (*workspace.template.ignore_lines, *ours)

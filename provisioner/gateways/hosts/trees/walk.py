@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from provisioner.gateways.hosts.descent import SNAPSHOTS
 from provisioner.gateways.hosts.trees import wire
 from provisioner.gateways.hosts.trees.directories import Directories, Node
 from provisioner.gateways.hosts.trees.wire import Outcome
@@ -311,7 +312,10 @@ class Walk:
             with os.scandir(node.fd) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        directories.append(entry.name)
+                        if entry.name == SNAPSHOTS:
+                            node.is_kept = True
+                        else:
+                            directories.append(entry.name)
                         continue
                     names.append(entry.name)
                     if len(names) >= self._batch_size:

@@ -86,8 +86,10 @@ static ssize_t read_chunk(struct directory *directory, char *chunk, size_t bytes
   return size;
 }
 
-static bool is_dots(const char *name) {
-  return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+/* What leads back, and what a file server shows of a volume's snapshots. */
+static bool is_no_part(const char *name) {
+  if (name[0] != '.') return false;
+  return !name[1] || (name[1] == '.' && !name[2]) || !strcmp(name, ".snapshot");
 }
 
 /* Put the directories of a chunk before others, linked by `older`. */
@@ -96,7 +98,7 @@ static struct directory *subdirectories(struct directory *parent, const char *ch
   for (const char *at = chunk; at < chunk + size;) {
     const struct listed *entry = (const struct listed *)at;
     at += entry->length;
-    if (entry->type != DT_DIR || is_dots(entry->name)) continue;
+    if (entry->type != DT_DIR || is_no_part(entry->name)) continue;
     struct directory *made = make_subdirectory(parent, entry->name);
     made->older = first;
     first = made;
