@@ -53,6 +53,7 @@ SITE_LABELS = {
     "overcommit_percent": "Overcommitted at most, in percent",
     "reown": "Who makes a clone its owner's",
     "clones_open_to": "Who may enter a clone",
+    "shows_snapshots": "Show .snapshot in clones",
     "remove_contents": "Remove files before the clone",
 }
 SITE_HELP = {

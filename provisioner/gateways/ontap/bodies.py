@@ -8,6 +8,7 @@ from provisioner.gateways.ontap.errors import refusal
 from provisioner.gateways.ontap.types import CloneSpec, ExportRule, VolumeSpec
 
 NO_SNAPSHOT_POLICY = "none"
+SNAPDIR = "snapshot_directory_access_enabled"
 
 
 def volume(spec: VolumeSpec, *, svm: str) -> dict[str, Any]:
@@ -16,7 +17,9 @@ def volume(spec: VolumeSpec, *, svm: str) -> dict[str, Any]:
     ONTAP's own defaults are guarantee volume, reserve 5 % and a schedule of
     snapshots, and every clone would inherit the guarantee.
     """
+    shown = {} if spec.shows_snapshots is None else {SNAPDIR: spec.shows_snapshots}
     return {
+        **shown,
         "name": spec.name,
         "svm": {"name": svm},
         "comment": spec.comment,
@@ -62,17 +65,22 @@ def clone(spec: CloneSpec, *, svm: str, operation: str) -> dict[str, Any]:
 
 
 def volume_policies(
-    export_policy: str | None, *, root_mode: str | None
+    export_policy: str | None,
+    *,
+    root_mode: str | None,
+    shows_snapshots: bool | None = None,
 ) -> dict[str, Any]:
     """Return the body that sets a volume's policies, and the mode of its root."""
     nas: dict[str, Any] = {}
-    body: dict[str, Any] = {"nas": nas}
+    body: dict[str, Any] = {}
+    if shows_snapshots is not None:
+        body[SNAPDIR] = shows_snapshots
     if root_mode is not None:
         nas["unix_permissions"] = int(root_mode)
     if export_policy is not None:
         nas["export_policy"] = {"name": export_policy}
         body["snapshot_policy"] = {"name": NO_SNAPSHOT_POLICY}
-    return body
+    return {**body, "nas": nas} if nas else body
 
 
 def export_rule(rule: ExportRule) -> dict[str, Any]:

@@ -159,15 +159,27 @@ class OntapGateway(Protocol):
         *,
         export_policy: str | None = None,
         root_mode: str | None = None,
+        shows_snapshots: bool | None = None,
         ontap_job_started: OntapJobStarted = forget,
     ) -> Volume:
-        """Set the export policy with snapshot policy none, and the mode of the root
-        directory in octal digits ("700"); None leaves either as it is. Safe to repeat.
+        """Set the export policy with snapshot policy none, the mode of the root
+        directory in octal digits ("700"), and whether clients see .snapshot; None
+        leaves each as it is. Safe to repeat. Before 9.13.1 .snapshot stays as it is.
 
         A clone POST does not take these (918247): they are a second call.
 
         Raises: NotFound (volume or policy).
         Source: PATCH /api/storage/volumes/{uuid}.
+        """
+
+    def list_showing_snapshots(
+        self, *, comment_prefix: str, shows_snapshots: bool
+    ) -> list[str]:
+        """Return UUIDs of the SVM's volumes whose clients see .snapshot, or do not.
+
+        Those alone whose comment begins so; nothing before 9.13.1, which cannot tell.
+
+        Source: GET /api/storage/volumes?snapshot_directory_access_enabled=.
         """
 
     def set_volume_comment(

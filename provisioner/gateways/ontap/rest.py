@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime as dt
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -36,6 +37,9 @@ JOB_LIMIT_SECONDS = 300.0
 EFFECT_LIMIT_SECONDS = 30.0
 
 JOB_HAS_ENDED = "458762"
+
+# What a release answers that does not know an argument, or a field of a query.
+UNEXPECTED_ARGUMENT, INVALID_VALUE = "262179", "262197"
 
 _VOLUMES = "/storage/volumes"
 _EXPORT_POLICIES = "/protocols/nfs/export-policies"
@@ -231,11 +235,17 @@ class RestOntapGateway(OntapGateway):
         self, spec: VolumeSpec, *, ontap_job_started: OntapJobStarted = forget
     ) -> Volume:
         operation = "volume create"
-        return self._create_volume(
-            exact_name(spec.name, operation=operation),
-            operation=operation,
-            body=bodies.volume(spec, svm=self._svm),
-            ontap_job_started=ontap_job_started,
+        return _without_what_is_unknown(
+            spec.shows_snapshots,
+            lambda shows_snapshots: self._create_volume(
+                exact_name(spec.name, operation=operation),
+                operation=operation,
+                body=bodies.volume(
+                    dataclasses.replace(spec, shows_snapshots=shows_snapshots),
+                    svm=self._svm,
+                ),
+                ontap_job_started=ontap_job_started,
+            ),
         )
 
     def create_clone(
@@ -255,6 +265,7 @@ class RestOntapGateway(OntapGateway):
         *,
         export_policy: str | None = None,
         root_mode: str | None = None,
+        shows_snapshots: bool | None = None,
         ontap_job_started: OntapJobStarted = forget,
     ) -> Volume:
         operation = "volume policies set"
@@ -267,13 +278,43 @@ class RestOntapGateway(OntapGateway):
             has_mode = root_mode is None or volume.root_mode == root_mode
             return volume if has_policies and has_mode else None
 
-        self._patch_volume(
-            uuid,
-            operation=operation,
-            body=bodies.volume_policies(export_policy, root_mode=root_mode),
-            ontap_job_started=ontap_job_started,
-        )
+        def patch(shows_snapshots: bool | None) -> None:
+            self._patch_volume(
+                uuid,
+                operation=operation,
+                body=bodies.volume_policies(
+                    export_policy, root_mode=root_mode, shows_snapshots=shows_snapshots
+                ),
+                ontap_job_started=ontap_job_started,
+            )
+
+        _without_what_is_unknown(shows_snapshots, patch)
         return self._wait_for(is_set, operation=operation)
+
+    def list_showing_snapshots(
+        self, *, comment_prefix: str, shows_snapshots: bool
+    ) -> list[str]:
+        operation = "volume list"
+        try:
+            found = self._ontap.get_records(
+                _VOLUMES,
+                operation=operation,
+                query={
+                    **self._in_svm(operation),
+                    "fields": "comment",
+                    "comment": f"{exact_name(comment_prefix, operation=operation)}*",
+                    bodies.SNAPDIR: str(shows_snapshots).lower(),
+                },
+            )
+        except Refused as refused:
+            if refused.remote_code in (UNEXPECTED_ARGUMENT, INVALID_VALUE):
+                return []
+            raise
+        return [
+            str(record["uuid"])
+            for record in found
+            if record.get("comment", "").startswith(comment_prefix)
+        ]
 
     def set_volume_comment(
         self,
@@ -577,3 +618,15 @@ class RestOntapGateway(OntapGateway):
 
 def _volume_path(uuid: str) -> str:
     return f"{_VOLUMES}/{path_uuid(uuid)}"
+
+
+def _without_what_is_unknown(
+    shows_snapshots: bool | None, ask: Callable[[bool | None], _Seen]
+) -> _Seen:
+    """Ask once more without the setting where a release has it not (before 9.13.1)."""
+    try:
+        return ask(shows_snapshots)
+    except Refused as refused:
+        if shows_snapshots is None or refused.remote_code != UNEXPECTED_ARGUMENT:
+            raise
+    return ask(None)

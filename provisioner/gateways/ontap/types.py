@@ -152,7 +152,8 @@ class VolumeSpec:
     """A thin volume without schedules: guarantee none, reserve 0, policy none.
 
     `uid`, `gid` and `unix_permissions` (octal digits as text, "755") are those of
-    its root directory. It is created unmounted.
+    its root directory. It is created unmounted. `shows_snapshots`: whether clients
+    see .snapshot; None, and releases before 9.13.1: they do.
     """
 
     name: str
@@ -163,6 +164,7 @@ class VolumeSpec:
     uid: int
     gid: int
     unix_permissions: str = "755"
+    shows_snapshots: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -250,6 +250,12 @@ class Site(models.Model):
         help_text="Who may enter a new clone, unless its owner says otherwise. What "
         "is in it has modes of its own. Templates are for their owner alone.",
     )
+    shows_snapshots = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Clones and templates have ONTAP's .snapshot directory. Cloneyard "
+        "passes it over; find, rsync and backup programs do not.",
+    )
     remove_contents = models.BooleanField(
         default=False,
         help_text="Remove files one by one before the clone is destroyed.",

@@ -41,6 +41,7 @@ def ensure_volume(run: StepRun) -> dict[str, Any]:
         uid=run.site.template_uid,
         gid=run.site.template_gid,
         unix_permissions=OpenTo.OWNER.mode,
+        shows_snapshots=run.site.shows_snapshots,
     )
     volume = ensure_ours(
         run,

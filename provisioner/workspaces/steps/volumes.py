@@ -195,6 +195,7 @@ def ensure_policies(
             volume_uuid,
             export_policy=export_policy,
             root_mode=root_mode,
+            shows_snapshots=run.site.shows_snapshots,
             ontap_job_started=run.remember_ontap_job,
         )
 

@@ -39,6 +39,7 @@ def apply_exports(site_id: int) -> None:
         _apply_rules(site, ontap)
         _apply_to_templates(site, ontap)
         _apply_to_clones(site, ontap)
+        _apply_snapshot_directories(site, ontap)
     except GatewayError as error:
         log.warning("exports_not_applied", site=site.name, **error.log_context())
 
@@ -78,3 +79,17 @@ def _apply_to_clones(site: Site, ontap: OntapGateway) -> None:
         with suppress(PermanentGatewayError):  # its own steps and the audit say why
             ontap.set_volume_policies(workspace.volume_uuid, root_mode=mode)
             Workspace.objects.filter(pk=workspace.pk).update(root_mode=mode)
+
+
+def _apply_snapshot_directories(site: Site, ontap: OntapGateway) -> None:
+    """Have .snapshot in our volumes, or not, as the site says."""
+    known = {
+        *site.workspaces.exclude(volume_uuid="").values_list("volume_uuid", flat=True),
+        *site.templates.exclude(volume_uuid="").values_list("volume_uuid", flat=True),
+    }
+    others = ontap.list_showing_snapshots(
+        comment_prefix=TAG_PREFIX, shows_snapshots=not site.shows_snapshots
+    )
+    for uuid in known.intersection(others):
+        with suppress(PermanentGatewayError):  # such as one that is offline
+            ontap.set_volume_policies(uuid, shows_snapshots=site.shows_snapshots)

@@ -15,10 +15,11 @@ from provisioner.accounts.models import User
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import ExportRule
 from provisioner.workspaces import actions
+from provisioner.workspaces.audit.facts import TAG_PREFIX
 from provisioner.workspaces.models import OpenTo, Site, Step, Template, Workspace
 from provisioner.workspaces.sweeps.exports import apply_exports
 from tests.factories import UserFactory
-from tests.lab import build
+from tests.lab import Lab, build
 from tests.projects import Project
 from tests.unit.api.conftest import api_of
 from tests.unit.web.conftest import browser_of
@@ -177,6 +178,51 @@ def test_clones_and_templates_of_earlier_releases_are_closed(
     assert not can_read(a_file_of(published_template), who=COLLEAGUE)
     volume = ontap.get_volume(published_template.volume_uuid)
     assert volume.export_policy == site.templates_policy
+
+
+def test_nobody_sees_snapshots_in_a_clone_unless_the_site_shows_them(
+    lab_workspace: Workspace,
+) -> None:
+    """Made so, and kept so: over NFSv3 find, rsync and p4 reconcile go into it."""
+    site, template = lab_workspace.site, lab_workspace.template
+    ontap = registry.ontap(site)
+    ours = {lab_workspace.volume_uuid, template.volume_uuid}
+
+    def showing() -> set[str]:
+        found = ontap.list_showing_snapshots(
+            comment_prefix=TAG_PREFIX, shows_snapshots=True
+        )
+        return ours.intersection(found)
+
+    assert showing() == set()
+    ontap.set_volume_policies(lab_workspace.volume_uuid, shows_snapshots=True)
+    apply_exports(site.pk)
+    assert showing() == set()
+
+    Site.objects.filter(pk=site.pk).update(shows_snapshots=True)
+    apply_exports(site.pk)
+    assert showing() == ours
+
+
+def test_a_release_that_does_not_know_the_setting_takes_the_others(
+    lab_workspace: Workspace, lab: Lab
+) -> None:
+    """Before 9.13.1 the command line alone sets it."""
+    ontap = registry.ontap(lab_workspace.site)
+    unknown = {"status": 400, "code": "262179", "path": "/api/storage/volumes*"}
+
+    lab.break_ontap({**unknown, "method": "PATCH", "times": 1})
+    volume = ontap.set_volume_policies(
+        lab_workspace.volume_uuid, root_mode="750", shows_snapshots=False
+    )
+    assert volume.root_mode == "750"
+
+    lab.break_ontap({**unknown, "method": "GET", "times": 1})
+    found = ontap.list_showing_snapshots(
+        comment_prefix=TAG_PREFIX, shows_snapshots=False
+    )
+    assert found == []
+    lab.break_ontap()
 
 
 def test_templates_are_exported_to_workers_alone(published_template: Template) -> None:

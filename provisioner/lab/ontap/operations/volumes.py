@@ -61,6 +61,7 @@ QOS_POLICIES = (
 # Documented settings that change nothing in the lab but are given back.
 _REMEMBERED = (
     "access_time_enabled",
+    "snapshot_directory_access_enabled",
     "analytics",
     "autosize",
     "encryption",

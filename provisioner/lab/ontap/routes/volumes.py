@@ -51,6 +51,7 @@ _SETTABLE: dict[str, Kind] = {
     "nas.export_policy.name": text,
     "nas.export_policy.id": integer,
     "access_time_enabled": boolean,
+    "snapshot_directory_access_enabled": boolean,
     "qos.*": anything,
     "qos": anything,
     "tiering.policy": choice("all", "auto", "backup", "none", "snapshot_only"),
