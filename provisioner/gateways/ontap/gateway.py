@@ -195,6 +195,19 @@ class OntapGateway(Protocol):
         Source: PATCH /api/storage/volumes/{uuid} comment.
         """
 
+    def set_volume_size(
+        self,
+        uuid: str,
+        *,
+        size_bytes: int,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> Volume:
+        """Grow or shrink a volume; ONTAP rounds to blocks. Safe to repeat.
+
+        Raises: NotFound, OutOfSpace, Refused (less than what is in it).
+        Source: PATCH /api/storage/volumes/{uuid}, size.
+        """
+
     def bring_volume_online(
         self, uuid: str, *, ontap_job_started: OntapJobStarted = forget
     ) -> Volume:

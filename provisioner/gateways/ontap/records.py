@@ -38,7 +38,9 @@ VOLUME_FIELDS = (
     "space.used,space.physical_used,space.snapshot.reserve_percent"
 )
 # All of clone: a release that has no clone.inherited_physical_used refuses its name.
-USAGE_FIELDS = "uuid,name,comment,size,snapshot_count,clone,space.physical_used"
+USAGE_FIELDS = (
+    "uuid,name,comment,size,snapshot_count,clone,space.physical_used,aggregates.name"
+)
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 # All of space: a release that lacks one kind of efficiency refuses its name.
 AGGREGATE_FIELDS = "uuid,name,space"
@@ -132,6 +134,7 @@ def volume_usage(record: Record) -> VolumeUsage:
         parent_uuid=parent.volume_uuid if parent else "",
         parent_snapshot_uuid=parent.snapshot_uuid if parent else "",
         own_bytes=_own_bytes(record, is_clone=parent is not None),
+        aggregates=tuple(each["name"] for each in record.get("aggregates", ())),
     )
 
 

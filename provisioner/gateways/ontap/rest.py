@@ -17,6 +17,7 @@ from provisioner.gateways.ontap.gateway import OntapGateway, OntapJobStarted, fo
 from provisioner.gateways.ontap.names import check_junction_path, exact_name, path_uuid
 from provisioner.gateways.ontap.polling import look_until
 from provisioner.gateways.ontap.types import (
+    SIZES_DIFFER_BYTES,
     Aggregate,
     CloneSpec,
     Cluster,
@@ -333,6 +334,28 @@ class RestOntapGateway(OntapGateway):
             uuid,
             operation=operation,
             body={"comment": comment},
+            ontap_job_started=ontap_job_started,
+        )
+        return self._wait_for(is_set, operation=operation)
+
+    def set_volume_size(
+        self,
+        uuid: str,
+        *,
+        size_bytes: int,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> Volume:
+        operation = "volume size set"
+
+        def is_set() -> Volume | None:
+            volume = self.get_volume(uuid)
+            is_near = abs(volume.size_bytes - size_bytes) < SIZES_DIFFER_BYTES
+            return volume if is_near else None
+
+        self._patch_volume(
+            uuid,
+            operation=operation,
+            body={"size": size_bytes},
             ontap_job_started=ontap_job_started,
         )
         return self._wait_for(is_set, operation=operation)

@@ -128,13 +128,18 @@ class Volume:
     created_at: dt.datetime | None
 
 
+SIZES_DIFFER_BYTES = 2**20
+"""Sizes that differ by less are one size: releases round in ways of their own."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class VolumeUsage:
     """What a volume takes of what there is.
 
     `own_bytes` is what destroying it would free: its physical blocks less those of its
     parent's snapshot; None where ONTAP did not say. `parent_uuid` and
-    `parent_snapshot_uuid` are "" for a volume that is not a FlexClone.
+    `parent_snapshot_uuid` are "" for a volume that is not a FlexClone. `aggregates` are
+    those that it lies on: one, or the many of a FlexGroup.
     """
 
     uuid: str
@@ -145,6 +150,7 @@ class VolumeUsage:
     parent_uuid: str
     parent_snapshot_uuid: str
     own_bytes: int | None
+    aggregates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,13 +9,14 @@ from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
 )
-from provisioner.gateways.ontap.types import VolumeSpec
+from provisioner.gateways.ontap.types import SIZES_DIFFER_BYTES, Volume, VolumeSpec
 from provisioner.gateways.perforce.specs import (
     rename_view,
     render_client_spec,
     split_view_line,
 )
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib.sizes import size_text
 from provisioner.workspaces import queries
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import OpenTo, Template
@@ -30,7 +31,7 @@ from provisioner.workspaces.steps.volumes import (
 
 
 def ensure_volume(run: StepRun) -> dict[str, Any]:
-    """Have the template's volume: thin, no snapshot reserve, no snapshot schedule."""
+    """Have the template's volume, of its size: thin, without reserve or schedule."""
     template = run.template
     spec = VolumeSpec(
         name=template.volume_name,
@@ -52,9 +53,27 @@ def ensure_volume(run: StepRun) -> dict[str, Any]:
         ),
     )
     require_online(volume)
+    _ensure_size(run, volume)
     require_leave()
     Template.objects.filter(pk=template.pk).update(volume_uuid=volume.uuid)
     return {"volume_uuid": volume.uuid}
+
+
+def _ensure_size(run: StepRun, volume: Volume) -> None:
+    """Have a volume as large as the template says by now; clones to come inherit it."""
+    wanted, used = run.template.volume_size_bytes, volume.used_bytes or 0
+    if abs(volume.size_bytes - wanted) < SIZES_DIFFER_BYTES:
+        return
+    if wanted < used:
+        raise StepRefused(
+            f"The volume {volume.name} holds {size_text(used)}, more than the "
+            f"{size_text(wanted)} that the template gives it. Nothing was changed: "
+            "give the template more, then build again.",
+            code="volume_smaller_than_its_content",
+        )
+    run.ontap.set_volume_size(
+        volume.uuid, size_bytes=wanted, ontap_job_started=run.remember_ontap_job
+    )
 
 
 def ensure_exported(run: StepRun) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def measure(site: Site) -> SiteCapacity:
             "volumes": len(usage),
             "volumes_of_others": len(others),
             "max_volumes": max_volumes,
-            "provisioned_bytes": sum(volume.size_bytes for volume in usage),
+            "provisioned_bytes": _promised_on(site.aggregate, usage),
             "details": _details(site, usage, others=others),
             "measured_at": began_at,
             "status_message": message,
@@ -163,6 +163,18 @@ def _write_unique_bytes(usage: Iterable[VolumeUsage]) -> None:
                 Workspace.State.RETIRED,
             ],
         )
+
+
+def _promised_on(aggregate: str, usage: list[VolumeUsage]) -> int:
+    """Return what the SVM's volumes on one aggregate may grow to, in bytes.
+
+    A FlexGroup counts with an equal share for each of its aggregates.
+    """
+    return sum(
+        volume.size_bytes // len(volume.aggregates)
+        for volume in usage
+        if aggregate in volume.aggregates
+    )
 
 
 def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:

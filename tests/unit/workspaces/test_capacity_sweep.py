@@ -60,6 +60,21 @@ def workspace(
     return workspace
 
 
+def test_volumes_on_other_aggregates_promise_nothing_of_this_one(
+    workspace: Workspace,
+) -> None:
+    """They count among the volumes of the SVM, and not against this one's size."""
+    site = workspace.site
+    before = capacity.measure(site)
+    assert before.provisioned_bytes > 0
+
+    site.aggregate = "aggr_of_others"
+    after = capacity.measure(site)
+
+    assert after.provisioned_bytes == 0
+    assert after.volumes == before.volumes
+
+
 def test_a_site_is_measured(workspace: Workspace) -> None:
     began_at = timezone.now()
     long_ago = began_at.date() - dt.timedelta(days=400)

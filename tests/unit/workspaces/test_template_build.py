@@ -581,6 +581,40 @@ FAILURES_OF_ONTAP = {
 }
 
 
+def test_a_size_that_was_changed_reaches_the_volume_with_the_next_build(
+    lab_template: Template,
+) -> None:
+    ontap = registry.ontap(lab_template.site)
+    build(lab_template)
+    lab_template.refresh_from_db()
+    for size in (3 * 2**30, 2 * 2**30, 2 * 2**30):  # grown, shrunk, as it is
+        Template.objects.filter(pk=lab_template.pk).update(volume_size_bytes=size)
+        operation = build(lab_template)
+        assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+        assert ontap.get_volume(lab_template.volume_uuid).size_bytes == size
+
+
+def test_no_volume_becomes_smaller_than_what_is_in_it(lab_template: Template) -> None:
+    ontap = registry.ontap(lab_template.site)
+    build(lab_template)
+    lab_template.refresh_from_db()
+    (lab_template.path / "large").write_bytes(os.urandom(64 * 2**20))
+    os.sync()  # usage is what its blocks take
+    ends = time.monotonic() + 20
+    while (ontap.get_volume(lab_template.volume_uuid).used_bytes or 0) < 2**26:
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+    before = ontap.get_volume(lab_template.volume_uuid).size_bytes
+    Template.objects.filter(pk=lab_template.pk).update(volume_size_bytes=30 * 2**20)
+
+    operation = build(lab_template)
+
+    assert operation.status_code == "volume_smaller_than_its_content"
+    assert "give the template more" in operation.status_message
+    assert ontap.get_volume(lab_template.volume_uuid).size_bytes == before
+    assert Template.objects.get(pk=lab_template.pk).state == Template.State.FAILED
+
+
 @pytest.mark.parametrize("name", ["volume", "mount", "snapshot"])
 def test_an_ontap_job_that_fails_is_told_and_the_next_build_goes_on(
     name: str, lab_template: Template, lab: Lab, jobs_emptied: None
