@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from provisioner.gateways.errors import PermanentGatewayError
 from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import VolumeSnapshot
 from provisioner.workspaces import retention
-from provisioner.workspaces.models import Template
+from provisioner.workspaces.models import Operation, Template
+from provisioner.workspaces.snapshot_marks import asked_text, build_number_of, mark_of
 from provisioner.workspaces.steps.run import StepRun
 
 
@@ -33,7 +35,8 @@ def delete_superfluous(
     """Delete what nothing needs; return names, and what ONTAP keeps with its reasons.
 
     What a clone of somebody else needs stays on the offer; a sweep asks again later.
-    Safe to repeat: what was withdrawn by an attempt that was cut short goes as well.
+    Safe to repeat: what was withdrawn by an attempt that was cut short goes as well,
+    and so does what a build left that ended before it could publish it.
     """
     there = {found.uuid: found for found in ontap.list_snapshots(volume_uuid)}
     refused: dict[str, str] = {}
@@ -44,16 +47,42 @@ def delete_superfluous(
         else:
             retention.withdraw(snapshot)
     deleted = []
-    for snapshot in retention.withdrawn(template, there=list(there)):
+
+    def delete(name: str, uuid: str) -> bool:
         try:
             ontap.delete_snapshot(
-                volume_uuid,
-                snapshot_uuid=snapshot.ontap_uuid,
-                ontap_job_started=ontap_job_started,
+                volume_uuid, snapshot_uuid=uuid, ontap_job_started=ontap_job_started
             )
         except PermanentGatewayError as error:
+            refused[name] = error.sentence
+            return False
+        deleted.append(name)
+        return True
+
+    for snapshot in retention.withdrawn(template, there=list(there)):
+        if not delete(snapshot.name, snapshot.ontap_uuid):
             retention.offer_again(snapshot)
-            refused[snapshot.name] = error.sentence
-        else:
-            deleted.append(snapshot.name)
+    for left in _left_by_builds(template, there.values()):
+        delete(left.name, left.uuid)
     return deleted, refused
+
+
+def _left_by_builds(
+    template: Template, there: Iterable[VolumeSnapshot]
+) -> Iterator[VolumeSnapshot]:
+    """Yield snapshots of builds that ended without publishing them, and that we know.
+
+    Those of other builds stay: after an older backup was restored they are adopted.
+    """
+    known = set(template.snapshots.values_list("ontap_uuid", flat=True))
+    for snapshot in there:
+        mark, number = mark_of(snapshot.comment), build_number_of(snapshot.name)
+        if mark is None or snapshot.uuid in known or snapshot.owners:
+            continue
+        build = template.operations.filter(pk=number).first()
+        if (
+            build is not None
+            and build.state != Operation.State.RUNNING
+            and mark.asked == asked_text(build)
+        ):
+            yield snapshot

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from provisioner.gateways import registry
@@ -121,6 +122,19 @@ def test_pruning_that_was_cut_short_is_finished(keeps_one: Template) -> None:
     build_again(keeps_one)
 
     assert first.name not in on_ontap(keeps_one)
+
+
+def test_what_a_build_left_that_failed_goes_with_the_next(keeps_one: Template) -> None:
+    """Its snapshot was made, and ONTAP was away until the build gave up."""
+    left = keeps_one.snapshots.get()
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM workspaces_snapshot WHERE id = %s", [left.pk])
+    assert left.name in on_ontap(keeps_one)
+
+    build_again(keeps_one)
+
+    newest = keeps_one.snapshots.get()
+    assert on_ontap(keeps_one) == [newest.name]
 
 
 def test_pruning_again_changes_nothing(keeps_one: Template) -> None:
