@@ -31,7 +31,7 @@ def drop_privileges(name: str, *, above: int, path: str) -> list[str]:
     """
     try:
         mode = os.stat(name, dir_fd=above, follow_symlinks=False).st_mode
-        if not stat.S_ISREG(mode) or not (_bits(mode) or _may(name, above, mode)):
+        if not stat.S_ISREG(mode) or not (_bits(mode) or _may(name, above)):
             return []
         return _dropped(name, above=above)
     except FileNotFoundError:
@@ -52,10 +52,11 @@ def _bits(mode: int) -> list[str]:
     return [word for bit, word in _BITS.items() if mode & bit]
 
 
-def _may(name: str, above: int, mode: int) -> bool:
-    """Return whether it has capabilities; what cannot be run has no use for them."""
-    if not mode & 0o111:
-        return False
+def _may(name: str, above: int) -> bool:
+    """Return whether it has capabilities, also where nobody may run it yet.
+
+    Its owner may, after a chmod, which leaves them.
+    """
     return _has_capabilities(f"/proc/self/fd/{above}/{name}", follow_symlinks=False)
 
 

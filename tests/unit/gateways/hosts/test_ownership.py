@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -24,9 +25,11 @@ from provisioner.gateways.hosts.ownership import (
     OwnershipReport,
     change_ownership,
 )
+from provisioner.gateways.hosts.privileges import CAPABILITIES
 from provisioner.gateways.hosts.trees import native
 from provisioner.gateways.hosts.trees.run import Walker
 from tests.unit.gateways.hosts.trees import (
+    CHOWN,
     GROUP,
     OWNER,
     WALKERS,
@@ -238,6 +241,28 @@ def test_cleared_setuid_bits_are_counted(tmp_path: Path, walker: Walker) -> None
     assert not (tmp_path / "clone/outer0/inner0/file0").stat().st_mode & 0o6000
 
 
+@needs_root
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6755, 0o4644])
+def test_a_clone_of_an_older_snapshot_loses_what_gives_privileges(
+    tmp_path: Path, walker: Walker, mode: int
+) -> None:
+    """The kernel takes it from a file that changes hands; beside others, too.
+
+    Source: chown(2), "the S_ISUID and S_ISGID mode bits are cleared"; capabilities(7).
+    """
+    plant(tmp_path / "clone", files=12)
+    files = [tmp_path / f"clone/outer0/inner0/file{n}" for n in (0, 5, 11)]
+    for file in files:
+        file.chmod(mode)
+        os.setxattr(file, CAPABILITIES, CHOWN)
+
+    assert own(tmp_path / "clone", walker).failed_count == 0
+
+    for file in files:
+        assert stat.S_IMODE(file.stat().st_mode) == mode & 0o1777
+        assert CAPABILITIES not in os.listxattr(file)
+
+
 NAMES = st.lists(
     st.binary(min_size=1, max_size=80)
     .map(lambda name: name.replace(b"/", b"\n").replace(b"\0", b"\xff"))
@@ -295,6 +320,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from provisioner.gateways.hosts.ownership import change_ownership
+from provisioner.gateways.hosts.privileges import CAPABILITIES
 from provisioner.gateways.hosts.trees import native
 
 root, uid, gid, walker, native.PLACE = *sys.argv[1:5], Path(sys.argv[5])
@@ -446,12 +472,12 @@ def _start_and_kill(
 
 def _descendants(pid: int) -> set[int]:
     parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for status in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
+            fields = status.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        parents[int(stat.parent.name)] = int(fields[1])
+        parents[int(status.parent.name)] = int(fields[1])
     found = {pid}
     while (
         more := {child for child, parent in parents.items() if parent in found} - found
@@ -480,8 +506,8 @@ import os, signal, threading
 from pathlib import Path
 
 def children(parents):
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try: fields = stat.read_text().rpartition(")")[2].split()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try: fields = status.read_text().rpartition(")")[2].split()
         except OSError: continue
         if int(fields[1]) in parents: yield int(stat.parent.name)
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.gateways.hosts.lint import lint_tree
-
-# Capability CAP_CHOWN, effective and permitted; struct vfs_cap_data of the kernel.
-CHOWN = bytes.fromhex("0100000201000000000000000000000000000000")
+from tests.unit.gateways.hosts.trees import CHOWN
 
 
 def mode_of(path: Path) -> int:
@@ -67,9 +65,12 @@ def test_all_names_of_a_file_lose_them_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives capabilities")
-def test_capabilities_are_removed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o755, 0o644, 0o000])
+def test_capabilities_are_removed(mode: int, tmp_path: Path) -> None:
+    """Also of what cannot be run: its owner can have it run, and chmod keeps them."""
     tool = tmp_path / "tool"
-    tool.touch(mode=0o755)
+    tool.touch()
+    tool.chmod(mode)
     os.setxattr(tool, "security.capability", CHOWN)
 
     assert "given capabilities" in privileged(tmp_path)["tool"]

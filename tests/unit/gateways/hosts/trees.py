@@ -19,6 +19,9 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may chown")
 
 OWNER, GROUP = 5001, 5002
 
+# Capability CAP_CHOWN, effective and permitted; struct vfs_cap_data of the kernel.
+CHOWN = bytes.fromhex("0100000201000000000000000000000000000000")
+
 WALKERS: tuple[Walker, ...] = ("compiled", "python")
 
 
@@ -78,15 +81,15 @@ class Chain:
 
 
 @contextmanager
-def deep_chain(root: Path, *, depth: int) -> Iterator[Chain]:
+def deep_chain(root: Path, *, depth: int, name: str = "next") -> Iterator[Chain]:
     """Make a chain and take it away again, which most programs cannot."""
     root.mkdir()
     here = os.open(root, os.O_RDONLY)
     try:
         for _ in range(depth):
-            os.mkdir("next", dir_fd=here)
+            os.mkdir(name, dir_fd=here)
             os.mkdir("side", dir_fd=here)
-            below = os.open("next", os.O_RDONLY, dir_fd=here)
+            below = os.open(name, os.O_RDONLY, dir_fd=here)
             os.close(here)
             here = below
         os.close(os.open("last", os.O_CREAT, dir_fd=here))
