@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from provisioner.gateways.hosts.descent import SNAPSHOTS
+from provisioner.gateways.hosts.descent import SNAPSHOTS, directories
 from provisioner.gateways.ontap.gateway import OntapGateway
 
 PER_DIRECTORY = 8
 PER_REMOTE_DIRECTORY = 20
 PATH_BYTES = 4096  # with the NUL at its end. Source: PATH_MAX, limits.h
+NAME_BYTES = 255  # Source: NAME_MAX, limits.h
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,25 +72,43 @@ def sample_ownership_remotely(
 
 
 def _sampled(root: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield a few entries of each directory, directories breadth first."""
+    """Yield a few entries of each directory, directories breadth first.
+
+    What lies deeper than a path may be long comes last, depth first.
+    """
     yield str(root), os.lstat(root)
-    waiting = [str(root)]
+    waiting, deep = deque([str(root)]), []
     while waiting:
-        directory = waiting.pop(0)
-        entries = _listed(directory)
-        directories = [e for e in entries if e.is_dir(follow_symlinks=False)]
-        others = [e for e in entries if not e.is_dir(follow_symlinks=False)]
-        waiting += [entry.path for entry in directories]
-        for entry in _spread(others) + _spread(directories):
+        directory = waiting.popleft()
+        if len(os.fsencode(directory)) + 1 + NAME_BYTES >= PATH_BYTES:
+            deep.append(directory)
+            continue
+        with os.scandir(directory) as listing:
+            files, below = _sorted(e for e in listing if e.name != SNAPSHOTS)
+        waiting += [entry.path for entry in below]
+        for entry in _spread(files) + _spread(below):
             yield entry.path, entry.stat(follow_symlinks=False)
+    for directory in deep:
+        yield from _sampled_by_descriptors(directory)
 
 
-def _listed(directory: str) -> list[os.DirEntry[str]]:
-    """Return what is in a directory, but for what lies too deep for a path."""
-    with os.scandir(directory) as listing:
-        found = [entry for entry in listing if entry.name != SNAPSHOTS]
-    within = [e for e in found if len(os.fsencode(e.path)) < PATH_BYTES]
-    return sorted(within, key=lambda entry: entry.name)
+def _sampled_by_descriptors(root: str) -> Iterator[tuple[str, os.stat_result]]:
+    for directory in directories(Path(root)):
+        files, below = _sorted(directory.entries)
+        for entry in _spread(files) + _spread(below):
+            status = os.stat(entry.name, dir_fd=directory.fd, follow_symlinks=False)
+            yield f"{root}/{directory.path_of(entry.name)}", status
+
+
+def _sorted(
+    entries: Iterable[os.DirEntry[str]],
+) -> tuple[list[os.DirEntry[str]], list[os.DirEntry[str]]]:
+    """Return what are no directories, and the directories, each by name."""
+    files: list[os.DirEntry[str]] = []
+    below: list[os.DirEntry[str]] = []
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        (below if entry.is_dir(follow_symlinks=False) else files).append(entry)
+    return files, below
 
 
 def _spread(entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:

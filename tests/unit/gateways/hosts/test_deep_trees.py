@@ -6,15 +6,27 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from provisioner.gateways.hosts.lint import lint_tree
+from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.recency import newest_modification
+from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.root_paths import sample_root_paths
 from provisioner.gateways.hosts.sampling import sample_ownership
+from provisioner.gateways.hosts.trees.run import Walker
 from provisioner.gateways.hosts.untracked import leaves_below
-from tests.unit.gateways.hosts.trees import Chain, needs_root
+from tests.unit.gateways.hosts.trees import (
+    GROUP,
+    OWNER,
+    WALKERS,
+    Chain,
+    deep_chain,
+    needs_root,
+    walker_or_skip,
+)
 
 
 def test_untracked_files_are_found_at_any_depth(chain: Chain) -> None:
@@ -24,13 +36,23 @@ def test_untracked_files_are_found_at_any_depth(chain: Chain) -> None:
     assert found.count(b"/") == 1100
 
 
-def test_owners_are_looked_at_as_deep_as_paths_go(chain: Chain) -> None:
+def test_owners_are_looked_at_at_any_depth(chain: Chain) -> None:
     sample = sample_ownership(
         chain.root, uid=os.geteuid(), gid=os.getegid(), sample_size=10_000
     )
 
     assert sample.mismatches == ()
-    assert sample.checked > 1000
+    assert sample.checked == chain.entries
+
+
+@needs_root
+def test_a_wrong_owner_deeper_than_any_path_is_seen(chain: Chain) -> None:
+    os.chown("last", 20001, 20000, dir_fd=chain.end_fd)
+
+    sample = sample_ownership(chain.root, uid=0, gid=0, sample_size=10_000)
+
+    [mismatch] = sample.mismatches
+    assert mismatch.endswith("/next/last belongs to 20001:20000")
 
 
 def test_the_other_looks_end_as_ever(chain: Chain) -> None:
@@ -70,3 +92,25 @@ def test_what_its_owner_may_not_enter_is_one_thing_that_nobody_knows(
     ).stdout
 
     assert set(said.split()) == {"file", "side/inner" if mode else "side"}
+
+
+@needs_root
+@pytest.mark.parametrize("walker", WALKERS)
+def test_a_chain_of_3000_directories_goes_through_every_walk(
+    tmp_path: Path, walker: Walker
+) -> None:
+    with deep_chain(tmp_path / "chain", depth=3000, name="d" * 20) as chain:
+        report = change_ownership(
+            chain.root, uid=OWNER, gid=GROUP, walker=walker_or_skip(walker)
+        )
+        assert (report.failed_count, report.changed) == (0, chain.entries)
+        sample = sample_ownership(
+            chain.root, uid=OWNER, gid=GROUP, sample_size=chain.entries
+        )
+        assert (sample.checked, sample.mismatches) == (chain.entries, ())
+        assert lint_tree(chain.root) == []
+        assert len(list(leaves_below(chain.root))) == 1
+        assert newest_modification(chain.root, most_seconds=0.2).newest_at is not None
+        assert sample_root_paths(chain.root) == []
+        assert remove_contents(chain.root).failed_count == 0
+        assert os.listdir(chain.root) == []
