@@ -76,14 +76,16 @@ def build_number_of(name: str) -> int | None:
 def go_on_after(names: list[str]) -> None:
     """Have operations numbered beyond those that snapshots are named after.
 
-    After an older backup was restored numbers would come again: a build would find a
-    snapshot of its name, and its log would take the place of another.
+    After an older backup was restored numbers would come again, and a build would find
+    a snapshot of its name.
     """
     numbers = [n for n in map(build_number_of, names) if n is not None]
-    table = Operation._meta.db_table
+    wanted = max([*numbers, 1])
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT setval(pg_get_serial_sequence(%s, 'id'), "
-            "greatest(nextval(pg_get_serial_sequence(%s, 'id')), %s))",
-            [table, table, max(numbers, default=1)],
+            "SELECT pg_get_serial_sequence(%s, 'id')", [Operation._meta.db_table]
         )
+        [sequence] = cursor.fetchone()
+        cursor.execute("SELECT nextval(%s)", [sequence])
+        if cursor.fetchone()[0] < wanted:
+            cursor.execute("SELECT setval(%s, %s)", [sequence, wanted])

@@ -102,7 +102,7 @@ def findings_adopt(*, by: User) -> int:
     permissions.require(permissions.can_administer(by))
     asked_for = 0
     for finding in adoptable():
-        with contextlib.suppress(FindingResolved):  # by itself, meanwhile
+        with contextlib.suppress(FindingResolved, FindingNotOurs):  # meanwhile
             finding_resolve(by=by, finding=finding)
             asked_for += 1
     return asked_for

@@ -309,7 +309,7 @@ def _snapshot_of_nobody(
         external_id=snapshot.uuid,
         details={"volume_uuid": volume.uuid, "snapshot": snapshot.name},
         action=Action.REMOVE,
-        is_automatic=row is None,
+        is_automatic=row is None and mark is not None,
         sentence=f"The snapshot {snapshot.name} of {tree.title} {why}, and no clone "
         "needs it.",
     )

@@ -255,5 +255,11 @@ class Step(models.Model):
 
     @property
     def log_path(self) -> Path:
-        """Where a step that runs a command keeps its output."""
-        return Path(settings.LOG_DIR) / f"operation-{self.operation_id}-{self.name}.log"
+        """Where a step that runs a command keeps its output.
+
+        Named after the time, too: numbers come again where an older backup of the
+        database is restored, and the logs are still there.
+        """
+        asked_at = f"{self.operation.created_at:%Y%m%dT%H%M%S%f}"
+        name = f"operation-{self.operation_id}-{asked_at}-{self.name}.log"
+        return Path(settings.LOG_DIR) / name

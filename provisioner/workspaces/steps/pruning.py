@@ -77,7 +77,9 @@ def _left_by_builds(
     known = set(template.snapshots.values_list("ontap_uuid", flat=True))
     for snapshot in there:
         mark, number = mark_of(snapshot.comment), build_number_of(snapshot.name)
-        if mark is None or snapshot.uuid in known or snapshot.owners:
+        if number is None or mark is None:
+            continue
+        if snapshot.uuid in known or snapshot.owners:
             continue
         build = template.operations.filter(pk=number).first()
         if (

@@ -88,7 +88,8 @@ def _row_of(site: Site, volume: Volume, *, tag: uuid.UUID) -> Workspace:
     if template is None:
         raise CannotRepair(
             f"No template here has the volume {volume.clone_parent.volume_name}, of "
-            "which it is a clone. Define that template again, and build it."
+            "which it is a clone: that is newer than the database, too. Nothing of it "
+            "is removed; copy what is needed from the volume."
         )
     made_as = name[1].replace("_", "-")
     return Workspace(

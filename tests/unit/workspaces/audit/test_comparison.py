@@ -346,6 +346,7 @@ TEMPLATE = tree(
         is_needed=st.booleans(),
     ),
     is_cloned=st.booleans(),
+    of_build=st.sampled_from(["known", "unknown", "nobody's"]),
 )
 def test_snapshots(
     name: str,
@@ -353,15 +354,24 @@ def test_snapshots(
     owners: tuple[str, ...],
     row: KnownSnapshot | None,
     is_cloned: bool,
+    of_build: str,
 ) -> None:
     comment = f"{TEMPLATE.comment} change=1" if is_commented else "somebody's"
+    if of_build != "nobody's":
+        comment += f" have=0:{64 * '0'} asked=20261123T000000000000"
     snapshot = VolumeSnapshot(
         uuid="u", name=name, comment=comment, created_at=None, owners=owners
     )
     own = volume(PARENT, TEMPLATE.comment)
     clone = volume("theirs", "", clone_parent=parent(snapshot=name))
     found = compare_storage(
-        Known(trees=(TEMPLATE,), snapshots=(row,) if row else ()),
+        Known(
+            trees=(TEMPLATE,),
+            snapshots=(row,) if row else (),
+            builds=frozenset({(TEMPLATE.id, "20261123T000000000000")})
+            if of_build == "known"
+            else frozenset(),
+        ),
         SeenStorage(
             volumes=(own, clone) if is_cloned else (own,),
             snapshots={own.uuid: (snapshot,)},
@@ -375,7 +385,10 @@ def test_snapshots(
     is_wanted = same_name and row is not None and (row.is_published or row.is_needed)
     is_ours = is_commented and name in ("c1.b1", "c2.b2")
     assert bool(removed) == (is_ours and not owners and not is_cloned and not is_wanted)
-    assert all(d.is_automatic == (not same_name) for d in removed)
+    is_left = not same_name and of_build == "known"
+    assert all(d.is_automatic == is_left for d in removed)
+    is_older = not same_name and of_build == "unknown"
+    assert all((d.action == Action.ADOPT) == is_older for d in removed)
 
 
 def test_only_jobs_of_ours_are_told() -> None:
