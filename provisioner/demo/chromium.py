@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -35,6 +37,8 @@ def running_chromium() -> Iterator[Browser]:
     path = find_chromium()
     if path is None:
         raise NoChromium(NoChromium.__doc__)
+    # TEMP leads nowhere for the sake of Perforce's library; browsers heed this first.
+    os.environ.setdefault("TMPDIR", tempfile.gettempdir())
     with (
         sync_playwright() as playwright,
         playwright.chromium.launch(executable_path=path, args=ARGUMENTS) as browser,

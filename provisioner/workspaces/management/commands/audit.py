@@ -65,7 +65,7 @@ class Command(BaseCommand):
         for finding in adoptable().filter(site__in=sites):
             self.stdout.write(f"{finding}")
             if is_dry_run:
-                self.stdout.writelines(f"    {line}" for line in preview(finding))
+                self.stdout.write("\n".join(f"    {line}" for line in preview(finding)))
                 continue
             repair(finding, by=None)
             finding.refresh_from_db()
