@@ -8,7 +8,7 @@ from typing import Any
 from provisioner.workspaces.models import Finding
 
 # Shown side by side, or in what will be done.
-_NOT_ALONE = ("own", "fields", "lines_in", "lines_out")
+_NOT_ALONE = ("own", "fields", "lines_in", "lines_out", "row", "obstacle")
 
 
 @dataclass(frozen=True, kw_only=True)

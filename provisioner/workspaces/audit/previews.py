@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
+from django.utils import timezone
+
+from provisioner.lib.times import duration_text, exact_text
 from provisioner.workspaces.models import Finding
 
 Kind = Finding.Kind
@@ -34,6 +38,52 @@ def _removing_volume(subject: str, details: dict[str, Any]) -> list[str]:
         *unmount,
         f"Delete the volume {subject}, not by force: where the SVM keeps a recovery "
         "queue, it can be recovered for some hours.",
+    ]
+
+
+def _adopting_volume(subject: str, details: dict[str, Any]) -> list[str]:
+    if obstacle := details.get("obstacle"):
+        return [f"Write nothing, as it is now: {obstacle}"]
+    row = details.get("row")
+    if row is None:
+        return [f"Note the id of {subject} on its row. Nothing on ONTAP is changed."]
+    return [
+        f"Make the workspace {row['name']} of {row['owner']}, for {row['purpose']}: of "
+        f"{row['template']} at change {row['change']} ({row['snapshot']}).",
+        f"Its client is {row['client']}." if row["client"] else "It has no client.",
+        f"Its path is {row['path']}.",
+        f"Its state is {row['state']}"
+        + (f", because {row['missing']}." if row["missing"] else "."),
+        _lease(row["lease_seconds"]),
+        "Shares, notes and token are not known. Nothing on ONTAP or in Perforce is "
+        "changed.",
+    ]
+
+
+def _lease(seconds: int | None) -> str:
+    if seconds is None:
+        return "Its lease does not end by itself."
+    ends_at = timezone.localtime() + dt.timedelta(seconds=seconds)
+    return (
+        f"Its lease begins with that and lasts {duration_text(seconds)}: until "
+        f"{exact_text(ends_at)}, if that is now."
+    )
+
+
+def _adopting_snapshot(subject: str, details: dict[str, Any]) -> list[str]:
+    if obstacle := details.get("obstacle"):
+        return [f"Write nothing, as it is now: {obstacle}"]
+    row = details.get("row")
+    if row is None:
+        return [f"Write a row for {subject}. Nothing on ONTAP is changed."]
+    holds = "" if row["files"] is None else f", with {row['files']:,} files"
+    return [
+        f"Write a row for the snapshot {row['snapshot']} of {row['template']}: change "
+        f"{row['change']}{holds}. Nothing on ONTAP is changed.",
+        "Nobody gets it without choosing it: whether its test had passed is not known."
+        if row["is_offered"]
+        else "It is kept for its clones, and never handed out: nothing says exactly "
+        "what it holds.",
     ]
 
 
@@ -71,14 +121,7 @@ def _view(subject: str, details: dict[str, Any]) -> list[str]:
 
 _PREVIEWS: dict[tuple[str, str], Any] = {
     (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): _removing_volume,
-    (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT): lambda subject, details: [
-        f"Where its row is there, note the id of {subject} on it.",
-        "Where it is not, make it again: of the owner of its client, else of its "
-        f"files; of the snapshot {details.get('parent') or 'that it is a clone of'}; "
-        f"at {details.get('junction_path') or 'no path: it is not mounted'}. Its lease "
-        "begins now; shares, notes and token are not known.",
-        "Nothing on ONTAP or in Perforce is changed.",
-    ],
+    (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT): _adopting_volume,
     (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): _lost_volume,
     (Kind.VOLUME_TAG_COPIED, Action.REMOVE): lambda subject, details: [
         f"Empty the comment of {subject}, which is nothing but the tag "
@@ -111,11 +154,7 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
     (Kind.SNAPSHOT_WITHOUT_ROW, Action.REMOVE): lambda subject, details: [
         f"Delete the snapshot {subject}. ONTAP keeps one that a clone needs."
     ],
-    (Kind.SNAPSHOT_WITHOUT_ROW, Action.ADOPT): lambda subject, details: [
-        f"Write a row for {subject}, with the change and the have list in its comment. "
-        "Nothing on ONTAP is changed.",
-        "Nobody gets it without choosing it: whether its test had passed is not known.",
-    ],
+    (Kind.SNAPSHOT_WITHOUT_ROW, Action.ADOPT): _adopting_snapshot,
     (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): lambda subject, details: [
         f"Take {subject} off the offer. Nothing on ONTAP is changed."
     ],

@@ -51,6 +51,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.sweeps import known, repairs
+from provisioner.workspaces.sweeps.repairs.previewing import with_rows_to_be
 from provisioner.workspaces.trail import record_event
 
 log = structlog.get_logger(__name__)
@@ -160,7 +161,7 @@ def _look_at_ontap(site: Site, asof: dt.datetime) -> Look:
         volumes=volumes, untagged=untagged, snapshots=snapshots, jobs=jobs
     )
     return Look(
-        differences=compare_storage(rows, seen),
+        differences=with_rows_to_be(compare_storage(rows, seen), site=site, seen=seen),
         objects_seen=len(volumes) + sum(map(len, snapshots.values())),
     )
 

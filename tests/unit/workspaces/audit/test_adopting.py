@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import html
 import os
 import uuid
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.workspaces import actions
+from provisioner.workspaces.audit import preview
 from provisioner.workspaces.errors import NotAllowed
 from provisioner.workspaces.models import (
     Event,
@@ -33,7 +36,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.queries import available_snapshots
 from provisioner.workspaces.snapshot_marks import build_number_of
-from provisioner.workspaces.sweeps.repairs import adopting
+from provisioner.workspaces.sweeps.repairs import rows_to_be
 from tests.at_work import AtWork
 from tests.factories import UserFactory
 from tests.lab import Lab
@@ -202,7 +205,7 @@ def test_a_snapshot_without_a_mark_of_ours_is_never_handed_out(
     Snapshot.objects.filter(pk=workspace.snapshot_id).update(
         name="c1.b0", ontap_uuid="gone"
     )
-    monkeypatch.setattr(adopting, "mark_of", lambda comment: None)
+    monkeypatch.setattr(rows_to_be, "mark_of", lambda comment: None)
 
     _, found = adopted(lab_site, admin)
 
@@ -425,3 +428,73 @@ def test_all_are_adopted_by_one_click(
     assert answer.status_code == 302
     run_jobs_once()
     assert Workspace.objects.filter(tag=workspace.tag).exists()
+
+
+def test_a_preview_names_the_row_that_is_written(
+    workspace: Workspace, lab_site: Site, admin: User, client: Client
+) -> None:
+    """Page, API and command say the row before it is; what is written is that row."""
+    forgotten(workspace)
+    said = StringIO()
+    call_command("audit", "--adopt", "--dry-run", stdout=said)
+    [finding] = [f for f in audit(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
+    client.force_login(admin)
+    page = client.get(reverse("finding-detail", args=[finding.pk])).content.decode()
+    answer = client.get(reverse("api:finding-detail", args=[finding.pk])).json()
+    row = answer["details"]["row"]
+
+    _, found = adopted(lab_site, admin)
+
+    assert found is not None
+    assert found.expires_at is not None
+    lasts = row.pop("lease_seconds")
+    ends_in = (found.expires_at - timezone.now()).total_seconds()
+    assert lasts == pytest.approx(ends_in, abs=60)
+    assert row == {
+        "name": found.name,
+        "owner": found.owner.username,
+        "purpose": "Development",
+        "template": found.template.name,
+        "snapshot": found.snapshot.name,
+        "change": found.snapshot.change,
+        "state": "Ready",
+        "missing": "",
+        "client": found.client_name,
+        "path": str(found.path),
+    }
+    for text in (said.getvalue(), html.unescape(page), " ".join(answer["preview"])):
+        assert f"Make the workspace {found.name} of {found.owner}" in text
+        assert f"at change {found.snapshot.change} ({found.snapshot.name})" in text
+        assert f"Its client is {found.client_name}." in text
+        assert "Its lease begins with that and lasts" in text
+
+
+def test_a_preview_says_why_there_would_be_no_row(
+    workspace: Workspace, lab_site: Site
+) -> None:
+    forgotten(workspace)
+    User.objects.filter(pk=workspace.owner_id).update(is_active=False)
+    [finding] = [f for f in audit(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
+    assert "activate it, then adopt the workspace" in preview(finding)[-1]
+
+
+def test_a_client_of_another_name_is_found_and_not_left_behind(
+    workspace: Workspace, lab_site: Site, admin: User, p4: Any, perforce: Any
+) -> None:
+    spec = perforce.find_client(workspace.client_name)
+    other = workspace.client_name.replace("cy-", "cy-renamed-")
+    renamed = dataclasses.replace(
+        spec,
+        name=other,
+        view=tuple(line.replace(spec.name, other) for line in spec.view),
+    )
+    perforce.save_client(renamed)
+    perforce.delete_client(spec.name)
+    forgotten(workspace)
+
+    finding, found = adopted(lab_site, admin)
+
+    assert found is None
+    assert f"named {other}" in finding.status_message
+    assert f"name that client {workspace.client_name} again" in finding.status_message
+    assert perforce.find_client(other) is not None
