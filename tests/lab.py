@@ -171,6 +171,7 @@ def lab_site(db: None, lab: Lab, settings: Any) -> Site:
         mount_root=lab.ontap["mount_root"],
         export_clients=["127.0.0.1"],
         rescue_root=str(rescue_root),
+        shows_snapshots=True,  # so that every walk of every test meets them
         template_uid=20000 if os.geteuid() == 0 else os.geteuid(),
         template_gid=20000 if os.geteuid() == 0 else os.getegid(),
     )

@@ -31,6 +31,7 @@ from provisioner.lab.ontap.jobs import Jobs, now_text
 from provisioner.lab.ontap.namespace import choose_namespace
 from provisioner.lab.ontap.operations import (
     snapmirror_policies,
+    snapshot_directories,
     snapshot_policies,
     snapshots,
 )
@@ -92,6 +93,7 @@ class Array:
         self.stopping = threading.Event()
         self._started_at = time.monotonic()
         self.housekeeping = Housekeeping(self)
+        self.showing = threading.Lock()
         self._svms: dict[str, Svm] = {}
         self._identities: dict[str, str] = {}
         self._volume_locks: defaultdict[str, threading.RLock] = defaultdict(
@@ -102,7 +104,8 @@ class Array:
         self.root.mkdir(parents=True, exist_ok=True)
         for name, mode in (("data", 0o711), ("svm", 0o755)):
             (self.root / name).mkdir(mode=mode, exist_ok=True)
-        for name, mode in (("volumes", 0o711), ("snapshots", 0o700), ("trash", 0o700)):
+        inside = (("volumes", 0o711), ("snapshots", 0o700), ("trash", 0o700))
+        for name, mode in (*inside, ("shown", 0o700)):
             (self.root / "data" / name).mkdir(mode=mode, exist_ok=True)
 
     # --- where things are
@@ -124,6 +127,16 @@ class Array:
     def mount_root(self, svm: Svm) -> Path:
         """Return the top of the SVM's namespace."""
         return self.root / "svm" / svm.name / "ns"
+
+    def place_of(self, volume: Volume) -> Path:
+        """Return where a mounted volume appears."""
+        assert volume.junction_path is not None
+        svm = self.svm(volume.svm_uuid)
+        return self.mount_root(svm) / volume.junction_path.lstrip("/")
+
+    def snapshot_directory(self, volume: Volume) -> Path:
+        """Return what is mounted as the volume's .snapshot."""
+        return self.root / "data" / "shown" / volume.uuid
 
     def uptime_seconds(self) -> int:
         """Return how long the array has been running."""
@@ -261,6 +274,7 @@ class Array:
                 if at.is_symlink():
                     at.unlink()
                 self.namespace.join(self.volume_path(volume), at=at)
+                snapshot_directories.refresh(self, volume.uuid)
             except OSError:
                 self.log.exception("volume %s cannot be mounted again", volume.name)
                 self.store.save(replace(volume, junction_path=None))

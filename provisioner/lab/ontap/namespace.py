@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 JunctionMethod = Literal["bind", "symlink"]
 
 _MS_BIND, _MS_PRIVATE = 4096, 1 << 18
-_MS_NOSUID, _MS_NODEV, _MS_REMOUNT = 2, 4, 32
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT = 1, 2, 4, 32
 _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 _NOTHING: Mapping[Path, Path] = MappingProxyType({})
 _OCTAL = re.compile(r"\\([0-7]{3})")
@@ -32,9 +32,10 @@ class Namespace(Protocol):
 
     method: JunctionMethod
 
-    def join(self, source: Path, *, at: Path) -> None:
+    def join(self, source: Path, *, at: Path, read_only: bool = False) -> None:
         """Make `source` appear at `at`, whose parent exists; safe to repeat.
 
+        Symlinks keep nobody from writing.
         Raises: FileExistsError when something else is there; OSError.
         """
 
@@ -54,7 +55,7 @@ class BindNamespace:
 
     method: JunctionMethod = "bind"
 
-    def join(self, source: Path, *, at: Path) -> None:
+    def join(self, source: Path, *, at: Path, read_only: bool = False) -> None:
         """Bind `source` on an empty directory, made when it is not there."""
         if _is_same(at, source):
             return
@@ -63,13 +64,17 @@ class BindNamespace:
         except FileExistsError:
             if at.is_symlink() or not at.is_dir() or any(at.iterdir()):
                 raise
-        _mount(source, at)
+        _mount(source, at, read_only=read_only)
 
     def part(self, at: Path) -> None:
         """Unmount lazily, as an array does, and remove the directory."""
         _unmount(at)
-        with contextlib.suppress(FileNotFoundError):
+        try:
             at.rmdir()
+        except OSError as error:
+            # What is joined read-only is a place in another directory of ours.
+            if error.errno not in (errno.ENOENT, errno.EROFS):
+                raise
 
     def part_all(self, below: Path, *, but: Mapping[Path, Path] = _NOTHING) -> None:
         """Unmount what is mounted below the directory, innermost first."""
@@ -84,7 +89,7 @@ class SymlinkNamespace:
 
     method: JunctionMethod = "symlink"
 
-    def join(self, source: Path, *, at: Path) -> None:
+    def join(self, source: Path, *, at: Path, read_only: bool = False) -> None:
         """Link to `source` from `at`; an empty directory makes room."""
         if at.is_symlink() and at.readlink() == source:
             return
@@ -136,7 +141,7 @@ def _is_same(at: Path, source: Path) -> bool:
     return at.exists() and source.exists() and os.path.samefile(at, source)
 
 
-def _mount(source: Path, target: Path) -> None:
+def _mount(source: Path, target: Path, *, read_only: bool = False) -> None:
     _check(
         _libc.mount(os.fsencode(source), os.fsencode(target), None, _MS_BIND, None),
         target,
@@ -145,6 +150,8 @@ def _mount(source: Path, target: Path) -> None:
     _check(_libc.mount(None, os.fsencode(target), None, _MS_PRIVATE, None), target)
     # As hosts mount it; a bind mount takes these by a second call alone.
     flags = _MS_REMOUNT | _MS_BIND | _MS_NOSUID | _MS_NODEV
+    if read_only:
+        flags |= _MS_RDONLY
     _check(_libc.mount(None, os.fsencode(target), None, flags, None), target)
 
 

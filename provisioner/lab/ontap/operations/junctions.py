@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import stat
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.errors import OntapError
+from provisioner.lab.ontap.operations import snapshot_directories
 from provisioner.lab.ontap.records import LIVE, Svm, Volume
 
 if TYPE_CHECKING:
@@ -94,13 +95,6 @@ def has_nested(array: Array, volume: Volume) -> bool:
     return array.store.count(Volume, junction_parent_uuid=volume.uuid) > 0
 
 
-def place_of(array: Array, volume: Volume) -> Path:
-    """Return where in the lab's filesystem a mounted volume appears."""
-    assert volume.junction_path is not None
-    svm = array.store.get(Svm, volume.svm_uuid)
-    return array.mount_root(svm) / volume.junction_path.lstrip("/")
-
-
 def mount(array: Array, volume_uuid: str, *, path: str) -> None:
     """Mount a volume at the path, moving it when it is mounted elsewhere.
 
@@ -118,7 +112,8 @@ def mount(array: Array, volume_uuid: str, *, path: str) -> None:
         mounted = replace(volume, junction_path=path, junction_parent_uuid=parent.uuid)
         array.store.save(mounted)
     try:
-        array.namespace.join(array.volume_path(volume), at=place_of(array, mounted))
+        array.namespace.join(array.volume_path(volume), at=array.place_of(mounted))
+        snapshot_directories.refresh(array, volume.uuid)
     except OSError as error:
         array.store.save(
             replace(mounted, junction_path=None, junction_parent_uuid=None)
@@ -138,8 +133,9 @@ def unmount(array: Array, volume_uuid: str) -> None:
     if has_nested(array, volume):
         reason = f"Other volumes are mounted inside {volume.junction_path}."
         raise OntapError("917536", target="nas.path", reason=reason)
-    array.namespace.part(place_of(array, volume))
+    array.namespace.part(array.place_of(volume))
     array.store.save(replace(volume, junction_path=None, junction_parent_uuid=None))
+    snapshot_directories.refresh(array, volume.uuid)
 
 
 def ancestors_of(array: Array, path: str, *, svm: str) -> list[Volume]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from provisioner.lab.ontap.dataplane import btrfs
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.jobs import now_text
-from provisioner.lab.ontap.operations import names
+from provisioner.lab.ontap.operations import names, snapshot_directories
 from provisioner.lab.ontap.records import (
     DELETING,
     LIVE,
@@ -92,6 +92,7 @@ def make(array: Array, arguments: Fields) -> None:
         except OSError as error:
             raise OntapError("524479", volume=volume.name) from error
         array.store.save(replace(snapshot, phase=LIVE))
+        snapshot_directories.refresh(array, volume.uuid)
 
 
 def abandon(array: Array, arguments: Fields) -> None:
@@ -103,20 +104,26 @@ def abandon(array: Array, arguments: Fields) -> None:
 
 
 def _take_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
-    """Copy the volume; a junction inside it is an empty directory in the image."""
+    """Copy the volume; a junction inside it is an empty directory in the image.
+
+    What .snapshot is mounted on is ours and in no image.
+    """
     source, target = array.volume_path(volume), array.snapshot_path(snapshot)
+    shows = (source / snapshot_directories.NAME).exists()
     links = []
     if array.namespace.method == "symlink":
         links = [
             os.path.relpath(row.junction_path or "", volume.junction_path or "/")
             for row in array.store.select(Volume, junction_parent_uuid=volume.uuid)
         ]
-    array.plane.copy(source, target=target, read_only=not links)
+    array.plane.copy(source, target=target, read_only=not links and not shows)
     for inside in links:
         if (target / inside).is_symlink():
             (target / inside).unlink()
             (target / inside).mkdir()
-    if links and array.plane.method == "btrfs":
+    if shows:
+        (target / snapshot_directories.NAME).rmdir()
+    if (links or shows) and array.plane.method == "btrfs":
         btrfs.set_read_only(target)
 
 
@@ -149,6 +156,8 @@ def change(array: Array, arguments: Fields) -> None:
         snapshot = array.store.find(Snapshot, arguments["snapshot_uuid"])
         if snapshot is not None:
             array.store.save(replace(snapshot, **arguments["changes"]))
+    if snapshot is not None:
+        snapshot_directories.refresh(array, snapshot.volume_uuid)
 
 
 def delete(array: Array, volume: Volume, snapshot: Snapshot) -> Job:
@@ -185,6 +194,7 @@ def destroy(array: Array, arguments: Fields) -> None:
 def drop(array: Array, snapshot: Snapshot) -> None:
     """Remove a snapshot's files and row, whoever made it."""
     array.store.save(replace(snapshot, phase=DELETING))
+    snapshot_directories.refresh(array, snapshot.volume_uuid)
     array.trash.put(array.snapshot_path(snapshot))
     array.store.remove(snapshot)
 

@@ -18,7 +18,11 @@ from provisioner.lab.ontap.dataplane.plane import carry
 from provisioner.lab.ontap.dataplane.trees import changed_bytes
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.jobs import Postponed, now_text
-from provisioner.lab.ontap.operations import snapshots, volume_changes
+from provisioner.lab.ontap.operations import (
+    snapshot_directories,
+    snapshots,
+    volume_changes,
+)
 from provisioner.lab.ontap.peering import are_peered, cluster_named
 from provisioner.lab.ontap.records import (
     LIVE,
@@ -416,6 +420,7 @@ def make_writable(array: Array, volume_uuid: str) -> None:
     volume = array.store.get(Volume, volume_uuid)
     if array.plane.method == "btrfs":
         btrfs.set_writable(array.volume_path(volume))
+    snapshot_directories.refresh(array, volume_uuid)
 
 
 def _retype(array: Array, volume_uuid: str, kind: str) -> None:

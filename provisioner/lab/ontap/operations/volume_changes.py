@@ -12,6 +12,7 @@ from provisioner.lab.ontap.operations import (
     efficiency,
     junctions,
     names,
+    snapshot_directories,
     snapshot_policies,
     splits,
 )
@@ -214,6 +215,8 @@ def _apply_properties(array: Array, volume_uuid: str, changes: Fields) -> None:
         values["remembered"] = {**volume.remembered, **remembered}
     if values:
         _save(array, volume_uuid, **values)
+    if snapshot_directories.ACCESS in changes:
+        snapshot_directories.refresh(array, volume_uuid)
 
 
 def _apply_root_owner(array: Array, volume_uuid: str, changes: Fields) -> None:
@@ -255,11 +258,12 @@ def put_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
         array.plane.copy(array.snapshot_path(snapshot), target=half, read_only=False)
         half.rename(ready)
     if volume.junction_path is not None:
-        array.namespace.part(junctions.place_of(array, volume))
+        array.namespace.part(array.place_of(volume))
     array.trash.put(path)
     ready.rename(path)
     if volume.junction_path is not None:
-        array.namespace.join(path, at=junctions.place_of(array, volume))
+        array.namespace.join(path, at=array.place_of(volume))
+        snapshot_directories.refresh(array, volume.uuid)
 
 
 def _save(array: Array, volume_uuid: str, **values: Any) -> None:

@@ -13,7 +13,7 @@ from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.faults import Fault
 from provisioner.lab.ontap.http import Call, Reply, Route
 from provisioner.lab.ontap.operations.export_rules import lets_in
-from provisioner.lab.ontap.operations.junctions import ancestors_of, place_of
+from provisioner.lab.ontap.operations.junctions import ancestors_of
 from provisioner.lab.ontap.operations.volumes import policy_of
 from provisioner.lab.ontap.records import LIVE, Volume
 
@@ -97,7 +97,7 @@ def check_mount(call: Call) -> Reply:
         if not lets_in(policy.rules, client):
             reason = f"export policy {policy.name} of {volume.name} lets nobody in"
             return Reply({"allowed": False, "reason": reason + f" from {client}"})
-    return Reply({"allowed": True, "directory": str(place_of(array, way[-1]))})
+    return Reply({"allowed": True, "directory": str(array.place_of(way[-1]))})
 
 
 def get_status(call: Call) -> Reply:

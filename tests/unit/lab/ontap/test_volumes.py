@@ -50,7 +50,7 @@ def fill(directory: Path) -> None:
 def shape(directory: Path) -> dict[str, tuple[Any, ...]]:
     """Return what must be equal in a clone, for every entry."""
     found = {}
-    for path in directory.rglob("*"):
+    for path in entries(directory):
         status = path.lstat()
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
         target = os.readlink(path) if path.is_symlink() else ""
@@ -64,8 +64,14 @@ def shape(directory: Path) -> dict[str, tuple[Any, ...]]:
     return found
 
 
+def entries(directory: Path) -> list[Path]:
+    """Return what is in the volume itself."""
+    inside = (path.relative_to(directory) for path in directory.rglob("*"))
+    return [directory / path for path in inside if ".snapshot" not in path.parts]
+
+
 def owners(directory: Path) -> set[tuple[int, int]]:
-    paths = [directory, *directory.rglob("*")]
+    paths = [directory, *entries(directory)]
     return {(path.lstat().st_uid, path.lstat().st_gid) for path in paths}
 
 
