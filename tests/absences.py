@@ -9,7 +9,10 @@ from psycopg import sql
 
 
 def let_in(is_open: bool) -> None:
-    """Have the database accept connections, or not; from another one, as it has to."""
+    """Have the database accept connections, or not; from another one, as it has to.
+
+    What a pool of this process kept is cut or waits for its next try: it begins anew.
+    """
     name = connection.settings_dict["NAME"]
     parameters = {**connector_params(), "dbname": "postgres"}
     parameters.pop("context", None)
@@ -19,6 +22,9 @@ def let_in(is_open: bool) -> None:
                 sql.Identifier(name), sql.Literal(is_open)
             )
         )
+    if is_open:
+        connection.close()
+        connection.close_pool()
 
 
 def cut_off_everybody_else() -> None:
