@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,18 +45,22 @@ def said_by_broker(user: str, *args: str, client_ip: str = "127.0.0.1") -> bytes
 
 def ticket_of(lab: Lab, user: str, *, ended: bool = False) -> str:
     """Return a ticket as the user gets it at a shell."""
-    account = depot.DepotAccount(
-        port=lab.perforce["port"], user=user, password="lab-password"
-    )
-    p4 = depot.connect(account, client="", scratch=lab.root)
-    try:
-        p4.run_login("-a", "-p", password="lab-password")
-        ticket = str(p4.password)
-        if ended:
-            p4.run_logout("-a")
-        return ticket
-    finally:
-        p4.disconnect()
+    return ticket_at(lab.perforce["port"], user, password="lab-password", ended=ended)
+
+
+def ticket_at(port: str, user: str, *, password: str, ended: bool = False) -> str:
+    """Return a ticket of any server, as the user gets it at a shell."""
+    account = depot.DepotAccount(port=port, user=user, password=password)
+    with tempfile.TemporaryDirectory() as scratch:
+        p4 = depot.connect(account, client="", scratch=Path(scratch))
+        try:
+            p4.run_login("-a", "-p", password=password)
+            ticket = str(p4.password)
+            if ended:
+                p4.run_logout("-a")
+            return ticket
+        finally:
+            p4.disconnect()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import datetime as dt
 from dataclasses import dataclass
 from enum import Enum
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Coalesce, Lower, NullIf
 
 from provisioner.accounts.models import User
 from provisioner.workspaces import lags
@@ -196,11 +197,19 @@ def _concerned(build: Operation) -> list[Person]:
 
 
 def _accounts_by_perforce_name(names: set[str]) -> dict[str, int]:
-    """Return the accounts with a mail address, by the names they have in Perforce."""
-    accounts = User.objects.filter(
-        Q(p4_user__in=names) | Q(p4_user="", username__in=names), is_active=True
-    ).exclude(email="")
-    return {account.perforce_name: account.pk for account in accounts.order_by("-pk")}
+    """Return the accounts with a mail address, by the names they have in Perforce.
+
+    A server that ignores case records each name as it was typed: an account of another
+    spelling is meant where no account has that very one.
+    """
+    perforce_name = Coalesce(NullIf("p4_user", Value("")), "username")
+    people = User.objects.filter(is_active=True).exclude(email="")
+    named = people.annotate(folded=Lower(perforce_name))
+    there = named.filter(folded__in=[name.lower() for name in names]).order_by("-pk")
+    folded = {account.perforce_name.lower(): account.pk for account in there}
+    exact = {account.perforce_name: account.pk for account in there}
+    found = {name: exact.get(name) or folded.get(name.lower()) for name in names}
+    return {name: pk for name, pk in found.items() if pk is not None}
 
 
 def _person_of(notice: Notice) -> Person:

@@ -50,8 +50,8 @@ def token_for_ticket(
     asked = _server(server)
     if not asked.accepts_tickets:
         raise TicketsNotTaken(server=asked.name)
-    _prove(p4_user, ticket, server=asked)
-    account = _account_of(p4_user)
+    ignores_case = _prove(p4_user, ticket, server=asked)
+    account = _account_of(p4_user, ignores_case=ignores_case)
     origin.signed_in(account, via="Perforce ticket")
     return token_create(by=account, name=TOKEN_NAME, lives=TOKEN_LIVES)
 
@@ -67,7 +67,11 @@ def _server(name: str) -> PerforceServer:
     return found[0]
 
 
-def _prove(p4_user: str, ticket: str, *, server: PerforceServer) -> None:
+def _prove(p4_user: str, ticket: str, *, server: PerforceServer) -> bool:
+    """Ensure that the ticket is theirs; return whether the server ignores case.
+
+    Raises: TicketRefused, PerforceAway.
+    """
     refused = TicketRefused(server=server.name, user=p4_user)
     if not TICKET.fullmatch(ticket):
         raise refused
@@ -78,7 +82,9 @@ def _prove(p4_user: str, ticket: str, *, server: PerforceServer) -> None:
         timeout_seconds=ASKED_WITHIN_SECONDS,
     )
     try:
-        registry.perforce_as(account).ticket_seconds()
+        gateway = registry.perforce_as(account)
+        gateway.ticket_seconds()
+        return not gateway.get_info().is_case_sensitive
     except AuthFailed:
         user_login_failed.send(sender=__name__, credentials={"username": p4_user})
         raise refused from None
@@ -86,9 +92,11 @@ def _prove(p4_user: str, ticket: str, *, server: PerforceServer) -> None:
         raise PerforceAway(server=server.name) from error
 
 
-def _account_of(p4_user: str) -> User:
+def _account_of(p4_user: str, *, ignores_case: bool) -> User:
     """Return the one account that speaks to Perforce by this name."""
-    named = Q(p4_user=p4_user) | Q(p4_user="", username=p4_user)
+    how = "iexact" if ignores_case else "exact"
+    named = Q(**{f"p4_user__{how}": p4_user})
+    named |= Q(**{"p4_user": "", f"username__{how}": p4_user})
     found = list(User.objects.filter(named, is_active=True)[:2])
     if len(found) != 1:
         raise NoAccount(user=p4_user)

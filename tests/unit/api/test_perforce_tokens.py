@@ -17,7 +17,8 @@ from provisioner.accounts.models import ApiToken, SignInAttempts, User
 from provisioner.api import tokens
 from provisioner.workspaces.actions.tickets import TOKEN_LIVES
 from provisioner.workspaces.models import Event, PerforceServer, Site
-from tests.brokering import ticket_of
+from tests.brokering import ticket_at, ticket_of
+from tests.contract.perforce_fixtures import running_lab, scene_at
 from tests.factories import UserFactory
 from tests.lab import Lab
 
@@ -76,6 +77,25 @@ def test_the_token_is_of_the_account_with_that_perforce_name(
     answer = buy(as_nobody, ticket=a_ticket, server=server.name)
 
     assert answer.json()["owner"] == "a.liddell"
+
+
+def test_a_server_that_ignores_case_means_the_account_in_any_case(
+    as_nobody: APIClient, alice: User, server: PerforceServer
+) -> None:
+    scene_of = contextlib.contextmanager(scene_at)
+    with running_lab("-C1") as target, scene_of(target) as scene:
+        scene.person("alice")
+        ticket = ticket_at(scene.account.port, "ALICE", password="password")
+        PerforceServer.objects.create(
+            name="folding",
+            p4port=scene.account.port,
+            p4user=scene.account.user,
+            accepts_tickets=True,
+        )
+        answer = buy(as_nobody, ticket=ticket, p4_user="ALICE", server="folding")
+
+    assert answer.status_code == 201, answer.json()
+    assert answer.json()["owner"] == "alice"
 
 
 def test_a_ticket_of_somebody_else_proves_nothing(

@@ -297,6 +297,22 @@ def test_two_people_with_one_address_get_one_mail(
     assert len(told(clock)) == 1
 
 
+def test_a_name_in_another_case_is_the_account_s_unless_somebody_has_that_very_one(
+    good: Template, bob: User, admin: User, clock: Clock
+) -> None:
+    """A server that ignores case records names as they were typed."""
+    submitted(good, 101, "RSmith")
+    fails(build(good, by=admin, change=101))
+    assert [who for who, _ in told(clock)] == ["bob"]
+    succeeds(build(good, by=admin, change=101))
+    told(clock)
+
+    UserFactory(username="RSmith", email="roberta@example.com")
+    submitted(good, 102, "RSmith")
+    fails(build(good, by=admin, change=102))
+    assert [who for who, _ in told(clock)] == ["roberta"]
+
+
 def test_an_open_look_up_is_not_due(good: Template, admin: User, clock: Clock) -> None:
     submitted(good, 101, "stranger")
     fails(build(good, by=admin, change=101))
