@@ -1,8 +1,10 @@
 """What the comment of a published snapshot says: enough to have its row again.
 
-`cloneyard:v1:template=TAG change=N have=COUNT:DIGEST asked=TIME`. The time is when the
-build was asked for, which tells two builds apart that have one number: those of before
-and after an older backup of the database was restored.
+`cloneyard:v1:template=TAG change=N have=COUNT:DIGEST asked=TIME parts=N`. The time is
+when the build was asked for, which tells two builds apart that have one number: those
+of before and after an older backup of the database was restored. Parts that lie at
+other changes are counted, where there are any: ONTAP keeps 255 characters, and paths
+have more.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from provisioner.workspaces.models import Operation
 _NAME = re.compile(r"c[0-9]+\.b([0-9]+)")
 _COMMENT = re.compile(
     r"(?P<tree>\S+) change=(?P<change>\d+) have=(?P<count>\d+):(?P<digest>[0-9a-f]{64})"
-    r" asked=(?P<asked>[0-9T]+)"
+    r" asked=(?P<asked>[0-9T]+)(?: parts=(?P<parts>[0-9]+))?"
 )
 
 
@@ -30,12 +32,14 @@ class SnapshotMark:
     have_count: int
     have_digest: str
     asked: str
+    parts: int = 0
 
     def __str__(self) -> str:
-        return (
+        said = (
             f"{self.tree} change={self.change} "
             f"have={self.have_count}:{self.have_digest} asked={self.asked}"
         )
+        return f"{said} parts={self.parts}" if self.parts else said
 
 
 def mark_of(comment: str) -> SnapshotMark | None:
@@ -49,6 +53,7 @@ def mark_of(comment: str) -> SnapshotMark | None:
         have_count=int(match["count"]),
         have_digest=match["digest"],
         asked=match["asked"],
+        parts=int(match["parts"] or 0),
     )
 
 

@@ -18,7 +18,9 @@ TAG_PREFIX = "cloneyard:v1:"
 CLIENT_FILTER = "cy-*"
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_COMMENT = re.compile(rf"cloneyard:v1:(workspace|template)=({_UUID})")
+_COMMENT = re.compile(
+    rf"cloneyard:v1:(workspace|template)=({_UUID})(?: purpose=([a-z-]+))?"
+)
 _DESCRIPTION = re.compile(rf"\bCloneyard (workspace|template) \S+ \(({_UUID})\)")
 _CLIENT_NAME = re.compile(rf"cy-.+?-([wt])([0-9a-f]{{6}})(?:{STAND_IN_SUFFIX})?")
 
@@ -45,6 +47,7 @@ class KnownTree:
     id: int
     name: str
     tag: str
+    comment: str
     is_in_motion: bool = False
     is_settled: bool = False
     volume: Wanted
@@ -58,10 +61,6 @@ class KnownTree:
     client_root: str = ""
     client_view: tuple[str, ...] = ()
     stand_ins: StandIns | None = None
-
-    @property
-    def comment(self) -> str:
-        return f"{TAG_PREFIX}{self.kind}={self.tag}"
 
     @property
     def is_workspace(self) -> bool:
@@ -185,6 +184,12 @@ def tag_of_volume(volume: Volume) -> tuple[str, str] | None:
     """Return ("workspace" or "template", tag) of a volume of ours, None for others."""
     found = _COMMENT.fullmatch(volume.comment)
     return (found[1], found[2]) if found else None
+
+
+def purpose_of_volume(volume: Volume) -> str:
+    """Return what a workspace's volume says that it is for, "" where it does not."""
+    found = _COMMENT.fullmatch(volume.comment)
+    return found[3] or "" if found else ""
 
 
 def tag_of_client(client: ClientSpec) -> tuple[str, str] | None:

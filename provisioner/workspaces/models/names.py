@@ -17,3 +17,13 @@ name_validator = RegexValidator(
 def underscored(name: str) -> str:
     """Volume names have no hyphens; our names have no underscores, so this reverses."""
     return name.replace("-", "_")
+
+
+def tag_in(comment: str) -> str:
+    """Return what a volume's comment begins with: the tag, in those of ours."""
+    return comment.partition(" ")[0]
+
+
+def same_tag(one: str, other: str) -> bool:
+    """Return whether two comments of volumes have one tag, whatever else they say."""
+    return tag_in(one) == tag_in(other)

@@ -16,6 +16,7 @@ from provisioner.accounts.names import check_one_line
 from provisioner.workspaces.models.names import (
     LONGEST_NAME,
     name_validator,
+    same_tag,
     underscored,
 )
 from provisioner.workspaces.models.names_fields import EvidenceField
@@ -181,6 +182,10 @@ class Template(models.Model):
     def volume_comment(self) -> str:
         """The tag that says whose volume this is (ONTAP shows it to any operator)."""
         return f"cloneyard:v1:template={self.tag}"
+
+    def is_tagged(self, comment: str) -> bool:
+        """Return whether a volume's comment has its tag."""
+        return same_tag(comment, self.volume_comment)
 
     @property
     def view_lines(self) -> tuple[str, ...]:

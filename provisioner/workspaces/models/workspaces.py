@@ -16,6 +16,7 @@ from provisioner.gateways.perforce.standins import StandIns
 from provisioner.workspaces.models.names import (
     LONGEST_NAME,
     name_validator,
+    same_tag,
     underscored,
 )
 from provisioner.workspaces.models.names_fields import EvidenceField, NamesField
@@ -372,8 +373,19 @@ class Workspace(models.Model):
 
     @property
     def volume_comment(self) -> str:
-        """The tag that says whose clone this is (ONTAP shows it to any operator)."""
-        return f"cloneyard:v1:workspace={self.tag}"
+        """The tag that says whose clone this is (ONTAP shows it to any operator).
+
+        What it is for, too, unless that is development: of a clone without a client
+        nothing else says it, once its row is lost with a database.
+        """
+        tag = f"cloneyard:v1:workspace={self.tag}"
+        if self.purpose == self.Purpose.DEVELOPMENT:
+            return tag
+        return f"{tag} purpose={self.purpose}"
+
+    def is_tagged(self, comment: str) -> bool:
+        """Return whether a volume's comment has its tag; older ones say no purpose."""
+        return same_tag(comment, self.volume_comment)
 
     @property
     def is_put_away(self) -> bool:

@@ -236,7 +236,7 @@ def our_volume(run: StepRun) -> Volume | None:
     if volume is None:
         return None
     parent = volume.clone_parent
-    if volume.comment != workspace.volume_comment or (
+    if not workspace.is_tagged(volume.comment) or (
         parent is not None and parent.volume_name != workspace.template.volume_name
     ):
         raise StepRefused(

@@ -89,6 +89,7 @@ def ensure_snapshot(run: StepRun) -> dict[str, Any]:
         have_count=verified["have_count"],
         have_digest=verified["have_digest"],
         asked=asked_text(operation),
+        parts=len(client.get("parts", [])),
     )
     taken = run.ontap.find_snapshot(uuid, name=name)
     if taken is None:

@@ -11,6 +11,7 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import ExportRule, Volume
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Site
+from provisioner.workspaces.models.names import same_tag
 from provisioner.workspaces.steps.run import StepRun
 
 
@@ -122,7 +123,7 @@ def ensure_ours(
             volume = run.ontap.find_volume(name)
             if volume is None:
                 raise come_back_later(error) from error
-    if volume.comment != comment:
+    if not same_tag(volume.comment, comment):
         raise StepRefused(
             f"A volume named {name} exists on this SVM and is not ours; it was left "
             "alone.",

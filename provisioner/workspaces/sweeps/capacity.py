@@ -30,6 +30,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.models.names import tag_in
 from provisioner.workspaces.queueing import defer_once
 from provisioner.workspaces.workflow import STORAGE
 
@@ -183,9 +184,9 @@ def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
         state=Workspace.State.RETIRED
     )
     templates = Template.objects.filter(site=site)
-    ours = {row.volume_comment for row in workspaces.only("tag")}
-    ours |= {row.volume_comment for row in templates.only("tag")}
-    return [volume for volume in usage if volume.comment not in ours]
+    ours = {tag_in(row.volume_comment) for row in workspaces.only("tag", "purpose")}
+    ours |= {tag_in(row.volume_comment) for row in templates.only("tag")}
+    return [volume for volume in usage if tag_in(volume.comment) not in ours]
 
 
 def _details(

@@ -173,6 +173,7 @@ def _of_workspace(
         id=workspace.pk,
         name=workspace.name,
         tag=str(workspace.tag),
+        comment=workspace.volume_comment,
         is_in_motion=workspace.state in MOVING
         or ("workspace", workspace.pk) in in_motion,
         is_settled=is_settled,
@@ -202,6 +203,7 @@ def _of_template(template: Template, in_motion: set[tuple[str, int]]) -> KnownTr
         id=template.pk,
         name=template.name,
         tag=str(template.tag),
+        comment=template.volume_comment,
         is_in_motion=template.state == T.BUILDING
         or ("template", template.pk) in in_motion,
         volume=volume,

@@ -26,6 +26,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.queries import default_snapshot
+from provisioner.workspaces.snapshot_marks import mark_of
 from tests.factories import UserFactory
 from tests.projects import Project
 from tests.waiting import run_jobs_once, settle
@@ -157,6 +158,12 @@ def test_a_part_is_refreshed_alone_and_never_becomes_the_default(
 
     assert partial.change == first.change
     assert partial.parts == [{"path": path, "change": newest}]
+    seen = registry.ontap(template.site).find_snapshot(
+        template.volume_uuid, name=partial.name
+    )
+    mark = mark_of(seen.comment) if seen is not None else None
+    assert mark is not None
+    assert mark.parts == 1
     assert (template.path / "part" / "a.txt").read_text() == "2\n"
     assert (template.path / "rest" / "b.txt").read_text() == "1\n"
     assert default_snapshot(template) == first

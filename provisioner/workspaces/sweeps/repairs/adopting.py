@@ -72,9 +72,24 @@ def adopt_snapshot(finding: Finding) -> str:
     if not snapshot._state.adding:
         return "It is known by now."
     _pin(snapshot, client="")
-    snapshot.save()
-    go_on_after([snapshot.name])
-    return f"The snapshot {snapshot.name} of {template.name} can be chosen again."
+    try:
+        with transaction.atomic():
+            snapshot.save()
+            go_on_after([snapshot.name])
+    except IntegrityError:
+        raise _snapshot_taken(snapshot) from None
+    said = f"The snapshot {snapshot.name} of {template.name}"
+    if snapshot.deleted_at is not None:
+        return f"{said} is kept for its clones, and not handed out."
+    return f"{said} can be chosen again."
+
+
+def _snapshot_taken(snapshot: Snapshot) -> CannotRepair:
+    """Return what to say where somebody else wrote a row of its name just now."""
+    return CannotRepair(
+        f"A row of the snapshot {snapshot.name} of {snapshot.template.name} was "
+        "written at that moment. Nothing was done here; adopt it once more."
+    )
 
 
 def _pin(snapshot: Snapshot, *, client: str) -> None:
@@ -101,9 +116,10 @@ def _pin(snapshot: Snapshot, *, client: str) -> None:
 def _adopted(to_be: WorkspaceToBe, *, volume: str, by: User | None) -> str:
     """Write the rows with their event; say what is there and what is not."""
     workspace, missing = to_be.workspace, to_be.missing
+    is_new = workspace.snapshot._state.adding
     try:
         with transaction.atomic():
-            if workspace.snapshot._state.adding:
+            if is_new:
                 workspace.snapshot.save()
                 go_on_after([workspace.snapshot.name])
                 workspace.snapshot_id = workspace.snapshot.pk
@@ -120,6 +136,9 @@ def _adopted(to_be: WorkspaceToBe, *, volume: str, by: User | None) -> str:
     except IntegrityError:
         if Workspace.objects.filter(tag=workspace.tag).exists():
             return KNOWN
+        same = {"name": workspace.snapshot.name, "template": workspace.template}
+        if is_new and Snapshot.objects.filter(**same).exists():
+            raise _snapshot_taken(workspace.snapshot) from None
         raise CannotRepair(
             f"Another workspace was called {workspace.name} at that moment. Adopt it "
             "once more."

@@ -8,6 +8,7 @@ from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.audit import tag_of_client, tag_of_volume
 from provisioner.workspaces.models import Finding, Operation, Template, Workspace
+from provisioner.workspaces.models.names import same_tag
 
 GONE = "The difference was gone."
 
@@ -59,8 +60,8 @@ def volume_now(finding: Finding) -> Volume | None:
     except NotFound:
         return None
     row = finding.workspace or finding.template
-    wanted = finding.details.get("comment") if row is None else row.volume_comment
-    if tag_of_volume(volume) is None or volume.comment != wanted:
+    wanted = finding.details.get("comment", "") if row is None else row.volume_comment
+    if tag_of_volume(volume) is None or not same_tag(volume.comment, wanted):
         raise CannotRepair(f"The volume {volume.name} does not carry our tag any more.")
     return volume
 

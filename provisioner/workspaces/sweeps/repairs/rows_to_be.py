@@ -1,8 +1,9 @@
 """Which rows adoption would write: made here for its preview and for itself.
 
 The far sides say enough: the tag names the row, the volume its parent snapshot, its
-path and its uid, the client its owner. What they do not say (shares, lease, token)
-begins anew. Nothing is written here, and nothing refreshes a client's Access date.
+path, its uid and what it is for, the client its owner. What they do not say (shares,
+lease, token) begins anew. Nothing is written here, and nothing refreshes a client's
+Access date.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from provisioner.gateways.perforce.standins import SUFFIX as STAND_IN_SUFFIX
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces import clocks, leases
 from provisioner.workspaces.actions.leases import end_of_first_lease
-from provisioner.workspaces.audit import CLIENT_FILTER, tag_of_volume
+from provisioner.workspaces.audit import (
+    CLIENT_FILTER,
+    purpose_of_volume,
+    tag_of_volume,
+)
 from provisioner.workspaces.models import (
     Quality,
     Site,
@@ -30,6 +35,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.purposes import CLIENT_TYPES
 from provisioner.workspaces.snapshot_marks import build_number_of, mark_of
 from provisioner.workspaces.sweeps.repairs.looking import CannotRepair
 
@@ -116,6 +122,9 @@ def _named_like(volume: Volume, *, site: Site, tag: uuid.UUID) -> Workspace:
             "is removed; copy what is needed from the volume."
         )
     made_as = name[1].replace("_", "-")
+    purpose = purpose_of_volume(volume)
+    if purpose not in Workspace.Purpose.values:
+        purpose = Workspace.Purpose.DEVELOPMENT
     return Workspace(
         site=site,
         template=template,
@@ -123,7 +132,8 @@ def _named_like(volume: Volume, *, site: Site, tag: uuid.UUID) -> Workspace:
         name=made_as,
         remote_name=made_as,
         volume_uuid=volume.uuid,
-        purpose=Workspace.Purpose.DEVELOPMENT,
+        purpose=purpose,
+        client_type=CLIENT_TYPES.get(purpose, ""),
     )
 
 
@@ -215,8 +225,8 @@ def _parent_of(volume: Volume, *, template: Template) -> Snapshot:
 def snapshot_to_be(template: Template, seen: VolumeSnapshot) -> Snapshot:
     """Return the row of a snapshot; one that nobody knows is not saved, without pin.
 
-    What a snapshot without a mark of ours holds, nobody knows, so that one is never
-    handed out.
+    What a snapshot without a mark of ours holds, nobody knows, nor which parts of one
+    are at another change: such are never handed out.
 
     Raises: CannotRepair.
     """
@@ -245,7 +255,8 @@ def snapshot_to_be(template: Template, seen: VolumeSnapshot) -> Snapshot:
         deleted_at=clocks.database_now(),
     )
     if mark is not None:
-        snapshot.change, snapshot.deleted_at = mark.change, None
+        snapshot.change = mark.change
+        snapshot.deleted_at = snapshot.deleted_at if mark.parts else None
         snapshot.have_count, snapshot.have_digest = mark.have_count, mark.have_digest
     return snapshot
 
@@ -267,7 +278,7 @@ def _what_is_missing(
     missing = []
     if volume.junction_path != workspace.junction_path:
         missing.append(f"it is not mounted at {workspace.junction_path}")
-    if client is None:
+    if client is None and workspace.client_name:
         missing.append(f"its client {workspace.client_name} is gone")
     return " and ".join(missing)
 

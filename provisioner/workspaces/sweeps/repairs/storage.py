@@ -70,7 +70,7 @@ def remove_tag(finding: Finding) -> str:
         volume = ontap.get_volume(finding.external_id)
     except NotFound:
         return GONE
-    if volume.comment != row.volume_comment:
+    if not row.is_tagged(volume.comment):
         return GONE
     is_own = (
         volume.uuid == row.volume_uuid
@@ -91,7 +91,7 @@ def put_tag_back(finding: Finding) -> str:
         volume = ontap.get_volume(finding.external_id)
     except NotFound:
         return GONE
-    if volume.comment == row.volume_comment:
+    if row.is_tagged(volume.comment):
         return GONE
     parent = row.template.volume_name if isinstance(row, Workspace) else ""
     seen_parent = volume.clone_parent.volume_name if volume.clone_parent else ""
@@ -145,13 +145,13 @@ def _is_there(finding: Finding, row: Workspace | Template) -> bool:
     ontap = registry.ontap(finding.site)
     by_name = ontap.find_volume(row.volume_name)
     if by_name is not None and (
-        by_name.comment == row.volume_comment or by_name.uuid == row.volume_uuid
+        row.is_tagged(by_name.comment) or by_name.uuid == row.volume_uuid
     ):
         return True
     if not row.volume_uuid:
         return False
     try:
-        return ontap.get_volume(row.volume_uuid).comment == row.volume_comment
+        return row.is_tagged(ontap.get_volume(row.volume_uuid).comment)
     except NotFound:
         return False
 

@@ -35,8 +35,8 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.queries import available_snapshots
-from provisioner.workspaces.snapshot_marks import build_number_of
-from provisioner.workspaces.sweeps.repairs import rows_to_be
+from provisioner.workspaces.snapshot_marks import SnapshotMark, build_number_of
+from provisioner.workspaces.sweeps.repairs import adopting, rows_to_be
 from tests.at_work import AtWork
 from tests.factories import UserFactory
 from tests.lab import Lab
@@ -498,3 +498,139 @@ def test_a_client_of_another_name_is_found_and_not_left_behind(
     assert f"named {other}" in finding.status_message
     assert f"name that client {workspace.client_name} again" in finding.status_message
     assert perforce.find_client(other) is not None
+
+
+def made(workspace_of: User, template: Template, purpose: str) -> Workspace:
+    workspace = actions.workspace_create(
+        by=workspace_of, template=template, purpose=purpose
+    )
+    settle(workspace)
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    long_ago()
+    return workspace
+
+
+@pytest.mark.parametrize("purpose", ["build", "ci-edit"])
+def test_a_workspace_is_adopted_as_what_it_was_for(
+    purpose: str,
+    owner: User,
+    published_template: Template,
+    workspace: Workspace,
+    lab_site: Site,
+    admin: User,
+) -> None:
+    lost = made(owner, published_template, purpose)
+    assert audit(lab_site) == []
+    forgotten(lost)
+
+    _, found = adopted(lab_site, admin)
+
+    assert found is not None
+    assert (found.purpose, found.state) == (purpose, Workspace.State.READY)
+    assert (found.client_name, found.client_type) == (
+        lost.client_name,
+        lost.client_type,
+    )
+    assert audit(lab_site) == []
+
+
+def test_a_build_only_workspace_of_before_is_still_ours(
+    owner: User,
+    published_template: Template,
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+) -> None:
+    """Its volume says no purpose: nothing is found, and it can be retired."""
+    older = made(owner, published_template, "build")
+    tag, _, purpose = older.volume_comment.partition(" ")
+    assert purpose == "purpose=build"
+    ontap.set_volume_comment(older.volume_uuid, comment=tag)
+
+    assert audit(lab_site) == []
+
+    actions.workspace_retire(by=owner, workspace=older, unsaved=Unsaved.DISCARD)
+    settle(older)
+    assert older.state == Workspace.State.RETIRED, older.status_message
+    assert ontap.find_volume(older.volume_name) is None
+
+
+def test_a_build_refreshed_in_part_is_not_taken_for_complete(
+    built_template: Template, lab_site: Site, admin: User, ontap: OntapGateway
+) -> None:
+    long_ago()
+    known = built_template.snapshots.get()
+    mark = SnapshotMark(
+        tree=built_template.volume_comment,
+        change=known.change,
+        have_count=known.have_count,
+        have_digest=known.have_digest,
+        asked="20261101T000000000000",
+        parts=2,
+    )
+    name = f"c{known.change}.b999999"
+    ontap.create_snapshot(built_template.volume_uuid, name=name, comment=str(mark))
+    [finding] = audit(lab_site)
+    assert "never handed out" in preview(finding)[-1]
+
+    finding = resolve(finding, admin)
+
+    assert "not handed out" in finding.resolution
+    found = built_template.snapshots.get(name=name)
+    assert found.have_digest == known.have_digest
+    assert found not in available_snapshots()
+
+
+def test_two_who_adopt_a_snapshot_at_a_time_write_one_row(
+    built_template: Template,
+    lab_site: Site,
+    admin: User,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The other one is faster by as much as reading the client's spec takes."""
+    long_ago()
+    forget_build(built_template.snapshots.get())
+    [finding] = audit(lab_site)
+    pin = adopting._pin
+
+    def pin_slowly(snapshot: Snapshot, *, client: str) -> None:
+        monkeypatch.setattr(adopting, "_pin", pin)
+        adopting.adopt_snapshot(finding)
+        pin(snapshot, client=client)
+
+    monkeypatch.setattr(adopting, "_pin", pin_slowly)
+
+    finding = resolve(finding, admin)
+
+    assert "was written at that moment" in finding.status_message
+    assert built_template.snapshots.count() == 1
+    assert audit(lab_site) == []
+
+
+def test_a_workspace_whose_snapshot_is_adopted_meanwhile_says_so(
+    workspace: Workspace,
+    lab_site: Site,
+    admin: User,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshot = workspace.snapshot
+    forgotten(workspace)
+    Snapshot.objects.filter(pk=snapshot.pk).update(name="c1.b0", ontap_uuid="gone")
+    pin = adopting._pin
+
+    def pin_slowly(to_be: Snapshot, *, client: str) -> None:
+        monkeypatch.setattr(adopting, "_pin", pin)
+        Snapshot.objects.filter(pk=snapshot.pk).update(
+            name=snapshot.name, ontap_uuid=snapshot.ontap_uuid
+        )
+        pin(to_be, client=client)
+
+    monkeypatch.setattr(adopting, "_pin", pin_slowly)
+
+    finding, found = adopted(lab_site, admin)
+
+    assert found is None
+    assert f"snapshot {snapshot.name} of" in finding.status_message
+    finding, found = adopted(lab_site, admin)
+    assert found is not None
+    assert found.snapshot == snapshot

@@ -77,6 +77,7 @@ def tree(tag: str, **fields: object) -> KnownTree:
         id=TAGS.index(tag) + 1,
         name="hers",
         tag=tag,
+        comment=f"cloneyard:v1:{fields.get('kind', 'workspace')}={tag}",
         volume=Wanted.YES,
         volume_name=f"cy_hers_w{tag[:6]}",
         volume_uuid=volume(f"cy_hers_w{tag[:6]}", "").uuid,
