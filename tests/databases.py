@@ -104,10 +104,10 @@ def django_db_setup(
             _migrated.keep()
     yield
     with django_db_blocker.unblock():
-        _end_other_sessions()
+        end_other_sessions()
 
 
-def _end_other_sessions() -> None:
+def end_other_sessions() -> None:
     """End what killed workers left: a database that is in use cannot be dropped."""
     name = connection.settings_dict["NAME"]
     connection.close()

@@ -278,6 +278,8 @@ def _what_is_missing(
     missing = []
     if volume.junction_path != workspace.junction_path:
         missing.append(f"it is not mounted at {workspace.junction_path}")
+    if volume.export_policy == workspace.site.frozen_policy:
+        missing.append("a retirement had shut it to its owner's hosts")
     if client is None and workspace.client_name:
         missing.append(f"its client {workspace.client_name} is gone")
     return " and ".join(missing)

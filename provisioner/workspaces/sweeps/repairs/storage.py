@@ -10,8 +10,10 @@ from django.utils import timezone
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import NotFound
+from provisioner.gateways.ontap.types import Volume
 from provisioner.workspaces import states
 from provisioner.workspaces.models import Finding, Snapshot, Template, Workspace
+from provisioner.workspaces.steps.volumes import ensure_policy_rules, policies_of
 from provisioner.workspaces.sweeps.repairs.adopting import adopt_workspace
 from provisioner.workspaces.sweeps.repairs.looking import (
     GONE,
@@ -187,9 +189,23 @@ def finish_junction(finding: Finding) -> str:
     if volume.junction_path:
         ontap.unmount_volume(volume.uuid)
     if wanted:
+        _let_its_owner_in(row, volume)
         ontap.mount_volume(volume.uuid, junction_path=wanted)
         return f"The volume was mounted at {wanted}."
     return "The volume was unmounted."
+
+
+def _let_its_owner_in(row: Workspace | Template, volume: Volume) -> None:
+    """Have a clone under its site's policy: a retirement that is not known of shut it.
+
+    As after an older backup was restored.
+    """
+    site = row.site
+    if isinstance(row, Template) or volume.export_policy != site.frozen_policy:
+        return
+    ontap, policy = registry.ontap(site), site.export_policy
+    ensure_policy_rules(ontap, policy, rules=policies_of(site)[policy])
+    ontap.set_volume_policies(volume.uuid, export_policy=policy)
 
 
 def remove_snapshot(finding: Finding) -> str:

@@ -36,6 +36,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.queries import available_snapshots
 from provisioner.workspaces.snapshot_marks import SnapshotMark, build_number_of
+from provisioner.workspaces.steps.volumes import ensure_policy_rules, policies_of
 from provisioner.workspaces.sweeps.repairs import adopting, rows_to_be
 from tests.at_work import AtWork
 from tests.factories import UserFactory
@@ -634,3 +635,24 @@ def test_a_workspace_whose_snapshot_is_adopted_meanwhile_says_so(
     finding, found = adopted(lab_site, admin)
     assert found is not None
     assert found.snapshot == snapshot
+
+
+def test_what_a_retirement_had_shut_is_opened_by_trying_again(
+    workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
+) -> None:
+    """The database was lost in the middle of a retirement: nothing else says so."""
+    policy = lab_site.frozen_policy
+    ensure_policy_rules(ontap, policy, rules=policies_of(lab_site)[policy])
+    ontap.set_volume_policies(workspace.volume_uuid, export_policy=policy)
+    forgotten(workspace)
+
+    _, found = adopted(lab_site, admin)
+
+    assert found is not None
+    assert (found.state, found.status_code) == ("failed", "adopted_in_part")
+    assert "shut it to its owner's hosts" in found.status_message
+    actions.workspace_retry(by=found.owner, workspace=found)
+    settle(found)
+    assert found.state == Workspace.State.READY, found.status_message
+    volume = ontap.get_volume(found.volume_uuid)
+    assert volume.export_policy == lab_site.export_policy
