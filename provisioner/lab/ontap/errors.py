@@ -73,6 +73,12 @@ ERRORS: dict[str, ErrorKind] = {
     ),
     "917534": ErrorKind(400, 'The value for "-size" is too small: {size}.'),
     "917537": ErrorKind(400, 'The value for "-size" is too large: {size}.'),
+    "917829": ErrorKind(
+        400, "The grow threshold must be greater than the shrink threshold."
+    ),
+    "917831": ErrorKind(
+        400, "The minimum autosize must not be greater than the maximum autosize."
+    ),
     "917835": ErrorKind(
         400, "The snapshot reserve must be between 0 and 90 percent at creation."
     ),

@@ -68,6 +68,7 @@ class Volume:
     is_splitting: bool = False
     split_percent: int = 0
     inherited_bytes: int = 0
+    inherited_files: int = 0
     deleted_at: float | None = None
     # How long it stays in the recovery queue; None: as the settings say.
     retention_seconds: float | None = None
@@ -101,6 +102,7 @@ class Snapshot:
     snapmirror_label: str | None = None
     expiry_time: str | None = None
     logical_bytes: int = 0
+    files: int = 0
     # What deduplication had saved in the volume by then.
     saved_bytes: int = 0
 

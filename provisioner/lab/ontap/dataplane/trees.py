@@ -12,6 +12,9 @@ from pathlib import Path
 _FICLONE = 0x40049409
 _CHUNK = 1 << 30
 
+SNAPSHOTS = ".snapshot"
+"""What snapshots are shown as at the root of a volume: no part of its files."""
+
 FileCopier = Callable[[int, int, int], None]
 
 
@@ -178,30 +181,35 @@ def _remove_contents(root: str) -> None:
         os.rmdir(path)
 
 
-def measure_tree(root: Path, *, stopped: threading.Event) -> int:
-    """Return the bytes that the tree occupies, hard links counted once.
+def measure_tree(root: Path, *, stopped: threading.Event) -> tuple[int, int]:
+    """Return the bytes that a volume's files occupy and its inodes.
+
+    Hard links count once.
 
     Unless run by root, what nobody else may enter is left out.
     When `stopped` is set it returns what it has by then.
     """
-    total = 0
+    total, inodes = 0, 1
     seen: set[tuple[int, int]] = set()
     pending = [str(root)]
     while pending and not stopped.is_set():
         try:
             with os.scandir(pending.pop()) as entries:
                 for entry in entries:
+                    if entry.name == SNAPSHOTS:
+                        continue
                     status = entry.stat(follow_symlinks=False)
                     if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
                         if (status.st_dev, status.st_ino) in seen:
                             continue
                         seen.add((status.st_dev, status.st_ino))
                     total += status.st_blocks * 512
+                    inodes += 1
                     if stat.S_ISDIR(status.st_mode):
                         pending.append(entry.path)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue  # somebody is working in it, or it is closed to us
-    return total
+    return total, inodes
 
 
 def changed_bytes(root: Path, *, base: Path | None) -> int:

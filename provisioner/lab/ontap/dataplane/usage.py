@@ -38,6 +38,7 @@ class _Measured:
 
     used: int
     shared: int = 0
+    files: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Usage:
         self._array = array
         self._lock = threading.Lock()
         self._known: dict[str, _Known] = {}
+        self._most_files: dict[str, int] = {}
         self._running: dict[str, tuple[float, Future[_Measured]]] = {}
         self._bases: OrderedDict[str, Ranges] = OrderedDict()
         self._counting = threading.Lock()
@@ -77,6 +79,14 @@ class Usage:
     def used_bytes(self, volume: Volume) -> int:
         """Return what the volume's active files occupy, shared blocks included."""
         return self._measured(volume).used
+
+    def used_files(self, volume: Volume) -> int:
+        """Return how many inodes the volume's active files have."""
+        return self._measured(volume).files
+
+    def most_files_seen(self, volume: Volume) -> int:
+        """Return how many inodes the volume has room for by now; it never shrinks."""
+        return max(self.used_files(volume), self._most_files.get(volume.uuid, 0))
 
     def _measured(self, volume: Volume) -> _Measured:
         with self._lock:
@@ -98,7 +108,8 @@ class Usage:
             if known is not None:
                 return known.measured
             inherited = volume.inherited_bytes
-            return _Measured(inherited, inherited if volume.parent_uuid else 0)
+            shared = inherited if volume.parent_uuid else 0
+            return _Measured(inherited, shared, volume.inherited_files)
 
     def _is_fresh(self, known: _Known, volume: Volume) -> bool:
         """Say whether what was measured still holds, as far as that can be seen.
@@ -128,6 +139,8 @@ class Usage:
             now = time.monotonic()
             with self._lock:
                 self._known[volume.uuid] = _Known(found, now, now - began, generation)
+                most = self._most_files.get(volume.uuid, 0)
+                self._most_files[volume.uuid] = max(most, found.files)
         finally:
             with self._lock:
                 self._running.pop(volume.uuid, None)
@@ -135,7 +148,8 @@ class Usage:
 
     def _look_at(self, volume: Volume) -> _Measured:
         path, stopped = self._array.volume_path(volume), self._array.stopping
-        found = _Measured(measure_tree(path, stopped=stopped))
+        used, files = measure_tree(path, stopped=stopped)
+        found = _Measured(used, files=files)
         with contextlib.suppress(OSError):  # it is being removed
             base = self._base(volume)
             if base is not None:

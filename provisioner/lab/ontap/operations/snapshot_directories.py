@@ -16,13 +16,12 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from provisioner.lab.ontap.dataplane.trees import remove_tree
+from provisioner.lab.ontap.dataplane.trees import SNAPSHOTS, remove_tree
 from provisioner.lab.ontap.records import LIVE, Snapshot, Volume
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
-NAME = ".snapshot"
 ACCESS = "snapshot_directory_access_enabled"
 
 
@@ -54,8 +53,8 @@ def _is_shown(volume: Volume) -> bool:
 
 
 def _show(array: Array, volume: Volume) -> None:
-    there, source = array.place_of(volume) / NAME, array.snapshot_directory(volume)
-    mount_point = array.volume_path(volume) / NAME
+    there, source = array.place_of(volume) / SNAPSHOTS, array.snapshot_directory(volume)
+    mount_point = array.volume_path(volume) / SNAPSHOTS
     if mount_point.is_symlink() or (
         mount_point.exists() and any(mount_point.iterdir())
     ):
@@ -84,7 +83,7 @@ def _shown(array: Array, volume: Volume) -> list[Snapshot]:
 
 def _hide(array: Array, volume: Volume) -> None:
     if volume.junction_path is not None:
-        array.namespace.part(array.place_of(volume) / NAME)
+        array.namespace.part(array.place_of(volume) / SNAPSHOTS)
     remove_tree(array.snapshot_directory(volume))
     with contextlib.suppress(OSError):  # it is not there, or somebody's own
-        (array.volume_path(volume) / NAME).rmdir()
+        (array.volume_path(volume) / SNAPSHOTS).rmdir()

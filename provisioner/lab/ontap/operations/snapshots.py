@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from provisioner.lab.ontap.dataplane import btrfs
+from provisioner.lab.ontap.dataplane.trees import SNAPSHOTS
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.jobs import now_text
 from provisioner.lab.ontap.operations import names, snapshot_directories
@@ -72,6 +73,7 @@ def plan(
         snapmirror_label=fields.get("snapmirror_label"),
         expiry_time=fields.get("expiry_time"),
         logical_bytes=array.usage.used_bytes(volume),
+        files=array.usage.used_files(volume),
         saved_bytes=int(str(volume.efficiency.get("saved", 0))),
     )
     array.store.save(snapshot)
@@ -109,7 +111,7 @@ def _take_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
     What .snapshot is mounted on is ours and in no image.
     """
     source, target = array.volume_path(volume), array.snapshot_path(snapshot)
-    shows = (source / snapshot_directories.NAME).exists()
+    shows = (source / SNAPSHOTS).exists()
     links = []
     if array.namespace.method == "symlink":
         links = [
@@ -122,7 +124,7 @@ def _take_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
             (target / inside).unlink()
             (target / inside).mkdir()
     if shows:
-        (target / snapshot_directories.NAME).rmdir()
+        (target / SNAPSHOTS).rmdir()
     if (links or shows) and array.plane.method == "btrfs":
         btrfs.set_read_only(target)
 

@@ -11,6 +11,7 @@ from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.operations import (
     efficiency,
     junctions,
+    limits,
     names,
     snapshot_directories,
     snapshot_policies,
@@ -94,6 +95,7 @@ def _check(array: Array, volume: Volume, fields: Fields) -> None:
         _check_split(array, volume, wanted=fields["clone.split_initiated"])
     check_qos_policy(fields)
     efficiency.check(array, volume, fields)
+    limits.check(array, volume, fields)
     if any(field.startswith("restore_to.") for field in fields):
         find_restore_snapshot(array, volume, fields)
 

@@ -20,6 +20,7 @@ from provisioner.lab.ontap.jobs import now_text
 from provisioner.lab.ontap.operations import (
     efficiency,
     junctions,
+    limits,
     names,
     snapshot_policies,
     snapshots,
@@ -163,6 +164,7 @@ def _plan_volume(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         remembered=remembered_in(fields),
     )
     efficiency.check(array, volume, fields)
+    limits.check(array, volume, fields)
     return replace(volume, efficiency=efficiency.settings_of(volume, fields))
 
 
@@ -212,12 +214,13 @@ def _plan_clone(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         parent_uuid=parent.uuid,
         parent_snapshot_uuid=snapshot.uuid,
         inherited_bytes=snapshot.logical_bytes,
+        inherited_files=snapshot.files,
         inherited_savings_bytes=snapshot.saved_bytes,
         retention_seconds=None,
         is_splitting=False,
         split_percent=0,
         deleted_at=None,
-        remembered=remembered_in(fields),
+        remembered={**limits.inherited(parent), **remembered_in(fields)},
     )
 
 

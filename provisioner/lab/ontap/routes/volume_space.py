@@ -1,4 +1,4 @@
-"""What a volume says of its space.
+"""What a volume says of its space and its files.
 
 ``used`` is what its files occupy, with what a clone shares with its parent.
 ``physical_used`` is what is really there, ``clone.inherited_physical_used`` the part of
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.fields import Flat
+from provisioner.lab.ontap.operations import limits
 from provisioner.lab.ontap.operations.volumes import AUTODELETE
 from provisioner.lab.ontap.records import Volume
 
@@ -59,6 +60,14 @@ EXPENSIVE = (
     "space.snapshot.autodelete_trigger",
     *(f"{AUTODELETE}.{name}" for name in _AUTODELETE_DEFAULTS),
     "space.metadata",
+    "files.maximum",
+    "files.used",
+    "files.inodefile_capacity",
+    "autosize.mode",
+    "autosize.grow_threshold",
+    "autosize.shrink_threshold",
+    "autosize.maximum",
+    "autosize.minimum",
 )
 
 
@@ -72,6 +81,7 @@ def view(array: Array, volume: Volume) -> Flat:
         "space.snapshot.reserve_percent": percent,
         "space.snapshot.reserve_size": reserve,
         **_autodelete(volume),
+        "files.maximum": limits.most_files(volume),
         "space.logical_space.reporting": False,
         "space.logical_space.enforcement": False,
     }
@@ -117,6 +127,9 @@ def view(array: Array, volume: Volume) -> Flat:
         "space.logical_space.used_by_afs": used,
         "space.logical_space.used_percent": lambda: 100 * used() // active,
         "space.metadata": 0,
+        "files.used": lambda: array.usage.used_files(volume),
+        "files.inodefile_capacity": lambda: array.usage.most_files_seen(volume),
+        **limits.autosize_of(volume),
     }
 
 

@@ -200,8 +200,6 @@ VOLUMES: Resource[Volume] = Resource(
             "tiering",
             "qos",
             "quota",
-            "autosize",
-            "files",
             "snaplock",
             "encryption",
             "efficiency",
