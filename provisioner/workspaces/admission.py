@@ -250,7 +250,7 @@ def _limits_of_place(template: Template, snapshot: Snapshot) -> list[Limit]:
     known = _known(template.site)
     return [
         *_clone_limits(known, template, snapshot),
-        *_site_limits(known, needed_bytes=template.volume_size_bytes),
+        *_site_limits(known, needed_bytes=template.clone_size_bytes),
     ]
 
 
@@ -465,4 +465,5 @@ def _promised_since(site: Site, capacity: SiteCapacity) -> int:
         .filter(lately, made_at__gt=since)
         .exclude(state=Workspace.State.RETIRED)
     )
-    return int(new.aggregate(total=Sum("template__volume_size_bytes"))["total"] or 0)
+    size = Coalesce("template__actual_size_bytes", "template__volume_size_bytes")
+    return int(new.aggregate(total=Sum(size))["total"] or 0)

@@ -12,6 +12,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.ontap.types import most_inodes
 from provisioner.gateways.perforce.types import ServerInfo, ViewSurvey
 from provisioner.lib.sizes import size_text
 from provisioner.workspaces.models import Template, TemplateCheck
@@ -184,6 +185,15 @@ def _on_view(template: Template, survey: ViewSurvey) -> list[Remark]:
                 sentence=f"The view holds {size_text(survey.size_bytes)}, and the "
                 f"volume {size_text(template.volume_size_bytes)}: the sync will not "
                 "end.",
+            )
+        )
+    if survey.files > (most := most_inodes(template.volume_size_bytes)):
+        remarks.append(
+            Remark(
+                kind="many_files",
+                sentence=f"The view has {survey.files:,} files, and a volume of "
+                f"{size_text(template.volume_size_bytes)} can have {most:,}: builds "
+                "are refused until it is larger.",
             )
         )
     remarks += [

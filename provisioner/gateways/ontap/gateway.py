@@ -208,6 +208,21 @@ class OntapGateway(Protocol):
         Source: PATCH /api/storage/volumes/{uuid}, size.
         """
 
+    def set_max_inodes(
+        self,
+        uuid: str,
+        *,
+        max_inodes: int,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> Volume:
+        """Set how many files a volume may have. Safe to repeat.
+
+        More of them take no space until there are files.
+
+        Raises: NotFound, Refused (more than `most_inodes`, less than are in use).
+        Source: PATCH /api/storage/volumes/{uuid}, files.maximum.
+        """
+
     def bring_volume_online(
         self, uuid: str, *, ontap_job_started: OntapJobStarted = forget
     ) -> Volume:

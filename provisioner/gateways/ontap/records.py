@@ -35,11 +35,13 @@ VOLUME_FIELDS = (
     "clone.is_flexclone,clone.parent_volume,clone.parent_snapshot,"
     "nas.path,nas.uid,nas.gid,nas.unix_permissions,nas.export_policy.name,"
     "guarantee.type,"
-    "space.used,space.physical_used,space.snapshot.reserve_percent"
+    "space.used,space.physical_used,space.snapshot.reserve_percent,"
+    "files.used,files.maximum,autosize.mode"
 )
 # All of clone: a release that has no clone.inherited_physical_used refuses its name.
 USAGE_FIELDS = (
-    "uuid,name,comment,size,snapshot_count,clone,space.physical_used,aggregates.name"
+    "uuid,name,comment,size,snapshot_count,clone,space.used,space.physical_used,"
+    "aggregates.name,files.used,files.maximum"
 )
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 # All of space: a release that lacks one kind of efficiency refuses its name.
@@ -118,8 +120,11 @@ def volume(record: Record) -> Volume:
         snapshot_reserve_percent=_at(record, "space.snapshot.reserve_percent", None),
         used_bytes=_at(record, "space.used", None),
         physical_used_bytes=_at(record, "space.physical_used", None),
+        used_inodes=_at(record, "files.used", None),
+        max_inodes=_at(record, "files.maximum", None),
         aggregate=aggregates[0].get("name", ""),
         created_at=_time(record.get("create_time")),
+        sizes_itself=_at(record, "autosize.mode", "off") != "off",
     )
 
 
@@ -135,6 +140,9 @@ def volume_usage(record: Record) -> VolumeUsage:
         parent_snapshot_uuid=parent.snapshot_uuid if parent else "",
         own_bytes=_own_bytes(record, is_clone=parent is not None),
         aggregates=tuple(each["name"] for each in record.get("aggregates", ())),
+        used_bytes=_at(record, "space.used", None),
+        used_inodes=_at(record, "files.used", None),
+        max_inodes=_at(record, "files.maximum", None),
     )
 
 

@@ -360,6 +360,28 @@ class RestOntapGateway(OntapGateway):
         )
         return self._wait_for(is_set, operation=operation)
 
+    def set_max_inodes(
+        self,
+        uuid: str,
+        *,
+        max_inodes: int,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> Volume:
+        operation = "volume inodes set"
+
+        def is_set() -> Volume | None:
+            volume = self.get_volume(uuid)
+            # ONTAP rounds up to whole blocks of inodes.
+            return volume if (volume.max_inodes or 0) >= max_inodes else None
+
+        self._patch_volume(
+            uuid,
+            operation=operation,
+            body={"files": {"maximum": max_inodes}},
+            ontap_job_started=ontap_job_started,
+        )
+        return self._wait_for(is_set, operation=operation)
+
     def bring_volume_online(
         self, uuid: str, *, ontap_job_started: OntapJobStarted = forget
     ) -> Volume:

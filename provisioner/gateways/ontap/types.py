@@ -105,7 +105,8 @@ class Volume:
     is not a FlexClone. `uid`, `gid` and `root_mode` (octal digits, "755"; "" where
     ONTAP did not say) are those of the root directory only.
     `guarantee` is "none" or "volume"; `snapshot_reserve_percent` is None where
-    ONTAP did not say (offline).
+    ONTAP did not say (offline). `used_inodes` of `max_inodes` are taken; None where
+    ONTAP did not say. `sizes_itself`: ONTAP grows it when it fills up, or shrinks it.
     """
 
     uuid: str
@@ -126,10 +127,24 @@ class Volume:
     physical_used_bytes: int | None
     aggregate: str
     created_at: dt.datetime | None
+    used_inodes: int | None = None
+    max_inodes: int | None = None
+    sizes_itself: bool = False
 
 
 SIZES_DIFFER_BYTES = 2**20
 """Sizes that differ by less are one size: releases round in ways of their own."""
+
+_BYTES_OF_AN_INODE = 4 << 10
+_MOST_INODES = 2_040_109_451
+
+
+def most_inodes(size_bytes: int) -> int:
+    """Return how many inodes ONTAP lets a volume of this size have.
+
+    Source: "Set the maximum number of files allowed for a volume": one for each 4 KB.
+    """
+    return min(size_bytes // _BYTES_OF_AN_INODE, _MOST_INODES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +166,9 @@ class VolumeUsage:
     parent_snapshot_uuid: str
     own_bytes: int | None
     aggregates: tuple[str, ...] = ()
+    used_bytes: int | None = None
+    used_inodes: int | None = None
+    max_inodes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from provisioner.gateways.perforce.specs import (
     parse_client_spec,
 )
 from provisioner.gateways.perforce.submitted import DepotView
+from provisioner.lib.sizes import size_text
 from provisioner.workspaces import permissions, sanity, states
 from provisioner.workspaces.actions.names import check_name
 from provisioner.workspaces.admission import check_build
@@ -123,6 +124,11 @@ def check_definition(template: Template) -> None:
     """
     if bool(template.view_lines) == bool(template.stream):
         raise TemplateInvalid("Give view lines or a stream, one of the two.")
+    if template.volume_size_bytes < (template.used_bytes or 0):
+        raise TemplateInvalid(
+            f"Its volume holds {size_text(template.used_bytes or 0)}: a size of "
+            f"{size_text(template.volume_size_bytes)} is too small."
+        )
     try:
         if template.view_lines:
             check_view(template.view_lines)

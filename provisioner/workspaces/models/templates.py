@@ -136,6 +136,18 @@ class Template(models.Model):
     status_message = models.TextField(blank=True)
     tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
     volume_uuid = models.CharField(max_length=36, blank=True)
+    actual_size_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="The size that its volume has, by ONTAP."
+    )
+    used_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="What its volume holds, by ONTAP."
+    )
+    used_inodes = models.BigIntegerField(
+        null=True, blank=True, help_text="Files and directories in it, by ONTAP."
+    )
+    max_inodes = models.BigIntegerField(
+        null=True, blank=True, help_text="How many its volume may have."
+    )
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -161,6 +173,11 @@ class Template(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def clone_size_bytes(self) -> int:
+        """What a clone can grow to: a new size counts from the next build on."""
+        return self.actual_size_bytes or self.volume_size_bytes
 
     @property
     def volume_name(self) -> str:

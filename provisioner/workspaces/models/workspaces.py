@@ -183,6 +183,12 @@ class Workspace(models.Model):
     unique_bytes = models.BigIntegerField(
         null=True, blank=True, help_text="What destroying it would free, by ONTAP."
     )
+    used_inodes = models.BigIntegerField(
+        null=True, blank=True, help_text="Files and directories in it, by ONTAP."
+    )
+    max_inodes = models.BigIntegerField(
+        null=True, blank=True, help_text="How many its volume may have."
+    )
     measured_at = models.DateTimeField(null=True, blank=True)
     activity = EvidenceField(
         default=dict,

@@ -10,6 +10,7 @@ from provisioner.gateways.hosts.build import BuildResult
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.log_excerpt import excerpt_of
 from provisioner.workspaces.models import Quality
+from provisioner.workspaces.steps.room import require_room
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.sandboxing import bounds_of, excess_of
 
@@ -37,11 +38,12 @@ def ensure_built(run: StepRun) -> dict[str, Any]:
             code="took_too_much",
         )
     if result.exit_code != 0:
-        raise StepRefused(
+        how = (
             f"The build ended with exit code {result.exit_code}. Nothing was "
-            f"published; the log is kept.\n{excerpt_of(run.step.log_path)}",
-            code="build_failed",
+            f"published; the log is kept.\n{excerpt_of(run.step.log_path)}"
         )
+        require_room(run, after=how)
+        raise StepRefused(how, code="build_failed")
     return {"seconds": result.seconds}
 
 

@@ -11,6 +11,7 @@ from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Operation, Step
 from provisioner.workspaces.steps.flushing import goes_in_batches
 from provisioner.workspaces.steps.pins import parts_of
+from provisioner.workspaces.steps.room import telling_lack_of_room
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.syncing import show_sync
 
@@ -55,28 +56,30 @@ def ensure_synced(run: StepRun) -> dict[str, Any]:
     if _may_be_broken(run):
         run.progress("Looking for versioned files that were changed")
         have = run.perforce.have_list(template.client_name)
-        restored = client_files.restore_as(
-            run.perforce_account,
-            client=template.client_name,
-            uid=run.site.template_uid,
-            gid=run.site.template_gid,
-            in_batches=goes_in_batches(have.count),
-        )
+        with telling_lack_of_room(run):
+            restored = client_files.restore_as(
+                run.perforce_account,
+                client=template.client_name,
+                uid=run.site.template_uid,
+                gid=run.site.template_gid,
+                in_batches=goes_in_batches(have.count),
+            )
     change = int(pin["change"])
     files, expected = _how_much(run, change=change)
-    report = client_files.sync_as(
-        run.perforce_account,
-        client=template.client_name,
-        change=change,
-        parts=parts_of(pin),
-        uid=run.site.template_uid,
-        gid=run.site.template_gid,
-        on_progress=show_sync(run),
-        replace_leftovers=True,
-        in_batches=goes_in_batches(files),
-        expected=expected,
-        on_command=lambda use: governor.observe(run.step, use),
-    )
+    with telling_lack_of_room(run):
+        report = client_files.sync_as(
+            run.perforce_account,
+            client=template.client_name,
+            change=change,
+            parts=parts_of(pin),
+            uid=run.site.template_uid,
+            gid=run.site.template_gid,
+            on_progress=show_sync(run),
+            replace_leftovers=True,
+            in_batches=goes_in_batches(files),
+            expected=expected,
+            on_command=lambda use: governor.observe(run.step, use),
+        )
     return {
         "files": report.files,
         "bytes": report.bytes,

@@ -20,6 +20,7 @@ from provisioner.lib.sizes import size_text
 from provisioner.workspaces import queries
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import OpenTo, Template
+from provisioner.workspaces.steps.room import ensure_inodes
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.volumes import (
     ensure_junction,
@@ -54,8 +55,12 @@ def ensure_volume(run: StepRun) -> dict[str, Any]:
     )
     require_online(volume)
     _ensure_size(run, volume)
+    volume = run.ontap.get_volume(volume.uuid)
+    ensure_inodes(run, volume)
     require_leave()
-    Template.objects.filter(pk=template.pk).update(volume_uuid=volume.uuid)
+    Template.objects.filter(pk=template.pk).update(
+        volume_uuid=volume.uuid, actual_size_bytes=volume.size_bytes
+    )
     return {"volume_uuid": volume.uuid}
 
 
@@ -64,6 +69,8 @@ def _ensure_size(run: StepRun, volume: Volume) -> None:
     wanted, used = run.template.volume_size_bytes, volume.used_bytes or 0
     if abs(volume.size_bytes - wanted) < SIZES_DIFFER_BYTES:
         return
+    if volume.sizes_itself and volume.size_bytes > wanted:
+        return  # ONTAP had to grow it
     if wanted < used:
         raise StepRefused(
             f"The volume {volume.name} holds {size_text(used)}, more than the "

@@ -22,7 +22,7 @@ from provisioner.gateways.errors import (
     Refused,
 )
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.gateways.ontap.types import Efficiency, VolumeUsage
+from provisioner.gateways.ontap.types import Efficiency, VolumeUsage, most_inodes
 from provisioner.workspaces.models import (
     CapacityDay,
     Site,
@@ -32,6 +32,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.models.names import tag_in
 from provisioner.workspaces.queueing import defer_once
+from provisioner.workspaces.steps.room import is_short_of_inodes, more_inodes
 from provisioner.workspaces.workflow import STORAGE
 
 DAYS_KEPT = 396
@@ -87,6 +88,10 @@ def measure(site: Site) -> SiteCapacity:
 
     _write_unique_bytes(usage)
     others = _of_others(site, usage)
+    ours = [volume for volume in usage if volume not in others]
+    _give_inodes(ontap, site, ours)
+    _write_inodes(ours)
+    _write_sizes(ours)
     capacity, _ = SiteCapacity.objects.update_or_create(
         site=site,
         defaults={
@@ -166,15 +171,64 @@ def _write_unique_bytes(usage: Iterable[VolumeUsage]) -> None:
         )
 
 
+def _give_inodes(ontap: OntapGateway, site: Site, ours: Iterable[VolumeUsage]) -> None:
+    """Let volumes of ours have more files before they run out; that takes no space."""
+    for volume in ours:
+        used, given = volume.used_inodes, volume.max_inodes
+        if used is None or given is None or not is_short_of_inodes(used, given):
+            continue
+        wanted = min(more_inodes(used, given), most_inodes(volume.size_bytes))
+        if wanted <= given:
+            continue
+        try:
+            ontap.set_max_inodes(volume.uuid, max_inodes=wanted)
+        except GatewayError as error:
+            log.warning("inodes_not_given", site=site.name, **error.log_context())
+        else:
+            log.info(
+                "inodes_given", site=site.name, volume=volume.name, max_inodes=wanted
+            )
+
+
+def _write_inodes(ours: Iterable[VolumeUsage]) -> None:
+    """Write down how many files volumes have and may have."""
+    seen = [v for v in ours if v.used_inodes is not None and v.max_inodes is not None]
+    with connection.cursor() as cursor:
+        for table in ("workspaces_workspace", "workspaces_template"):
+            cursor.execute(
+                f"UPDATE {table} "  # noqa: S608 - a table of ours
+                "SET used_inodes = seen.used, max_inodes = seen.most "
+                "FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) "
+                "AS seen(uuid, used, most) WHERE volume_uuid = seen.uuid",
+                [
+                    [volume.uuid for volume in seen],
+                    [volume.used_inodes for volume in seen],
+                    [volume.max_inodes for volume in seen],
+                ],
+            )
+
+
+def _write_sizes(ours: Iterable[VolumeUsage]) -> None:
+    """Write down how large the volumes of templates are, and what they hold."""
+    by_uuid = {volume.uuid: volume for volume in ours}
+    templates = list(Template.objects.filter(volume_uuid__in=by_uuid))
+    for template in templates:
+        volume = by_uuid[template.volume_uuid]
+        template.actual_size_bytes = volume.size_bytes
+        template.used_bytes = volume.used_bytes
+    Template.objects.bulk_update(templates, ["actual_size_bytes", "used_bytes"])
+
+
 def _promised_on(aggregate: str, usage: list[VolumeUsage]) -> int:
     """Return what the SVM's volumes on one aggregate may grow to, in bytes.
 
-    A FlexGroup counts with an equal share for each of its aggregates.
+    A FlexGroup counts with an equal share for each of its aggregates, and what ONTAP
+    names no aggregate of as if it were here.
     """
     return sum(
-        volume.size_bytes // len(volume.aggregates)
+        volume.size_bytes // max(1, len(volume.aggregates))
         for volume in usage
-        if aggregate in volume.aggregates
+        if not volume.aggregates or aggregate in volume.aggregates
     )
 
 

@@ -28,6 +28,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.sweeps import capacity
 from tests.contract.ontap_fixtures import LabControl
+from tests.entries import entries_below
 from tests.factories import SiteFactory, UserFactory
 from tests.lab import Lab
 from tests.waiting import LOOK_EVERY_SECONDS, SETTLED_WITHIN_SECONDS
@@ -248,3 +249,45 @@ def test_a_snapshot_that_ontap_refuses_fails_the_build_in_the_same_words(
     built_template.refresh_from_db()
     assert built_template.state == Template.State.FAILED
     assert built_template.status_code == "snapshot_limit"
+
+
+def test_a_volume_that_is_short_of_inodes_gets_more(workspace: Workspace) -> None:
+    site, ontap = workspace.site, registry.ontap(workspace.site)
+    used = inodes_used(workspace)
+    ontap.set_max_inodes(workspace.volume_uuid, max_inodes=used + 1)
+
+    capacity.measure(site)
+
+    workspace.refresh_from_db()
+    assert (workspace.used_inodes, workspace.max_inodes) == (used, used + 1)
+    assert ontap.get_volume(workspace.volume_uuid).max_inodes == 2 * used
+    capacity.measure(site)
+    workspace.refresh_from_db()
+    assert workspace.max_inodes == 2 * used
+    assert ontap.get_volume(workspace.volume_uuid).max_inodes == 2 * used
+
+
+def test_a_volume_that_ontap_gives_no_more_inodes_stays_as_it_is(
+    workspace: Workspace, lab: Lab
+) -> None:
+    ontap = registry.ontap(workspace.site)
+    few = inodes_used(workspace) + 1
+    ontap.set_max_inodes(workspace.volume_uuid, max_inodes=few)
+    lab.break_ontap({"status": 403, "code": "6", "method": "PATCH", "times": 1})
+
+    measured = capacity.measure(workspace.site)
+
+    assert measured.status_message == ""
+    assert ontap.get_volume(workspace.volume_uuid).max_inodes == few
+    lab.break_ontap()
+
+
+def inodes_used(workspace: Workspace) -> int:
+    """Return what is in use, once that was measured and the limit may be lowered."""
+    ontap = registry.ontap(workspace.site)
+    there = 1 + sum(1 for _ in entries_below(workspace.path))
+    ends = time.monotonic() + SETTLED_WITHIN_SECONDS
+    while ontap.get_volume(workspace.volume_uuid).used_inodes != there:
+        assert time.monotonic() < ends
+        time.sleep(LOOK_EVERY_SECONDS)
+    return there

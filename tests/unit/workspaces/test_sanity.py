@@ -55,6 +55,7 @@ def kinds(remarks: list[sanity.Remark]) -> list[str]:
         ({"files": 10_000, "depot_files": 20_001}, []),
         ({"files": 0}, ["empty_view"]),
         ({"size_bytes": 2**50}, ["large_view"]),
+        ({"files": 3_000_000, "depot_files": 9_000_000}, ["wide_view", "many_files"]),
         ({"clashes": (("a/B", "a/b"),)}, ["case_clash"]),
         ({"names_were_compared": False}, ["not_compared"]),
     ],
@@ -62,7 +63,7 @@ def kinds(remarks: list[sanity.Remark]) -> list[str]:
 def test_a_view_is_judged_by_what_it_holds(
     db: None, fields: dict[str, object], expected: list[str]
 ) -> None:
-    template = TemplateFactory.build(volume_size_bytes=2**30)
+    template = TemplateFactory.build(volume_size_bytes=2**33)
     assert kinds(sanity._on_view(template, survey(**fields))) == expected
 
 
