@@ -37,7 +37,8 @@ WORKSPACE_TRANSITIONS: dict[Workspace.State, tuple[Workspace.State, ...]] = {
     W.RESTORING: (W.READY, W.RETIRING, W.FAILED),
     W.PURGING: (W.RETIRED, W.FAILED),
     W.FAILED: (W.PROVISIONING, W.RETIRING, W.RESTORING, W.PURGING),
-    W.RETIRED: (),
+    # Only where its clone was found to be there all the same: see the audit.
+    W.RETIRED: (W.FAILED,),
 }
 
 TEMPLATE_TRANSITIONS: dict[Template.State, tuple[Template.State, ...]] = {
@@ -94,7 +95,7 @@ def set_workspace_state(
     if to == W.READY and workspace.ready_at is None:
         fields["ready_at"] = timezone.now()
     if to == W.FAILED:
-        fields["failed_at"] = timezone.now()
+        fields |= {"failed_at": timezone.now(), "retired_at": None}
     if to == W.READY:
         fields |= {"trashed_at": None, "purge_at": None, "purge_seen_at": None}
     if to == W.TRASHED:

@@ -46,7 +46,11 @@ def _adopting_volume(subject: str, details: dict[str, Any]) -> list[str]:
         return [f"Write nothing, as it is now: {obstacle}"]
     row = details.get("row")
     if row is None:
-        return [f"Note the id of {subject} on its row. Nothing on ONTAP is changed."]
+        return [
+            f"Note the id of {subject} on its row.",
+            "Where that was retired, bring it back as out of the trash: mounted at its "
+            "path, with its client.",
+        ]
     return [
         f"Make the workspace {row['name']} of {row['owner']}, for {row['purpose']}: of "
         f"{row['template']} at change {row['change']} ({row['snapshot']}).",

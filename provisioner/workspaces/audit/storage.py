@@ -140,14 +140,15 @@ def _volume_of_nobody(volume: Volume, *, kind: str) -> Difference:
 def _volume_of_retired(tree: KnownTree, volume: Volume) -> Difference:
     is_ours = tree.is_its_volume(volume) and bool(tree.parent_volume)
     is_out_of_reach = not volume.junction_path
+    cannot_hold_work = is_ours and is_out_of_reach and tree.is_settled
     return about(
         tree,
         kind=Kind.VOLUME_WITHOUT_ROW,
         subject=volume.name,
         external_id=volume.uuid,
         details=_evidence(volume),
-        action=Action.REMOVE,
-        is_automatic=is_ours and is_out_of_reach and tree.is_settled,
+        action=Action.REMOVE if cannot_hold_work else Action.ADOPT,
+        is_automatic=cannot_hold_work,
         sentence=f"The volume {volume.name} is left of {tree.title}, which was retired."
         + (
             ""
@@ -158,6 +159,11 @@ def _volume_of_retired(tree: KnownTree, volume: Volume) -> Difference:
             ""
             if is_out_of_reach
             else f" It is mounted at {volume.junction_path}: somebody may use it."
+        )
+        + (
+            ""
+            if cannot_hold_work
+            else " Adopting brings the workspace back; to have it gone, retire it then."
         ),
     )
 

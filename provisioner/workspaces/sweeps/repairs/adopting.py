@@ -11,10 +11,14 @@ from django.db import IntegrityError, transaction
 
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.workspaces import states
+from provisioner.workspaces.actions.retiring import workspace_restore
 from provisioner.workspaces.audit import tag_of_volume
+from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import Finding, Snapshot, Template, Workspace
+from provisioner.workspaces.queries import was_destroyed
 from provisioner.workspaces.snapshot_marks import go_on_after
 from provisioner.workspaces.sweeps.repairs.looking import (
     GONE,
@@ -25,6 +29,7 @@ from provisioner.workspaces.sweeps.repairs.looking import (
 from provisioner.workspaces.sweeps.repairs.rows_to_be import (
     WorkspaceToBe,
     clients_at,
+    give_a_free_name,
     snapshot_to_be,
     workspace_to_be,
 )
@@ -111,6 +116,48 @@ def _pin(snapshot: Snapshot, *, client: str) -> None:
     if not snapshot.have_digest:
         have = perforce.have_list(client or made_by.name)
         snapshot.have_count, snapshot.have_digest = have.count, have.digest
+
+
+def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
+    """Restore a workspace that was retired and whose volume may hold work yet.
+
+    Only a workspace that has a client can be looked at, and its work be rescued.
+
+    Raises: CannotRepair.
+    """
+    if by is None:
+        raise CannotRepair("Somebody has to ask for that workspace.")
+    if was_destroyed(workspace):
+        raise CannotRepair(
+            f"A purge has begun to remove what was in it. Look into {volume.name}: if "
+            "nobody needs it, unmount it and delete it in ONTAP."
+        )
+    workspace.remote_name = workspace.made_as
+    give_a_free_name(workspace)
+    try:
+        with transaction.atomic():
+            Workspace.objects.filter(pk=workspace.pk).update(
+                volume_uuid=volume.uuid,
+                name=workspace.name,
+                remote_name=workspace.remote_name,
+            )
+            states.set_workspace_state(
+                workspace,
+                Workspace.State.FAILED,
+                code="volume_left",
+                message=f"It was retired, but its volume {volume.name} is there, and "
+                "may hold work.",
+                actor=by,
+            )
+            workspace_restore(by=by, workspace=workspace)
+    except (IntegrityError, ActionRefused) as error:
+        raise CannotRepair(
+            f"The workspace {workspace.name} cannot be brought back now: {error}"
+        ) from error
+    return (
+        f"The workspace {workspace.name} of {workspace.owner} is being brought back. "
+        "To have it gone, retire it once it is ready."
+    )
 
 
 def _adopted(to_be: WorkspaceToBe, *, volume: str, by: User | None) -> str:

@@ -95,7 +95,7 @@ def workspace_to_be(
     _give_to(workspace, volume, client=client)
     workspace.snapshot = _parent_of(volume, template=workspace.template)
     _begin(workspace, missing := _what_is_missing(workspace, volume, client=client))
-    _name(workspace)
+    give_a_free_name(workspace)
     return WorkspaceToBe(workspace=workspace, client=client, missing=missing)
 
 
@@ -302,7 +302,7 @@ def _begin(workspace: Workspace, missing: str) -> None:
         )
 
 
-def _name(workspace: Workspace) -> None:
+def give_a_free_name(workspace: Workspace) -> None:
     """Give it its name back, or the next like it that is free."""
     there = Workspace.objects.filter(site=workspace.site).exclude(
         state=Workspace.State.RETIRED

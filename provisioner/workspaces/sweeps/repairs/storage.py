@@ -10,11 +10,12 @@ from django.utils import timezone
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import NotFound
+from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
 from provisioner.workspaces import states
 from provisioner.workspaces.models import Finding, Snapshot, Template, Workspace
 from provisioner.workspaces.steps.volumes import ensure_policy_rules, policies_of
-from provisioner.workspaces.sweeps.repairs.adopting import adopt_workspace
+from provisioner.workspaces.sweeps.repairs.adopting import adopt_workspace, bring_back
 from provisioner.workspaces.sweeps.repairs.looking import (
     GONE,
     CannotRepair,
@@ -28,6 +29,8 @@ def remove_volume(finding: Finding) -> str:
     row = resting_row(finding)
     if isinstance(row, Workspace) and row.state != Workspace.State.RETIRED:
         raise CannotRepair(f"The workspace is {row.get_state_display().lower()}.")
+    if isinstance(row, Workspace) and not finding.is_automatic:
+        raise CannotRepair("It may hold work: adopt it, then retire it.")
     if isinstance(row, Template):
         raise CannotRepair("It is a template's volume.")
     if row is None and "workspace=" in str(finding.details.get("comment", "")):
@@ -38,12 +41,37 @@ def remove_volume(finding: Finding) -> str:
     if volume is None:
         return GONE
     ontap = registry.ontap(finding.site)
+    if row is None:
+        _require_no_clones(ontap, volume)
     if volume.junction_path:
-        if finding.is_automatic:
+        if row is not None:
             raise CannotRepair(f"It is mounted at {volume.junction_path} by now.")
         ontap.unmount_volume(volume.uuid)
     ontap.delete_volume(volume.uuid, force=False)
     return f"The volume {volume.name} was deleted."
+
+
+def _require_no_clones(ontap: OntapGateway, volume: Volume) -> None:
+    """Refuse before anything is unmounted: clones hold work, and need their parent.
+
+    Raises: CannotRepair.
+    """
+    clones = sorted(
+        each.name
+        for each in ontap.list_volumes()
+        if each.clone_parent and each.clone_parent.volume_uuid == volume.uuid
+    )
+    if clones:
+        raise CannotRepair(
+            f"{volume.name} has {len(clones)} clones, which may hold work; the first "
+            f"is {clones[0]}. Nothing was changed; see to these before."
+        )
+    for snapshot in ontap.list_snapshots(volume.uuid):
+        if snapshot.owners:
+            raise CannotRepair(
+                f"The snapshot {snapshot.name} of {volume.name} is in use: "
+                f"{', '.join(snapshot.owners)}. Nothing was changed."
+            )
 
 
 def _template_is_known(finding: Finding) -> bool:
@@ -60,6 +88,8 @@ def adopt_volume(finding: Finding) -> str:
         return GONE
     if volume.name != row.volume_name:
         raise CannotRepair(f"The volume is named {volume.name} by now.")
+    if isinstance(row, Workspace) and row.state == Workspace.State.RETIRED:
+        return bring_back(row, volume, by=finding.asked_by)
     type(row)._default_manager.filter(pk=row.pk).update(volume_uuid=volume.uuid)
     return f"The volume {volume.name} was adopted."
 

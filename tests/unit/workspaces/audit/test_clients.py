@@ -19,7 +19,8 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.sweeps import known
-from tests.lab import DEPOT
+from tests.at_work import AtWork
+from tests.lab import DEPOT, Lab
 from tests.unit.workspaces.audit.scene import (
     A_DAY,
     A,
@@ -75,7 +76,7 @@ def test_the_empty_client_of_a_retired_workspace_goes_by_itself(
     assert perforce.find_client(workspace.client_name) is None
 
 
-@pytest.mark.parametrize("work", ["opened", "pending"])
+@pytest.mark.parametrize("work", ["opened", "pending", "shelved"])
 def test_a_client_with_work_stays_whoever_clicks(
     work: str,
     workspace: Workspace,
@@ -84,9 +85,14 @@ def test_a_client_with_work_stays_whoever_clicks(
     perforce: Any,
     p4: Any,
     admin: User,
+    lab: Lab,
 ) -> None:
     p4.client = workspace.client_name
-    if work == "opened":
+    if work == "shelved":
+        session = AtWork(workspace, lab)
+        session.shelve()
+        session.end()
+    elif work == "opened":
         p4.run("edit", "-k", f"//depot/{DEPOT}/src/file1.txt")
     else:
         p4.input = "Change: new\n\nDescription:\n\tLater.\n"
@@ -108,7 +114,10 @@ def test_a_client_with_work_stays_whoever_clicks(
         p4.run("revert", "-k", "//...")
     else:
         [change] = perforce.list_pending_changes(workspace.client_name)
-        p4.run("change", "-d", str(change.change))
+        if work == "shelved":
+            assert change.is_shelved
+            p4.run("shelve", "-f", "-d", "-c", str(change.change))
+        p4.run("change", "-d", "-f", str(change.change))
     audit(lab_site)
     some_time_later()
     assert audit(lab_site) == []

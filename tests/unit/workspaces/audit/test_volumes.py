@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,15 +14,20 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec, VolumeSpec
+from provisioner.workspaces import actions
 from provisioner.workspaces.models import (
     AuditedSystem,
     AuditRun,
+    Finding,
     Operation,
     Rescue,
     Site,
     Template,
+    Unsaved,
     Workspace,
 )
+from provisioner.workspaces.sweeps.repairs.looking import CannotRepair
+from provisioner.workspaces.sweeps.repairs.storage import remove_volume
 from tests.unit.workspaces.audit.scene import (
     NOBODYS_TAG,
     A,
@@ -40,7 +48,7 @@ from tests.unit.workspaces.audit.scene import (
     some_time_later,
     workspace,
 )
-from tests.waiting import run_jobs_once
+from tests.waiting import run_jobs_once, settle
 
 __all__ = [
     "admin",
@@ -152,9 +160,70 @@ def test_a_leftover_that_may_hold_work_stays(
 
     found = next(finding for finding in findings if finding.subject == name)
     kind = K.VOLUME_TAG_COPIED if why_not == "parent" else K.VOLUME_WITHOUT_ROW
-    assert (found.kind, found.action) == (kind, A.REMOVE)
+    action = A.REMOVE if why_not == "parent" else A.ADOPT
+    assert (found.kind, found.action) == (kind, action)
     assert not found.is_automatic
     assert ontap.find_volume(name) is not None
+
+
+def test_a_leftover_that_may_hold_work_is_retired_again_with_its_rescue(
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    perforce: Any,
+    admin: User,
+) -> None:
+    untracked = workspace.path / "src" / "notes.txt"
+    untracked.write_text("untracked\n")
+    if os.geteuid() == 0:
+        os.chown(untracked, workspace.uid, workspace.gid)
+    leftover_of(workspace, ontap, perforce)
+    retirement = workspace.operations.get(kind=Operation.Kind.RETIRE)
+    Operation.objects.filter(pk=retirement.pk).update(state="failed")
+    name = workspace.name
+    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    stale = Finding.objects.get(pk=found.pk)
+    stale.action = A.REMOVE
+    with pytest.raises(CannotRepair, match="adopt it, then retire it"):
+        remove_volume(stale)
+
+    assert "is being brought back" in resolve(found, admin).resolution
+
+    settle(workspace)
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert (workspace.retired_at, workspace.name) == (None, name)
+    actions.workspace_retire(
+        by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE
+    )
+    settle(workspace)
+    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+    rescue = Rescue.objects.get(operation__workspace=workspace)
+    assert "src/notes.txt" in (Path(rescue.directory) / "manifest.json").read_text()
+
+
+def test_a_template_of_nobody_is_not_removed_below_its_clones(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    """Restored from before its template was made: all of it stays, and mounted."""
+    template = workspace.template
+    comment = f"cloneyard:v1:template={uuid.uuid4()}"
+    ontap.set_volume_comment(template.volume_uuid, comment=comment)
+    try:
+        found = next(
+            each
+            for each in audit(lab_site)
+            if each.external_id == template.volume_uuid
+            and each.kind == K.VOLUME_WITHOUT_ROW
+        )
+
+        said = resolve(found, admin).status_message
+
+        assert "clones, which may hold work" in said
+        assert workspace.volume_name in said
+        seen = ontap.get_volume(template.volume_uuid)
+        assert seen.junction_path == template.junction_path
+    finally:
+        ontap.set_volume_comment(template.volume_uuid, comment=template.volume_comment)
 
 
 def test_what_came_into_use_again_is_not_removed(
