@@ -111,11 +111,11 @@ def findings_adopt(*, by: User) -> int:
 def adoptable() -> QuerySet[Finding]:
     """Return the open findings of what an older backup does not know.
 
-    Snapshots come first: workspaces are of them.
+    Snapshots come first, then templates: workspaces are of them.
     """
     volumes = Q(kind=Finding.Kind.VOLUME_WITHOUT_ROW, workspace=None, template=None)
     return Finding.objects.filter(
         volumes | Q(kind=Finding.Kind.SNAPSHOT_WITHOUT_ROW),
         action=Finding.Action.ADOPT,
         resolved_at=None,
-    ).order_by("kind", "pk")
+    ).order_by("kind", "details__comment", "pk")

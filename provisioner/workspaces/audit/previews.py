@@ -51,6 +51,13 @@ def _adopting_volume(subject: str, details: dict[str, Any]) -> list[str]:
             "Where that was retired, bring it back as out of the trash: mounted at its "
             "path, with its client.",
         ]
+    if "owner" not in row:
+        return [
+            f"Make the template {row['template']}, with the view of its client "
+            f"{row['client']}; its path is {row['path']}.",
+            f"Its state is {row['state']}: commands and environment are not known, and "
+            "have to be completed before it is built. Its clones can be adopted then.",
+        ]
     return [
         f"Make the workspace {row['name']} of {row['owner']}, for {row['purpose']}: of "
         f"{row['template']} at change {row['change']} ({row['snapshot']}).",

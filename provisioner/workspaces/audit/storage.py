@@ -35,12 +35,17 @@ def compare_storage(known: Known, seen: SeenStorage) -> list[Difference]:
         if tag is not None and tag[1] not in known.elsewhere:
             volumes[tag].append(volume)
     trees = known.by_tag()
+    parents = [volume.clone_parent for volume in seen.volumes]
+    cloned = {parent.volume_uuid for parent in parents if parent is not None}
     found: list[Difference] = []
     for tag, tagged in volumes.items():
         if tag in trees:
             found += _volumes_of_row(trees[tag], tagged)
         elif known.judges_strangers:
-            found += [_volume_of_nobody(volume, kind=tag[0]) for volume in tagged]
+            found += [
+                _volume_of_nobody(volume, kind=tag[0], has_clones=volume.uuid in cloned)
+                for volume in tagged
+            ]
     for tag, tree in trees.items():
         if tree.volume is Wanted.YES and not tree.is_in_motion and tag not in volumes:
             found.append(_untagged_or_gone(tree, seen.untagged.get(tree.volume_name)))
@@ -117,13 +122,14 @@ def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Difference]:
         yield _junction_differs(tree, own)
 
 
-def _volume_of_nobody(volume: Volume, *, kind: str) -> Difference:
+def _volume_of_nobody(volume: Volume, *, kind: str, has_clones: bool) -> Difference:
+    holds_work = kind == "workspace" or has_clones
     return Difference(
         kind=Kind.VOLUME_WITHOUT_ROW,
         subject=volume.name,
         external_id=volume.uuid,
         details=_evidence(volume),
-        action=Action.ADOPT if kind == "workspace" else Action.REMOVE,
+        action=Action.ADOPT if holds_work else Action.REMOVE,
         sentence=f"The volume {volume.name} carries the tag of a {kind} that is not in "
         "this database: another installation of Cloneyard may own it, or the database "
         "was restored from before it was made. "
@@ -131,8 +137,11 @@ def _volume_of_nobody(volume: Volume, *, kind: str) -> Difference:
             "Adopting makes it a workspace again, of the owner of its client and its "
             "files; to have it gone, retire it then."
             if kind == "workspace"
+            else "It has clones: adopting makes it a template again, so that these can "
+            "be adopted, too."
+            if has_clones
             else "What is in it is a build and no work of anybody. Remove it only if "
-            "no other installation owns it: ONTAP keeps what has clones."
+            "no other installation owns it. To build that again, define the template."
         ),
     )
 

@@ -33,6 +33,10 @@ from provisioner.workspaces.sweeps.repairs.rows_to_be import (
     snapshot_to_be,
     workspace_to_be,
 )
+from provisioner.workspaces.sweeps.repairs.templates_to_be import (
+    template_to_be,
+    write_template,
+)
 
 KNOWN = "Its workspace is known by now."
 
@@ -59,6 +63,22 @@ def adopt_workspace(finding: Finding) -> str:
             workspace.client_type = found.type
     _pin(workspace.snapshot, client=client.name if client else "")
     return _adopted(to_be, volume=volume.name, by=finding.asked_by)
+
+
+def adopt_template(finding: Finding) -> str:
+    """Make a row of a volume that carries the tag of a template nobody knows.
+
+    Raises: CannotRepair with what is missing, GatewayError.
+    """
+    volume = volume_now(finding)
+    if volume is None:
+        return GONE
+    tag = tag_of_volume(volume)
+    if tag is not None and Template.objects.filter(tag=tag[1]).exists():
+        return "It is known by now."
+    clients = clients_at(finding.site)
+    template = template_to_be(volume, site=finding.site, clients=clients)
+    return write_template(template, by=finding.asked_by)
 
 
 def adopt_snapshot(finding: Finding) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.workspaces.audit import Difference, SeenStorage
+from provisioner.workspaces.audit import Difference, SeenStorage, tag_of_volume
 from provisioner.workspaces.models import Finding, Site, Template
 from provisioner.workspaces.sweeps.repairs.looking import CannotRepair
 from provisioner.workspaces.sweeps.repairs.rows_to_be import (
@@ -16,6 +16,10 @@ from provisioner.workspaces.sweeps.repairs.rows_to_be import (
     facts_of_snapshot,
     snapshot_to_be,
     workspace_to_be,
+)
+from provisioner.workspaces.sweeps.repairs.templates_to_be import (
+    facts_of_template,
+    template_to_be,
 )
 
 Kind = Finding.Kind
@@ -73,6 +77,10 @@ def _row_to_be(
 ) -> dict[str, Any]:
     if difference.kind == Kind.VOLUME_WITHOUT_ROW:
         [volume] = [v for v in seen.volumes if v.uuid == difference.external_id]
+        tag = tag_of_volume(volume)
+        if tag is not None and tag[0] == "template":
+            template = template_to_be(volume, site=site, clients=clients)
+            return facts_of_template(template)
         return workspace_to_be(volume, site=site, clients=clients).facts
     assert difference.template_id is not None
     template = Template.objects.get(pk=difference.template_id)

@@ -118,8 +118,7 @@ def _named_like(volume: Volume, *, site: Site, tag: uuid.UUID) -> Workspace:
     if template is None:
         raise CannotRepair(
             f"No template here has the volume {volume.clone_parent.volume_name}, of "
-            "which it is a clone: that is newer than the database, too. Nothing of it "
-            "is removed; copy what is needed from the volume."
+            "which it is a clone: adopt that one first, then this."
         )
     made_as = name[1].replace("_", "-")
     purpose = purpose_of_volume(volume)

@@ -15,7 +15,11 @@ from provisioner.gateways.ontap.types import Volume
 from provisioner.workspaces import states
 from provisioner.workspaces.models import Finding, Snapshot, Template, Workspace
 from provisioner.workspaces.steps.volumes import ensure_policy_rules, policies_of
-from provisioner.workspaces.sweeps.repairs.adopting import adopt_workspace, bring_back
+from provisioner.workspaces.sweeps.repairs.adopting import (
+    adopt_template,
+    adopt_workspace,
+    bring_back,
+)
 from provisioner.workspaces.sweeps.repairs.looking import (
     GONE,
     CannotRepair,
@@ -82,7 +86,8 @@ def _template_is_known(finding: Finding) -> bool:
 def adopt_volume(finding: Finding) -> str:
     row = resting_row(finding)
     if row is None:
-        return adopt_workspace(finding)
+        is_template = "template=" in str(finding.details.get("comment", ""))
+        return adopt_template(finding) if is_template else adopt_workspace(finding)
     volume = volume_now(finding)
     if volume is None:
         return GONE

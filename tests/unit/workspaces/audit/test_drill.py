@@ -13,6 +13,8 @@ import pytest
 from provisioner.accounts.models import User
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.workspaces import actions
+from provisioner.workspaces.actions.auditing import adoptable
+from provisioner.workspaces.audit import preview
 from provisioner.workspaces.models import (
     Finding,
     Operation,
@@ -26,7 +28,7 @@ from provisioner.workspaces.queries import default_snapshot
 from tests import backups
 from tests.at_work import AtWork
 from tests.factories import UserFactory
-from tests.lab import Lab
+from tests.lab import BUILD, Lab, build, define_template
 from tests.unit.workspaces.audit.scene import (
     K,
     admin,
@@ -206,3 +208,36 @@ def test_an_older_backup_loses_nothing(
         assert held_by(Workspace.objects.get(tag=tag), perforce) == held
     assert len(again) == 3
     session.end()
+
+
+def test_a_template_newer_than_the_backup_comes_back_with_its_clones(
+    owner: User, admin: User, backup: str, lab: Lab, lab_site: Site, perforce: Any
+) -> None:
+    backups.back_up(backup)
+    template = build(define_template(lab_site, name="newer"), run_jobs_once)
+    works = made(owner, template)
+    leave_in(works, "untracked\n")
+    held = held_by(works, perforce)
+    client = perforce.find_client(template.client_name)
+
+    backups.restore(backup)
+
+    assert not Template.objects.exists()
+    audit(lab_site)
+    said = [line for each in adoptable() for line in preview(each)]
+    assert any(line.startswith("Make the template newer, with") for line in said)
+    assert actions.findings_adopt(by=admin) == 2
+    run_jobs_once()
+    assert audit(lab_site) == []
+    assert held_by(Workspace.objects.get(tag=works.tag), perforce) == held
+    found = Template.objects.get()
+    assert (found.tag, found.state) == (template.tag, Template.State.FAILED)
+    assert found.volume_uuid == template.volume_uuid
+    assert "Complete its definition" in found.status_message
+
+    actions.template_update(by=admin, template=found, build_command=BUILD)
+    latest = built(found, admin)
+    assert default_snapshot(found) == latest
+    made(owner, found)
+    again = perforce.find_client(template.client_name)
+    assert (again.view, again.root) == (client.view, client.root)
