@@ -143,6 +143,8 @@ def _client_of(
 
     Raises: CannotRepair where that is named otherwise: its work would be left behind.
     """
+    if not workspace.client_name:
+        return None
     described = [
         client
         for client in clients
@@ -181,6 +183,7 @@ def _give_to(
                 f"The account of {client.owner} is not active: activate it, then adopt "
                 "the workspace."
             )
+        _require_their_files(owner, volume, client=client)
     if owner is None and volume.uid:
         owner = _one_of(people.filter(uid=volume.uid), of=f"the uid {volume.uid}")
     if owner is None:
@@ -193,6 +196,24 @@ def _give_to(
         raise CannotRepair(f"Neither its files nor {owner} have a uid and a gid.")
     workspace.owner, workspace.uid, workspace.gid = owner, uid, gid
     workspace.p4_user = client.owner if client else owner.perforce_name
+
+
+def _require_their_files(
+    owner: User | None, volume: Volume, *, client: ClientSpec
+) -> None:
+    """Refuse where the files are somebody else's: anybody may define a client.
+
+    Raises: CannotRepair.
+    """
+    if owner is None or not volume.uid or owner.uid == volume.uid:
+        return
+    others = User.objects.filter(uid=volume.uid).exclude(pk=owner.pk)
+    other = others.order_by("username").first()
+    if other is not None:
+        raise CannotRepair(
+            f"The client {client.name} is {owner}'s, but the files are {other}'s (uid "
+            f"{volume.uid}). See whose it is: set the client's Owner, then adopt it."
+        )
 
 
 def _one_of(people: QuerySet[User], *, of: str) -> User | None:

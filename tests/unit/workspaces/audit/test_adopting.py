@@ -656,3 +656,25 @@ def test_what_a_retirement_had_shut_is_opened_by_trying_again(
     assert found.state == Workspace.State.READY, found.status_message
     volume = ontap.get_volume(found.volume_uuid)
     assert volume.export_policy == lab_site.export_policy
+
+
+def test_a_client_that_a_stranger_defined_gives_nobody_the_files(
+    workspace: Workspace,
+    lab_site: Site,
+    admin: User,
+    perforce: Any,
+    ontap: OntapGateway,
+) -> None:
+    """The client was gone with a retirement: its name and its tag are no secret."""
+    uid = ontap.get_volume(workspace.volume_uuid).uid
+    User.objects.filter(pk=workspace.owner_id).update(uid=uid)
+    UserFactory(username="bob", uid=20002, gid=20000)
+    spec = perforce.find_client(workspace.client_name)
+    perforce.delete_client(spec.name)
+    perforce.save_client(dataclasses.replace(spec, owner="bob"))
+    forgotten(workspace)
+
+    finding, found = adopted(lab_site, admin)
+
+    assert found is None
+    assert "is bob's, but the files are alice's" in finding.status_message
