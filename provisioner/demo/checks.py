@@ -16,6 +16,7 @@ from django.conf import settings
 from provisioner.demo.seed import PASSWORD
 from provisioner.gateways import registry
 from provisioner.workspaces.models import Template, Workspace
+from provisioner.workspaces.models.names import tag_in
 
 OWNER_SESSION_SECONDS = 300
 
@@ -147,7 +148,7 @@ def left_behind(workspace: Workspace) -> list[str]:
         left.append(f"client {workspace.client_name}")
     for client in workspace.stand_ins.find_all(perforce):
         left.append(f"client {client.name}")
-    for volume in ontap.list_volumes(comment_prefix=workspace.volume_comment):
+    for volume in ontap.list_volumes(comment_prefix=tag_in(workspace.volume_comment)):
         left.append(f"volume {volume.name}")
     for volume in ontap.list_volumes():
         if volume.junction_path == workspace.junction_path:

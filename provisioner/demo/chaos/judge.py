@@ -22,6 +22,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
+from provisioner.workspaces.models.names import tag_in
 
 W = Workspace.State
 DISCARDED = "unsaved_work_discarded"
@@ -57,7 +58,7 @@ class Judge:
 
     def look_at(self, workspace: Workspace, desk: Desk | None) -> list[Fault]:
         """Check a workspace that stands still."""
-        volumes = self.ontap.volumes(comment=workspace.volume_comment)
+        volumes = self.ontap.volumes(tag=tag_in(workspace.volume_comment))
         found = self._placement(workspace, volumes)
         if desk is not None:
             found += self._edits(workspace, volumes, desk)
@@ -178,7 +179,7 @@ class Judge:
 
     def look_at_template(self, template: Template) -> list[Fault]:
         """Check the published snapshots of a template that stands still."""
-        volumes = self.ontap.volumes(comment=template.volume_comment)
+        volumes = self.ontap.volumes(tag=tag_in(template.volume_comment))
         if len(volumes) != 1:
             return [_orphan(f"template {template}: {len(volumes)} volumes")]
         there = self.ontap.snapshots(volumes[0]["uuid"])

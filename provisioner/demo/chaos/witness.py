@@ -61,10 +61,10 @@ class OntapWitness:
 
         return insist(ask, on=(OSError, HTTPException, ValueError))
 
-    def volumes(self, *, comment: str) -> list[dict[str, Any]]:
-        """Return volumes whose comment matches a pattern of ONTAP's (`*`)."""
+    def volumes(self, *, tag: str) -> list[dict[str, Any]]:
+        """Return volumes whose comment begins with a tag."""
         return self._records(
-            f"/api/storage/volumes?comment={comment}&fields={VOLUME_FIELDS}"
+            f"/api/storage/volumes?comment={tag}*&fields={VOLUME_FIELDS}"
         )
 
     def all_volumes(self) -> list[dict[str, Any]]:
