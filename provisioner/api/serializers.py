@@ -154,7 +154,7 @@ class PinsSerializer(serializers.Serializer[Any]):
 
     is_needed = serializers.BooleanField(help_text="false: it will be deleted.")
     reasons = serializers.ListField(
-        child=serializers.CharField(), help_text="What keeps it besides workspaces."
+        child=serializers.CharField(), help_text="What needs it besides workspaces."
     )
     workspaces_count = serializers.IntegerField()
     workspaces = PinningWorkspaceSerializer(

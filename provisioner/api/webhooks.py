@@ -1,4 +1,4 @@
-"""Being told: by mail of a template, by HTTP of anything."""
+"""Notifications: by mail about a template, by webhook about anything."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class SnapshotChoiceField(_ChoiceOfSnapshot):
         self.empty_label = "Choose one"
         if usual is not None:
             label = self.label_from_instance(usual)
-            self.empty_label = f"The usual one: {label[0].lower()}{label[1:]}"
+            self.empty_label = f"Latest (recommended): {label[0].lower()}{label[1:]}"
 
     def label_from_instance(self, obj: Snapshot) -> str:
         said = [f"Change {obj.change}", obj.mark.lower()]
@@ -193,12 +193,11 @@ PURPOSES = {
     ),
     Workspace.Purpose.CI: (
         "CI",
-        "With a read-only client: sync and look things up. What is in it at its end is "
-        "work of nobody and goes.",
+        "With a read-only client: sync and look things up. Leftover files are deleted.",
     ),
     Workspace.Purpose.CI_EDIT: (
         "CI that submits",
-        "With a client whose have list disturbs nobody, for a short time.",
+        "With a short-lived client whose have list puts no load on others.",
     ),
 }
 

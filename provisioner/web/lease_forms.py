@@ -44,7 +44,7 @@ class SpansField(forms.CharField):
 class LeaseExtendForm(AskingForm):
     """Nothing for what is usual; else how long from now."""
 
-    span = SpanField(required=False, label="From now on for", max_length=40)
+    span = SpanField(required=False, label="New lease length", max_length=40)
 
 
 class LeaseKeepForm(AskingForm):

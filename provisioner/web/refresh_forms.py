@@ -20,8 +20,8 @@ class RefreshPolicyForm(AskingForm):
     )
     quiet_seconds = SpanField(
         max_length=60,
-        label="Quiet time",
-        help_text="After changes: so long nothing under its view has to come. Such as "
+        label="Wait until no submits for",
+        help_text="After changes: how long nothing in its view was submitted. Such as "
         "2 min.",
     )
     every_seconds = SpanField(
@@ -86,6 +86,6 @@ class ReasonForm(forms.Form):
 
     reason = forms.CharField(
         max_length=LONGEST_REASON,
-        label="Why is it paused?",
+        label="Reason for pausing",
         help_text="People whose work waits read it.",
     )

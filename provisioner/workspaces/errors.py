@@ -49,8 +49,8 @@ class TicketRefused(ActionRefused):
 
 
 class TicketsNotTaken(ActionRefused):
-    """Tickets of the Perforce server “{server}” sign nobody in. An administrator can
-    allow that in its row."""
+    """Ticket sign-in is disabled for the Perforce server “{server}”. An administrator
+    can enable it there."""
 
     code = "tickets_not_taken"
 
@@ -156,7 +156,7 @@ class NotInTrash(ActionRefused):
 
 
 class NothingNewer(ActionRefused):
-    """There is no newer snapshot than that of “{name}” to bring its work forward to."""
+    """There is no newer snapshot to transfer the work of “{name}” to."""
 
     code = "nothing_newer"
 
@@ -251,8 +251,8 @@ class WebhookOff(ActionRefused):
 
 
 class PreviewStale(ActionRefused):
-    """Whom this affects has changed since it was shown: {count} workspaces now. Look
-    again, then decide."""
+    """The set of affected workspaces has changed since the preview: {count} now. Check
+    it again, then decide."""
 
     code = "preview_stale"
 
@@ -264,7 +264,7 @@ class NobodyOfThatName(ActionRefused):
 
 
 class AlreadyTheirs(ActionRefused):
-    """{who} sees this workspace without that."""
+    """{who} already has access to this workspace."""
 
     code = "already_theirs"
 

@@ -200,7 +200,7 @@ def _nearest_limits(sites: list[SiteLimits], tallies: Tallies) -> list[Limit]:
 def _clones(
     tallies: Mapping[Any, Tally], named: Iterable[tuple[int | None, str]]
 ) -> list[Clones]:
-    """Return what those of each name have that have something, most first."""
+    """Return totals for each name, largest first, without empty ones."""
     rows = [
         Clones(
             name=name,

@@ -338,8 +338,8 @@ def _sentence_of_lease(
     if due_at is not None and due_at < workspace.expires_at:
         said += f" It ends on {exact(due_at)} if its job says nothing until then."
     if workspace.holds_work:
-        said += " What is not submitted is then rescued."
+        said += " Unsubmitted work is rescued."
     if not policy.trash_seconds:
-        return f"{said} It is then removed for good."
+        return f"{said} It is then deleted for good."
     until = workspace.expires_at + dt.timedelta(seconds=policy.trash_seconds)
-    return f"{said} It then goes to the trash and can be restored until {exact(until)}."
+    return f"{said} Restorable until {exact(until)}."

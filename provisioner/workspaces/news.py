@@ -3,7 +3,7 @@
 Subscribers, and those who submitted since the last good generation what the failed
 build had. A template fails from its first bad build on until one is good: each person
 is told once in that time, however many builds fail; who submits meanwhile is told with
-the next failure. That it is good again hear those who heard that it was not.
+the next failure. Everyone told of the failure is told of the recovery.
 """
 
 from __future__ import annotations

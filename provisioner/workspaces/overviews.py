@@ -257,7 +257,7 @@ class Findings:
     def tally(self) -> str:
         """How many there are, and how many of them are kept here."""
         if self.count > len(self.found):
-            return f"{self.count:,}, the first {len(self.found)} are shown"
+            return f"{self.count:,}, {len(self.found)} of them shown"
         if len(self.found) >= FINDINGS_SHOWN:
             return f"the first {len(self.found)}"
         return str(self.count)
@@ -371,14 +371,12 @@ class WorkspaceOverview:
     @property
     def unsaved_sentence(self) -> str:
         if self.looked_at is None:
-            return (
-                "What is opened, changed, untracked or shelved is looked for on demand."
-            )
+            return "Not checked yet."
         if not self.can_be_rescued:
             return "It could not be compared with Perforce, so nobody knows."
         count = sum(findings.count for findings in self.unsaved)
         if count == 0:
-            return "Nothing: all that is in it can be had from Perforce again."
+            return "No unsubmitted work: Perforce has everything that is in it."
         return f"{count:,} {'thing is' if count == 1 else 'things are'} not submitted."
 
     @property

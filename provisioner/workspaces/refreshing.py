@@ -126,7 +126,7 @@ def is_unused(now: dt.datetime, policy: Policy, state: State) -> bool:
 
 
 def _due_on_change(now: dt.datetime, policy: Policy, state: State) -> str | None:
-    """Tell of new changes alone: one that was tried, the next may mend."""
+    """Say why a new change is built. One that was tried is never tried again."""
     assert state.newest is not None
     assert state.newest_at is not None
     assert state.behind_since is not None
@@ -143,7 +143,10 @@ def _due_on_change(now: dt.datetime, policy: Policy, state: State) -> str | None
     else:
         waits_since = state.tried_at
     if now >= waits_since + QUIET_PERIODS * quiet:
-        return f"Change {state.newest} was submitted; it does not get quiet."
+        return (
+            f"Change {state.newest} was submitted. No quiet period came; it is built "
+            "anyway."
+        )
     return None
 
 

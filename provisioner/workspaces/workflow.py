@@ -83,7 +83,7 @@ def _wants_reconcile(operation: Operation) -> bool:
 
 
 def _had_client(operation: Operation) -> bool:
-    """Say so of a trial, too: it has a client while its files are brought."""
+    """Trials also have a client, for as long as their files are synced."""
     return _has_client(operation) or hasattr(operation.workspace, "trial")
 
 

@@ -59,7 +59,7 @@ def extend(page: Page, chosen: list[Workspace]) -> None:
     for one in chosen:
         page.get_by_label(f"Choose {one.name}", exact=True).check()
     press(page, "Extend…")
-    page.get_by_label("From now on for").fill("60 d")
+    page.get_by_label("New lease length").fill("60 d")
     press(page, "Look again")
     press(page, "Extend 2 workspaces")
     expect(page.get_by_role("status")).to_contain_text("2 workspaces")

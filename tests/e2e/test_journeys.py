@@ -50,7 +50,7 @@ def test_from_a_template_to_a_workspace_and_back(
     # The administrator builds the template and reads the log.
     page = sign_in(admin)
     build(page, lab_template)
-    expect(page.get_by_text("What you get")).to_be_visible()
+    expect(page.get_by_text("Default", exact=True)).to_be_visible()
     builds = page.get_by_role("region", name="Builds", exact=True)
     builds.get_by_role("link", name="Log", exact=True).click()
     expect(page.get_by_label("What the step printed")).to_contain_text("built")
@@ -102,7 +102,7 @@ def test_from_a_template_to_a_workspace_and_back(
     page.get_by_role("link", name="My workspaces").first.click()
     expect(page.get_by_text("You have no workspace yet")).to_be_visible()
     page.get_by_role("link", name="1 in the trash").click()
-    page.get_by_role("button", name="Bring it back").click()
+    page.get_by_role("button", name="Restore :").click()
     expect_state(page, "Ready")
     assert (workspace.path / "notes.txt").read_text() == "Do not lose me.\n"
 
@@ -126,7 +126,7 @@ def test_the_same_without_scripts(
     retire(page)
     expect_state(page, "In the trash")
     assert not workspace.path.exists()
-    page.get_by_role("button", name="Bring it back").click()
+    page.get_by_role("button", name="Restore").click()
     expect_state(page, "Ready")
     assert (workspace.path / "out" / "all").is_file()
 

@@ -1,6 +1,6 @@
 """The contract with ONTAP: every verb Cloneyard uses, for the volumes of one SVM.
 
-`rest.py` beside it keeps the contract with netapp_ontap. Every method may raise
+`rest.py` beside it implements it with netapp_ontap. Every method may raise
 Unreachable (no answer in time; the effect may have happened), Busy (asked to come
 back) and AuthFailed; each lists what it raises beyond that.
 

@@ -1,6 +1,6 @@
 """The contract with Perforce: every verb Cloneyard uses, as one user of one server.
 
-`p4.py` beside it keeps the contract with p4python. Every method may raise
+`p4.py` beside it implements it with p4python. Every method may raise
 Unreachable, Busy (resource pressure, limits that a smaller request would meet) and
 AuthFailed; each lists what it raises beyond that.
 

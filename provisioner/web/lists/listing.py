@@ -121,7 +121,7 @@ class Listing(Generic[Row]):
         return rows.order_by(in_turn, "-pk" if is_descending else "pk")
 
     def shown(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """Have of rows only that read which is shown."""
+        """Load only the displayed columns."""
         return rows.only(*self.reads) if self.reads else rows
 
     def dressed(self, user: User, rows: list[Row]) -> Sequence[Any]:

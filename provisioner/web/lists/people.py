@@ -34,7 +34,7 @@ class PutIntoTeam(Act[User]):
 
 
 class SetQuota(Act[User]):
-    name, label, done = "quota", "Set the quota", "Changed"
+    name, label, done = "quota", "Set quota", "Changed"
     lead = "What each of them may have at a time. What they have beyond it stays."
     form = QuotaForm
 

@@ -36,7 +36,7 @@ class Resume(Act[PerforceServer]):
         return actions.perforce_server_resume(by=self.by, server=row)
 
     def says(self, row: PerforceServer, result: bool) -> str:
-        return "It goes on." if result else "It is not paused: nothing changes."
+        return "Resumed." if result else "It is not paused: nothing changes."
 
 
 class PauseRefresh(Act[PerforceServer]):

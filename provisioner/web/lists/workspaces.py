@@ -44,7 +44,10 @@ class UnsavedForm(forms.Form):
 class Retire(Act[Workspace]):
     name, label, done = "retire", "Retire", "Being retired"
     undo = "What goes to the trash can be brought back from there."
-    lead = "Each is looked through first. Its client goes, and the form of it is kept."
+    lead = (
+        "Each is checked for unsubmitted work first. Its client is deleted; the client "
+        "spec is kept."
+    )
     is_dangerous = True
     form = UnsavedForm
 
@@ -105,7 +108,7 @@ class Keep(Act[Workspace]):
 
 
 class Restore(Act[Workspace]):
-    name, label, done = "restore", "Bring back", "Being brought back"
+    name, label, done = "restore", "Restore", "Being restored"
     lead = "With their clients and what was opened."
 
     def do(self, row: Workspace, **told: Any) -> Operation:
@@ -166,7 +169,7 @@ COLUMNS = (
     Column("name", "Name", "workspace.name", "name"),
     Column("state", "State", "workspace.state", "state"),
     Column("owner", "Owner", "workspace.owner.username", "owner__username"),
-    Column("template", "Equals", "workspace.template.name", "template__name"),
+    Column("template", "Snapshot", "workspace.template.name", "template__name"),
     Column("change", "", "workspace.snapshot.change"),
     Column("site", "Site", "workspace.site.name", "site__name"),
     Column("purpose", "", "workspace.purpose"),
@@ -273,7 +276,7 @@ TRASH = Listing[Workspace](
     many="workspaces",
     columns=(
         *_AWAY,
-        Column("purge_at", "Goes for good", "purge_at", "purge_at", has_gaps=True),
+        Column("purge_at", "Deleted on", "purge_at", "purge_at", has_gaps=True),
         Column("unique_bytes", "Space", "unique_bytes", "unique_bytes", has_gaps=True),
         Column("actions", "Actions", None, is_label_spoken=True),
     ),

@@ -158,8 +158,8 @@ def ready_plot(days: list[DayToReady]) -> dict[str, Any]:
         ],
         id="ready-days",
         title="Time to ready each day",
-        caption="How long half and 95 % of a day took",
-        columns=("Workspaces", "Half in", "95 % in"),
+        caption="Time to ready: median and p95",
+        columns=("Workspaces", "Median", "p95"),
         text=duration_text,
     )
 

@@ -65,7 +65,7 @@ def refresh_pause(request: WebRequest) -> HttpResponse:
     is_paused = form.cleaned_data["do"] == "pause"
     server = form.cleaned_data["server"]
     actions.refresh_pause(by=request.user, server=server, is_paused=is_paused)
-    messages.success(request, "Paused." if is_paused else "It goes on.")
+    messages.success(request, "Paused." if is_paused else "Resumed.")
     if server is not None:
         return redirect("perforce-server-detail", server.pk)
     return redirect("refresh-list")

@@ -1,4 +1,4 @@
-"""Being told: webhooks with what was sent to them, and mails about a template."""
+"""Notifications: webhooks with what was sent to them, and mails about a template."""
 
 from __future__ import annotations
 

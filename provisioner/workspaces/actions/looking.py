@@ -21,9 +21,7 @@ def workspace_look(*, by: User, workspace: Workspace) -> Operation:
     """
     permissions.require(permissions.can_change_workspace(by, workspace))
     if not workspace.holds_work:
-        raise InvalidRequest(
-            f"{workspace.name} is no place for work, so there is none to look for."
-        )
+        raise InvalidRequest(f"{workspace.name} has nothing that can be submitted.")
     with transaction.atomic():
         workspace = locked(workspace)
         if workspace.state != Workspace.State.READY:

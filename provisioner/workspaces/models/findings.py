@@ -54,7 +54,7 @@ class Finding(models.Model):
     """
 
     class Kind(models.TextChoices):
-        VOLUME_WITHOUT_ROW = "volume_without_row", "Volume that nobody remembers"
+        VOLUME_WITHOUT_ROW = "volume_without_row", "Orphaned volume"
         ROW_WITHOUT_VOLUME = "row_without_volume", "Volume is gone"
         VOLUME_TAG_COPIED = "volume_tag_copied", "Volume with a copied tag"
         VOLUME_UNTAGGED = "volume_untagged", "Volume without its tag"

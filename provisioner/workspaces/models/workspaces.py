@@ -32,7 +32,7 @@ class Workspace(models.Model):
     """What a person asked for: clone, client and export, with one lifecycle."""
 
     class State(models.TextChoices):
-        PROVISIONING = "provisioning", "Being made"
+        PROVISIONING = "provisioning", "Being created"
         READY = "ready", "Ready"
         RETIRING = "retiring", "Being retired"
         TRASHED = "trashed", "In the trash"

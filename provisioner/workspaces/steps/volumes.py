@@ -89,7 +89,7 @@ def ensure_policy_rules(
 
 
 def rules_differ(some: Iterable[ExportRule], others: Iterable[ExportRule]) -> bool:
-    """Say whether two lists of rules let in others, or otherwise."""
+    """Return whether two lists of rules grant different access."""
     return [_meaning(rule) for rule in some] != [_meaning(rule) for rule in others]
 
 

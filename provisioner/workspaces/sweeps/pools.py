@@ -80,7 +80,7 @@ def _tend(pool: Pool, *, now: dt.datetime) -> None:
         )
     old = Q(state=W.READY, ready_at__lte=pools.youngest_too_old(pool, now=now))
     for member in there.exclude(pk__in=fitting.values("pk"))[:AT_ONCE]:
-        _retire(member, why="Its pool makes others by now.", now=now)
+        _retire(member, why="It no longer matches its pool.", now=now)
     for member in fitting.filter(old)[:AT_ONCE]:
         _retire(member, why="It lay in its pool for too long.", now=now)
     fresh = fitting.exclude(old)

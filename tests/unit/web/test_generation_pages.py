@@ -59,7 +59,7 @@ def test_the_choice_shows_mark_lag_and_age(as_alice: Client, tested: Template) -
     page = as_alice.get(f"/templates/{tested.pk}/get/").text
 
     assert f"Change {snapshot.change}, tested, 2 changes behind, built " in page
-    assert f"The usual one: change {snapshot.change}, tested, 2 changes" in page
+    assert f"Latest (recommended): change {snapshot.change}, tested, 2 changes" in page
     assert "Change 101, built, 1 change behind, built " in page
     as_alice.post(f"/templates/{tested.pk}/get/", {"quality": "built"})
     assert Workspace.objects.get().snapshot.change == 101

@@ -23,7 +23,7 @@ def test_a_few_letters_lead_to_a_workspace(
     page = as_alice.get("/jump/?q=HER").text
 
     assert f'href="/workspaces/{workspace.pk}/"' in page
-    assert "workspace of alice, being made" in page
+    assert "workspace of alice, being created" in page
     assert "<html" in page
 
 

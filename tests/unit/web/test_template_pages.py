@@ -110,7 +110,7 @@ def test_the_newest_snapshot_is_what_one_gets(
         created_at=timezone.now() - dt.timedelta(days=1)
     )
     page = as_alice.get(address_of(snapshot.template)).text
-    get_this, older = page.split("What you get")
+    get_this, older = page.split('<span class="tag">Default</span>')
     assert f'<span class="change">{newer.change}</span>' in get_this
     assert '<span class="change">100</span>' in older
     assert "1 workspace" in older

@@ -75,7 +75,7 @@ def test_the_form_shows_what_one_gets(
     page = as_alice.get(address).text
     assert "1 file at change" in page
     assert f"Change {snapshot.change}, built, built " in page
-    assert "The usual one" in page
+    assert "Latest (recommended)" in page
 
 
 def test_a_double_click_is_one_workspace(as_alice: Client, address: str) -> None:

@@ -101,7 +101,10 @@ def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
 ) -> None:
     chosen = SnapshotFactory(template=workspace.template, change=130, **bad)
     address = reverse("workspace-forward", args=[workspace.pk])
-    assert "The usual one: change 120" in signed_in(alice).get(address).content.decode()
+    assert (
+        "Latest (recommended): change 120"
+        in signed_in(alice).get(address).content.decode()
+    )
 
     signed_in(alice).post(address)
 

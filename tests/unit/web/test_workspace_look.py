@@ -49,7 +49,7 @@ def looked(
 
 
 def test_a_look_is_asked_for_and_followed(as_alice: Client, ready: Workspace) -> None:
-    assert "Look for it now" in as_alice.get(page_of(ready)).text
+    assert "Check for unsubmitted work" in as_alice.get(page_of(ready)).text
 
     answer = as_alice.post(look_of(ready))
 
@@ -79,9 +79,9 @@ def test_what_was_found_is_shown_with_counts_sizes_and_its_time(
 
 def test_nothing_found_is_said_too(as_alice: Client, ready: Workspace) -> None:
     looked(as_alice, ready, {})
-    assert "Nothing: all that is in it" in as_alice.get(page_of(ready)).text
+    assert "No unsubmitted work" in as_alice.get(page_of(ready)).text
     page = as_alice.get(retire_of(ready)).text
-    assert "Nothing: all that is in it" in page
+    assert "No unsubmitted work" in page
     assert 'value="discard"' not in page
 
 
@@ -187,7 +187,7 @@ def test_what_is_being_made_is_not_looked_at(
     as_alice: Client, workspace: Workspace
 ) -> None:
     answer = as_alice.post(look_of(workspace), follow=True)
-    assert "“hers” is being made" in answer.text
+    assert "“hers” is being created" in answer.text
     htmx = as_alice.post(look_of(workspace), headers={"HX-Request": "true"})
     assert htmx["HX-Redirect"] == page_of(workspace)
     assert not workspace.operations.filter(kind=Operation.Kind.LOOK).exists()

@@ -388,7 +388,7 @@ def test_what_a_killed_deletion_had_reverted_is_opened_again(
 def came_back_in_part(
     workspace: Workspace, at_work: AtWork, lab: Lab, settings: Settings
 ) -> Callable[[str], None]:
-    """Bring it back until a command of Perforce fails; src/file3.txt was opened."""
+    """Restore until a command of Perforce fails; src/file3.txt was opened."""
 
     def bring_back(command: str) -> None:
         at_work.open_for_edit()
