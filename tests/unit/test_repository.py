@@ -33,6 +33,7 @@ USES_ENVIRONMENT = {
     "started us away from Perforce's library",
     "provisioner/gateways/perforce/trust.py": "Perforce's library reads P4TRUST only",
     "provisioner/demo/checks.py": "a developer's shell needs PATH and P4CONFIG",
+    "provisioner/demo/chromium.py": "the browser needs a directory for what it makes",
     "provisioner/demo/processes.py": "children inherit what the demo was given",
     "provisioner/demo/chaos/__main__.py": "gives trials an environment of their own",
     "provisioner/demo/chaos/nursery.py": "gives what it forks the environment of a "

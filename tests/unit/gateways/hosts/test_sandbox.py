@@ -331,6 +331,7 @@ def test_where_there_are_no_namespaces_all_descendants_end_all_the_same(
         "until [ -e up ]; do sleep 0.01; done; exit 4",
     )
 
+    assert "error" not in told, told
     assert "processes" in told["missing"]
     assert told["exit_code"] == 4
     assert pids_of("sleep", nap) == []
