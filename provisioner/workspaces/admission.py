@@ -29,6 +29,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from provisioner.accounts.models import Quota, Team, User
+from provisioner.gateways.ontap.types import most_inodes
 from provisioner.workspaces.limits import (
     Limit,
     refuse_what_is_near,
@@ -289,6 +290,8 @@ def _template_limits(
             _clones(known, each.name, each.volume_uuid, ours=clones),
             _snapshots(known, each.name, each.volume_uuid, ours=each.snapshots),
         ]
+        if each.actual_size_bytes is not None:
+            limits.append(_inodes(each, size_bytes=each.actual_size_bytes))
     return limits
 
 
@@ -307,6 +310,16 @@ def _snapshots(known: _Known, template: str, volume_uuid: str, *, ours: int) -> 
         subject=template,
         used=max(ours, known.snapshots_of(volume_uuid)),
         allowed=known.site.snapshots_per_volume,
+    )
+
+
+def _inodes(template: CountedTemplate, *, size_bytes: int) -> Limit:
+    """Return how many files the volume has, of those that ONTAP lets it have."""
+    return Limit(
+        code="inode_limit",
+        subject=template.name,
+        used=template.used_inodes,
+        allowed=most_inodes(size_bytes),
     )
 
 

@@ -116,6 +116,14 @@ class SnapshotLimitReached(LimitReached):
     title = "Snapshots of the volume of {}"
 
 
+class InodesLow(LimitReached):
+    """The template “{subject}” has {used} of the {allowed} files that a volume of its
+    size can have. Give it a larger volume, then build again."""
+
+    code = "inode_limit"
+    title = "Files in the volume of {}"
+
+
 class SpaceLow(LimitReached):
     """The aggregate of the site “{subject}” is filled with {used} of the {allowed} that
     may be used. Retire workspaces that nobody needs and empty the trash, or ask an
@@ -183,6 +191,7 @@ REFUSALS: dict[str, type[LimitReached]] = {
         SnapshotCloneLimitReached,
         VolumeLimitReached,
         SnapshotLimitReached,
+        InodesLow,
         SpaceLow,
         Overcommitted,
         QuotaReached,

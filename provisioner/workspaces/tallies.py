@@ -57,6 +57,8 @@ class CountedTemplate(NamedTuple):
     site_id: int
     volume_uuid: str
     state: str
+    used_inodes: int | None
+    actual_size_bytes: int | None
     snapshots: int
 
     @property
@@ -105,7 +107,7 @@ class Tallies:
         published = Count("snapshots", filter=Q(snapshots__deleted_at__isnull=True))
         rows = (
             Template.objects.order_by("name", "pk")
-            .values_list("pk", "name", "site_id", "volume_uuid", "state")
+            .values_list(*CountedTemplate._fields[:-1])
             .annotate(published=published)
         )
         return [CountedTemplate(*row) for row in rows]

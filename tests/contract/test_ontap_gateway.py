@@ -19,7 +19,11 @@ from provisioner.gateways.errors import (
     Refused,
 )
 from provisioner.gateways.ontap.rest import RestOntapGateway
-from provisioner.gateways.ontap.types import ExportRule
+from provisioner.gateways.ontap.types import (
+    SIZES_DIFFER_BYTES,
+    ExportRule,
+    most_inodes,
+)
 from tests.contract.ontap_fixtures import GID, SIZE_BYTES, UID, OntapScene
 
 NO_SUCH_UUID = "00000000-0000-4000-8000-000000000000"
@@ -285,6 +289,24 @@ def test_a_comment_is_set_and_emptied(ontap: OntapScene) -> None:
         assert changed == dataclasses.replace(volume, comment=comment)
     with pytest.raises(NotFound):
         ontap.gateway.set_volume_comment(NO_SUCH_UUID, comment="x")
+
+
+def test_a_volume_has_another_size_and_more_inodes(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    size = volume.size_bytes + 2**26
+    for _ in range(2):
+        changed = ontap.gateway.set_volume_size(volume.uuid, size_bytes=size)
+        assert abs(changed.size_bytes - size) < SIZES_DIFFER_BYTES
+    assert (changed.max_inodes or 0) >= size // 2**15 - 1
+    most = most_inodes(changed.size_bytes)
+    for _ in range(2):
+        changed = ontap.gateway.set_max_inodes(volume.uuid, max_inodes=most)
+        assert (changed.max_inodes or 0) >= most
+
+    with pytest.raises(Refused):
+        ontap.gateway.set_max_inodes(volume.uuid, max_inodes=2 * most)
+    with pytest.raises(NotFound):
+        ontap.gateway.set_max_inodes(NO_SUCH_UUID, max_inodes=most)
 
 
 def test_an_offline_volume_is_brought_online_unmounted_and_again(

@@ -261,6 +261,25 @@ def test_some_of_the_aggregate_stays_free(
     assert "922 GiB of the 921.6 GiB" in refusal.sentence
 
 
+def test_files_count_against_what_a_volume_of_that_size_can_have(
+    snapshot: Snapshot, site: Site
+) -> None:
+    """More inodes are given by themselves up to that, so nobody has to look before."""
+    template = snapshot.template
+    change(template, state=Template.State.READY, volume_uuid="v")
+    assert inode_limits(site) == []
+
+    change(template, actual_size_bytes=GIB, used_inodes=250_000, max_inodes=262_144)
+    [limit] = inode_limits(site)
+    assert (limit.subject, limit.used, limit.allowed) == (template.name, 250_000, 2**18)
+    assert limit.is_near
+
+
+def inode_limits(site: Site) -> list[Limit]:
+    limits = admission.all_limits_of_site(site, None, Tallies())
+    return [limit for limit in limits if limit.code == "inode_limit"]
+
+
 def test_sizes_may_be_promised_up_to_a_share(
     alice: User, snapshot: Snapshot, site: Site
 ) -> None:
