@@ -346,7 +346,7 @@ PURGE = (
         applies=_removes_contents,
     ),
     StepSpec(
-        "unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("quiet", "contents")
+        "unmount", "Unmount it", purge.ensure_unmounted, STORAGE, ("quiet", "contents")
     ),
     StepSpec(
         "destroy",

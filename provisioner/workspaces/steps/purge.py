@@ -9,6 +9,7 @@ from provisioner.gateways.errors import Busy
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import mounts, removal
 from provisioner.gateways.hosts.rescue_archive import remove_leftovers
+from provisioner.gateways.ontap.types import Volume
 from provisioner.workspaces.errors import StepRefused
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.clients import find_own_client
@@ -20,12 +21,38 @@ from provisioner.workspaces.steps.volumes import ensure_junction
 
 def ensure_reachable(run: StepRun) -> dict[str, Any]:
     """Have the clone at a path of its own, where a worker can empty it."""
-    volume = our_volume(run)
+    volume = _volume_out_of_use(run)
     if volume is not None:
         ensure_junction(
             run, volume_uuid=volume.uuid, junction_path=run.workspace.purge_path
         )
     return {}
+
+
+def ensure_unmounted(run: StepRun) -> dict[str, Any]:
+    """Have the clone out of the SVM's namespace."""
+    volume = _volume_out_of_use(run)
+    if volume is not None:
+        run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
+    return {}
+
+
+def _volume_out_of_use(run: StepRun) -> Volume | None:
+    """Return the clone, None where there is none; a retirement has unmounted it.
+
+    An older backup of the database may have in the trash what was restored since.
+
+    Raises: StepRefused where it is mounted where its owner works.
+    """
+    volume, workspace = our_volume(run), run.workspace
+    if volume is not None and volume.junction_path == workspace.junction_path:
+        raise StepRefused(
+            f"The clone is mounted at {volume.junction_path}: somebody may have worked "
+            "in it since it was retired. Nothing was removed. Restore the workspace, "
+            "or unmount the clone if nobody needs it.",
+            code="in_use_again",
+        )
+    return volume
 
 
 def ensure_contents_removed(run: StepRun) -> dict[str, Any]:

@@ -241,3 +241,39 @@ def test_a_template_newer_than_the_backup_comes_back_with_its_clones(
     made(owner, found)
     again = perforce.find_client(template.client_name)
     assert (again.view, again.root) == (client.view, client.root)
+
+
+def test_what_was_restored_since_the_backup_is_not_purged(
+    built_template: Template,
+    owner: User,
+    backup: str,
+    lab: Lab,
+    lab_site: Site,
+    perforce: Any,
+) -> None:
+    """The older database has it in the trash, whose time is over."""
+    workspace = made(owner, built_template)
+    actions.workspace_retire(by=owner, workspace=workspace, unsaved=Unsaved.RESCUE)
+    assert settle(workspace).state == Workspace.State.TRASHED
+    backups.back_up(backup)
+    actions.workspace_restore(by=owner, workspace=workspace)
+    assert settle(workspace).state == Workspace.State.READY
+    session = AtWork(workspace, lab)
+    session.open_for_edit()
+    session.file.write_text("opened\n")
+    leave_in(workspace, "untracked\n")
+    held = held_by(workspace, perforce)
+
+    backups.restore(backup)
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.TRASHED
+    actions.workspace_purge(by=owner, workspace=workspace)
+    settle(workspace)
+
+    assert (workspace.state, workspace.status_code) == ("failed", "in_use_again")
+    assert contents_of(workspace.path) == held.contents
+    actions.workspace_restore(by=owner, workspace=workspace)
+    settle(workspace)
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert held_by(workspace, perforce) == held
+    session.end()
