@@ -90,6 +90,17 @@ def test_an_unknown_command_and_one_the_lab_lacks_are_refused(ws: Workspace) -> 
     assert "print -U is not part of the lab" in ws.p4.errors[0]
 
 
+@pytest.mark.parametrize("kind", ["job", "ldap", "remote", "repo", "server"])
+def test_forms_of_other_kinds_are_shown_and_not_saved(kind: str, ws: Workspace) -> None:
+    [form] = ws.p4.run(kind, "-o", "name")
+    assert "name" in form.values()
+    [definition] = ws.p4.run("spec", "-o", kind)
+    assert set(form) <= {line.split()[1] for line in definition["Fields"]}
+    ws.p4.input = form
+    with pytest.raises(P4Exception, match=f"changing a {kind} is not part of the lab"):
+        ws.p4.run(kind, "-i")
+
+
 def test_a_wrong_option_shows_the_usage(ws: Workspace) -> None:
     assert refused(ws.p4, "sync", "-Z") == 7198
 

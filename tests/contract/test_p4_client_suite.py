@@ -19,7 +19,6 @@ SUITE = os.environ.get("P4TEST_FILE", "")
 # Each with the reason why it is not part of the lab.
 NOT_IN_LAB = {
     "testResolve": "the resolve of a file type",
-    "testAllSpecs": "specs of kinds without commands in the lab",
     "testSpecdefTrigger": "triggers and jobs",
     "testGraph": "graph depots",
     "testDVCS_init": "personal servers",

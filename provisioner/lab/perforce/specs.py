@@ -77,7 +77,8 @@ class SpecDefinition:
         return next((f for f in self.fields if f.tag.lower() == tag.lower()), None)
 
 
-def _definition(kind: str, table: str) -> SpecDefinition:
+def define(kind: str, table: str) -> SpecDefinition:
+    """Return the definition of a kind of form from a table of its fields."""
     fields = []
     for line in table.strip().splitlines():
         tag, code, field_type, *options = line.split()
@@ -87,7 +88,7 @@ def _definition(kind: str, table: str) -> SpecDefinition:
     return SpecDefinition(kind=kind, fields=tuple(fields))
 
 
-CLIENT = _definition(
+CLIENT = define(
     "client",
     """
 Client 301 word rq ro seq:1 len:32
@@ -118,7 +119,7 @@ ChangeView 317 llist len:64
         "revertunchanged+reopen/leaveunchanged/leaveunchanged+reopen",
     ),
 )
-USER = _definition(
+USER = define(
     "user",
     """
 User 651 word rq ro seq:1 len:32
@@ -133,7 +134,7 @@ AuthMethod 662 word fmt:L len:10 val:perforce/perforce+2fa/ldap/ldap+2fa
 Reviews 658 wlist len:64
 """,
 )
-CHANGE = _definition(
+CHANGE = define(
     "change",
     """
 Change 201 word rq ro fmt:L seq:1 len:10
@@ -151,7 +152,7 @@ Stream 214 line len:64
 Files 210 llist len:64
 """,
 )
-DEPOT = _definition(
+DEPOT = define(
     "depot",
     """
 Depot 251 word rq ro len:32
@@ -166,14 +167,14 @@ Map 257 word rq len:64
 SpecMap 259 wlist len:64
 """,
 )
-PROTECT = _definition(
+PROTECT = define(
     "protect",
     """
 Protections 501 wlist fmt:C words:5 opt:default len:64
 """,
 )
 # The codes of streams, labels and groups are not verified; no client looks at them.
-STREAM = _definition(
+STREAM = define(
     "stream",
     """
 Stream 701 word rq ro len:64
@@ -191,7 +192,7 @@ Remapped 711 wlist words:2 len:64
 Ignored 712 wlist words:1 len:64
 """,
 )
-LABEL = _definition(
+LABEL = define(
     "label",
     """
 Label 351 word rq ro fmt:L len:32
@@ -205,7 +206,7 @@ ServerID 358 line ro len:64
 View 311 wlist fmt:C len:64
 """,
 )
-BRANCH = _definition(
+BRANCH = define(
     "branch",
     """
 Branch 451 word rq ro fmt:L len:32
@@ -217,7 +218,7 @@ Options 456 line fmt:L len:32 val:unlocked/locked
 View 311 wlist fmt:C words:2 len:64
 """,
 )
-GROUP = _definition(
+GROUP = define(
     "group",
     """
 Group 401 word rq ro len:32
@@ -236,20 +237,20 @@ Users 405 wlist len:32
 """,
 )
 # Source: the fields of both forms in the messages of the published client.
-TYPEMAP = _definition(
+TYPEMAP = define(
     "typemap",
     """
 TypeMap 601 wlist fmt:C words:2 len:64
 """,
 )
-TRIGGERS = _definition(
+TRIGGERS = define(
     "triggers",
     """
 Triggers 551 wlist fmt:C words:4 len:64
 """,
 )
 
-SPEC = _definition(
+SPEC = define(
     "spec",
     """
 Fields 351 wlist words:5 rq

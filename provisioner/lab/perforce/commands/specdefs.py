@@ -5,6 +5,7 @@ from __future__ import annotations
 from provisioner.lab.perforce import specs
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.messages import CommandError, NotInLab
+from provisioner.lab.perforce.otherspecs import OTHER_FORMS
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specs import Field, Fields, SpecDefinition
 
@@ -23,9 +24,9 @@ _DEFINITIONS = {
         specs.TRIGGERS,
         specs.TYPEMAP,
         specs.USER,
+        *OTHER_FORMS,
     )
 }
-_ELSEWHERE = ("job", "ldap", "remote", "repo", "server")
 
 
 def spec(request: Request) -> None:
@@ -37,8 +38,6 @@ def spec(request: Request) -> None:
     if len(request.args) != 1:
         raise CommandError(7198, usage=_USAGE)
     kind = request.args[0]
-    if kind in _ELSEWHERE:
-        raise NotInLab(f"spec {kind}")
     if kind not in _DEFINITIONS:
         raise CommandError(6556, type=kind)
     request.show_form(_described(_DEFINITIONS[kind]), definition=specs.SPEC)
