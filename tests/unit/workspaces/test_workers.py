@@ -130,10 +130,8 @@ def test_a_worker_may_run_no_commands_or_nothing_else() -> None:
     assert commands.queues == ("commands.munich",)
 
 
-@pytest.fixture
-def worker(jobs_emptied: None, tmp_path: Path) -> Iterator[Child]:
-    """A worker of all queues that says that it is heard."""
-    worker = Child(
+def started(tmp_path: Path) -> Child:
+    return Child(
         "worker",
         manage("worker"),
         log_dir=tmp_path,
@@ -144,10 +142,35 @@ def worker(jobs_emptied: None, tmp_path: Path) -> Iterator[Child]:
             "WORKER_STALLED_SECONDS": str(STALLED_SECONDS),
         },
     )
+
+
+@pytest.fixture
+def worker(jobs_emptied: None, tmp_path: Path) -> Iterator[Child]:
+    """A worker of all queues that says that it is heard."""
+    worker = started(tmp_path)
     wait_for((tmp_path / "alive").exists)
     yield worker
     let_in(True)
     worker.stop()
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_worker_may_start_before_its_database(
+    jobs_emptied: None, tmp_path: Path, comes_back: bool
+) -> None:
+    let_in(False)
+    try:
+        worker = started(tmp_path)
+        wait_for(lambda: "database_is_away" in worker.last_lines(count=9))
+    finally:
+        if comes_back:
+            let_in(True)
+    if comes_back:
+        wait_for((tmp_path / "alive").exists)
+    worker.stop()
+    let_in(True)
+
+    assert worker.process.returncode == 0, worker.last_lines(count=30)
 
 
 def has_done(job_id: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -18,7 +19,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from procrastinate import App, JobContext
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.utils import connector_params
 from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry
+from psycopg import AsyncConnection, OperationalError
 
 from provisioner.accounts import origin
 from provisioner.gateways import fence
@@ -32,6 +35,7 @@ from provisioner.workspaces.workers import worker_connector
 log = structlog.get_logger(__name__)
 
 WATCHED_EVERY_SECONDS = 0.25
+LOOK_EVERY_SECONDS = 1.0
 # As sysexits.h has it: EX_SOFTWARE.
 FROZEN = 70
 
@@ -95,8 +99,25 @@ class Working:
             ThreadPoolExecutor(max_workers=threads, thread_name_prefix="step")
         )
         with app.replace_connector(worker_connector()) as first:
+            if not await self._meet_the_database():
+                return True
             async with first.open_async():
                 return await self._run_all(first)
+
+    async def _meet_the_database(self) -> bool:
+        """Wait until the database answers; return whether it does before the end."""
+        is_said = False
+        while not self._told.is_set():
+            try:
+                async with await AsyncConnection.connect(**connector_params()):
+                    return True
+            except OperationalError as error:
+                if not is_said:
+                    log.warning("database_is_away", why=str(error))
+                is_said = True
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), LOOK_EVERY_SECONDS)
+        return False
 
     async def _run_all(self, first: App) -> bool:
         # Periodic jobs register when they are imported.
