@@ -327,7 +327,7 @@ class NothingToRefresh(ActionRefused):
 
 
 class StateChanged(ActionRefused):
-    """Somebody else changed this at the same moment. Look again, then decide."""
+    """Somebody else changed this at the same moment. Check it again, then decide."""
 
     code = "state_changed"
 

@@ -60,7 +60,7 @@ def extend(page: Page, chosen: list[Workspace]) -> None:
         page.get_by_label(f"Choose {one.name}", exact=True).check()
     press(page, "Extend…")
     page.get_by_label("New lease length").fill("60 d")
-    press(page, "Look again")
+    press(page, "Check again")
     press(page, "Extend 2 workspaces")
     expect(page.get_by_role("status")).to_contain_text("2 workspaces")
     for one in Workspace.objects.filter(pk__in=ends):

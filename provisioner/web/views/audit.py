@@ -37,7 +37,7 @@ def audit_adopt(request: WebRequest) -> HttpResponse:
     """Ask for the adoption of every workspace that the database does not know."""
     count = actions.findings_adopt(by=request.user)
     messages.success(
-        request, f"Asked for the adoption of {count:,}. Look again in a moment."
+        request, f"Asked for the adoption of {count:,}. Reload this page in a moment."
     )
     return redirect("audit")
 
@@ -47,7 +47,7 @@ def audit_adopt(request: WebRequest) -> HttpResponse:
 def audit_run(request: WebRequest) -> HttpResponse:
     """Ask for an audit now."""
     actions.audit_start(by=request.user)
-    messages.success(request, "The audit was queued. Look again in a moment.")
+    messages.success(request, "The audit was queued. Reload this page in a moment.")
     return redirect("audit")
 
 

@@ -17,7 +17,7 @@ Action = Finding.Action
 def preview(finding: Finding) -> list[str]:
     """Say what will be done when somebody confirms, in order."""
     subject, details = finding.subject, finding.details
-    look = "Look again; where the difference is gone, nothing is done."
+    look = "Check it again; where the difference is gone, nothing is done."
     return [
         look,
         *_PREVIEWS.get((finding.kind, finding.action), _nothing)(subject, details),

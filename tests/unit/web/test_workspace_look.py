@@ -73,7 +73,7 @@ def test_what_was_found_is_shown_with_counts_sizes_and_its_time(
         assert "1,200 things are not submitted." in shown
         assert "/mnt/w/notes.txt" in shown
         assert "5 MiB" in shown
-        assert "Looked at" in shown
+        assert "Checked" in shown
         assert "every 1s" not in shown
 
 
@@ -128,7 +128,7 @@ def test_a_look_that_failed_says_why_and_does_not_begin_again(
         as_alice.get(page_of(ready)).text,
         as_alice.get(retire_of(ready)).text,
     ):
-        assert "The last look did not work" in shown
+        assert "The last check failed" in shown
         assert "No answer." in shown
         assert BEGINS_BY_ITSELF not in shown
         assert "It was not retired" not in shown
@@ -144,7 +144,7 @@ def test_a_look_that_failed_leaves_what_the_retirement_found(
     )
 
     page = as_alice.get(retire_of(refused)).text
-    assert "The last look did not work" in page
+    assert "The last check failed" in page
     assert "are not submitted" in page
     assert 'value="rescue"' in page
     assert 'value="discard"' in page

@@ -132,7 +132,7 @@ def test_a_definition_is_looked_at_and_kept_for_its_page(
     assert row.files
     assert row.error == ""
     page = signed_in(admin).get(reverse("template-detail", args=[lab_template.pk]))
-    assert "Remarks on the definition" in page.content.decode()
+    assert "Template checks" in page.content.decode()
 
     Template.objects.filter(pk=lab_template.pk).update(client_options="modtime")
     lab_template.refresh_from_db()
