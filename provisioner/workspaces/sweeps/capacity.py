@@ -191,21 +191,20 @@ def _give_inodes(ontap: OntapGateway, site: Site, ours: Iterable[VolumeUsage]) -
 
 
 def _write_inodes(ours: Iterable[VolumeUsage]) -> None:
-    """Write down how many files volumes have and may have."""
+    """Write down how many files workspaces have and may have."""
     seen = [v for v in ours if v.used_inodes is not None and v.max_inodes is not None]
     with connection.cursor() as cursor:
-        for table in ("workspaces_workspace", "workspaces_template"):
-            cursor.execute(
-                f"UPDATE {table} "  # noqa: S608 - a table of ours
-                "SET used_inodes = seen.used, max_inodes = seen.most "
-                "FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) "
-                "AS seen(uuid, used, most) WHERE volume_uuid = seen.uuid",
-                [
-                    [volume.uuid for volume in seen],
-                    [volume.used_inodes for volume in seen],
-                    [volume.max_inodes for volume in seen],
-                ],
-            )
+        cursor.execute(
+            "UPDATE workspaces_workspace SET used_inodes = seen.used, "
+            "max_inodes = seen.most "
+            "FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) "
+            "AS seen(uuid, used, most) WHERE volume_uuid = seen.uuid",
+            [
+                [volume.uuid for volume in seen],
+                [volume.used_inodes for volume in seen],
+                [volume.max_inodes for volume in seen],
+            ],
+        )
 
 
 def _write_sizes(ours: Iterable[VolumeUsage]) -> None:
@@ -216,7 +215,11 @@ def _write_sizes(ours: Iterable[VolumeUsage]) -> None:
         volume = by_uuid[template.volume_uuid]
         template.actual_size_bytes = volume.size_bytes
         template.used_bytes = volume.used_bytes
-    Template.objects.bulk_update(templates, ["actual_size_bytes", "used_bytes"])
+        template.used_inodes = volume.used_inodes
+        template.max_inodes = volume.max_inodes
+    Template.objects.bulk_update(
+        templates, ["actual_size_bytes", "used_bytes", "used_inodes", "max_inodes"]
+    )
 
 
 def _promised_on(aggregate: str, usage: list[VolumeUsage]) -> int:
