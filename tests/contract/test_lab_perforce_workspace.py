@@ -337,8 +337,8 @@ def test_definitions_of_forms_are_shown(ws: Workspace) -> None:
         assert ws.p4.fetch_spec(kind)["Fields"]
     with pytest.raises(P4Exception, match="Unknown spec type"):
         ws.p4.fetch_spec("poem")
-    with pytest.raises(P4Exception, match="not part of the lab"):
-        ws.p4.fetch_spec("job")
+    with pytest.raises(P4Exception, match="changing a spec is not part of the lab"):
+        ws.p4.save_spec("job", ws.p4.fetch_spec("job"))
 
 
 def test_an_fstat_is_filtered_by_what_it_tells(ws: Workspace) -> None:
