@@ -36,7 +36,7 @@ check: $(READY) ## Formatting, lint, types, import contracts, migrations, schema
 	@.ci/check $(BIN)
 
 chaos: native ## Trials that kill and cut everything, and a judge (ARGS="--seed 123 --trials 1")
-	@$(BIN)/python -m provisioner.demo.chaos $(ARGS)
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 bench: native ## Benchmarks; a JSON line per figure
 	@benchmarks/run $(BIN) $(ARGS)

@@ -13,12 +13,11 @@ from django.test import Client, TransactionTestCase
 from provisioner.accounts.models import User
 from provisioner.gateways.perforce.connection import permit_files
 from provisioner.workspaces.models import Snapshot, Template
-from tests.at_work import at_work, lab_workspace
-from tests.compiling import keep_what_is_compiled, pytest_collection
-from tests.databases import _migrated, django_db_setup
-from tests.emptying import MAY_TRUNCATE_THE_TRAIL, empty_tables
-from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
-from tests.lab import (
+from tests.support.collection import keep_what_is_compiled, pytest_collection
+from tests.support.databases import _migrated, django_db_setup
+from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.jobs import run_jobs_once
+from tests.support.lab import (
     built_template,
     lab,
     lab_site,
@@ -26,8 +25,9 @@ from tests.lab import (
     published,
     published_template,
 )
-from tests.projects import make_template, project
-from tests.waiting import run_jobs_once
+from tests.support.projects import make_template, project
+from tests.support.truncation import MAY_TRUNCATE_THE_TRAIL, empty_tables
+from tests.support.work import at_work, lab_workspace
 
 # Tests play everybody, also people who work in their clients.
 permit_files()

@@ -38,8 +38,8 @@ from provisioner.workspaces.models import (
     WebhookDelivery,
     Workspace,
 )
-from tests.factories import PASSWORD, SnapshotFactory, UserFactory
-from tests.lasting import Write, written_once
+from tests.support.factories import PASSWORD, SnapshotFactory, UserFactory
+from tests.support.module_rows import Write, written_once
 
 __all__ = ["written_once"]
 

@@ -29,10 +29,10 @@ from provisioner.workspaces.actions import (
 from provisioner.workspaces.models import Site, Template, Workspace
 from provisioner.workspaces.models.operations import Unsaved
 from tests.contract.test_lab_perforce_restore import rev
-from tests.factories import UserFactory
-from tests.lab import Lab, running_lab
+from tests.support.factories import UserFactory
+from tests.support.jobs import settle
+from tests.support.lab import Lab, running_lab
 from tests.unit.lab.perforce.test_rcs import archive
-from tests.waiting import settle
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

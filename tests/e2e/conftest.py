@@ -15,9 +15,9 @@ from provisioner.accounts.models import User
 from provisioner.demo.chromium import find_chromium, running_chromium
 from provisioner.demo.processes import Child, manage
 from tests.e2e.furnished import Furnished
-from tests.factories import PASSWORD
-from tests.forking import Warm, warm
-from tests.lab import Lab
+from tests.support.factories import PASSWORD
+from tests.support.forkserver import Warm, warm
+from tests.support.lab import Lab
 
 # A page waits for real work here: clones, flushes, builds.
 SETTLED_WITHIN_MS = 60_000

@@ -39,10 +39,10 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.steps.forward_conflicts import kept_aside
-from tests.abandoning import abandon
-from tests.building import build, fails, submitted, succeeds
-from tests.factories import SiteFactory, TemplateFactory, UserFactory
-from tests.pooled import fail, filled, make_pool
+from tests.support.abandoned import abandon
+from tests.support.builds import build, fails, submitted, succeeds
+from tests.support.factories import SiteFactory, TemplateFactory, UserFactory
+from tests.support.warm_pools import fail, filled, make_pool
 
 GIB, TIB = 2**30, 2**40
 W, OP = Workspace.State, Operation.State

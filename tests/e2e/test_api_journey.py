@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import User
 from provisioner.demo.processes import Child
 from provisioner.workspaces.models import Template
-from tests.factories import PASSWORD
+from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,7 @@ import pytest
 from provisioner.cli import cloneyard
 from provisioner.demo.processes import Child
 from provisioner.workspaces.models import Template, Workspace
-from tests.commanding import CommandLine, command_line
+from tests.support.command_line import CommandLine, command_line
 
 __all__ = ["command_line"]
 

@@ -26,7 +26,7 @@ from provisioner.accounts.models import User
 from provisioner.demo.processes import Child
 from provisioner.workspaces.actions import api_token_create
 from provisioner.workspaces.models import Site, Template, Workspace
-from tests.lab import build, define_template
+from tests.support.lab import build, define_template
 
 ENDS_WITHIN_SECONDS = 120
 LOOK_EVERY_SECONDS = 0.2

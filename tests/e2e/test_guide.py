@@ -12,7 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.demo.processes import Child
 from provisioner.workspaces.models import Workspace
 from tests.e2e.conftest import SETTLED_WITHIN_MS, SignIn
-from tests.lab import DEPOT, Lab
+from tests.support.lab import DEPOT, Lab
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -12,8 +12,8 @@ from provisioner.demo import depot
 from provisioner.demo.processes import Child
 from provisioner.workspaces.models import Template, Workspace
 from tests.e2e.conftest import SETTLED_WITHIN_MS, SignIn
-from tests.factories import UserFactory
-from tests.lab import Lab
+from tests.support.factories import UserFactory
+from tests.support.lab import Lab
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -12,7 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.demo.chromium import find_chromium
 from provisioner.demo.screenshots import Picture, take
 from provisioner.demo.seed import PASSWORD
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -40,8 +40,8 @@ from provisioner.workspaces.permissions import (
     roles_of,
 )
 from provisioner.workspaces.queries import operations_visible_to, workspaces_visible_to
-from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
-from tests.lasting import Write, written_once
+from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.module_rows import Write, written_once
 from tests.unit.web.test_audit_page import finding_about
 
 __all__ = ["written_once"]

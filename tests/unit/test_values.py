@@ -27,7 +27,7 @@ from provisioner.accounts.models import Team, User
 from provisioner.workspaces.actions.templates import check_definition
 from provisioner.workspaces.errors import ActionRefused
 from provisioner.workspaces.models import PerforceServer, Site, Template
-from tests.factories import (
+from tests.support.factories import (
     PerforceServerFactory,
     SiteFactory,
     TemplateFactory,

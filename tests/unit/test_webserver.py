@@ -23,7 +23,7 @@ from provisioner.accounts.tokens import token_create
 from provisioner.demo.processes import Child
 from provisioner.webserver import Worker
 from provisioner.workspaces import actions
-from tests.factories import SnapshotFactory, UserFactory
+from tests.support.factories import SnapshotFactory, UserFactory
 
 THREADS = 12
 # A machine with much else to do; a wait is 30 s.

@@ -25,7 +25,7 @@ from provisioner.accounts.attempts import (
     client_address,
 )
 from provisioner.accounts.models import SignInAttempts, User
-from tests.factories import PASSWORD
+from tests.support.factories import PASSWORD
 
 HERE = "192.0.2.1"
 

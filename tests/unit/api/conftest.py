@@ -9,7 +9,7 @@ from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 from provisioner.workspaces import actions, states
 from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
-from tests.factories import purge
+from tests.support.factories import purge
 
 
 class JsonClient(APIClient):

@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Notice, Workspace
-from tests.abandoning import abandon
+from tests.support.abandoned import abandon
 
 ABANDONED = "/api/v1/abandoned"
 

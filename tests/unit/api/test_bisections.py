@@ -24,7 +24,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.steps.trial import INTERRUPTED
 from provisioner.workspaces.sweeps.bisections import sweep_bisections
-from tests.factories import SnapshotFactory
+from tests.support.factories import SnapshotFactory
 
 ADDRESS = "/api/v1/bisections"
 CHANGES = [101, 105, 110, 111, 120, 130, 140, 150]

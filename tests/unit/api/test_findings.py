@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces.models import Finding, Workspace
 from provisioner.workspaces.sweeps.repairs import settle
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 from tests.unit.api.conftest import api_of
 from tests.unit.web.test_audit_page import finding_about
 

@@ -8,8 +8,8 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import User
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.models import Operation, Snapshot, Template
-from tests.factories import SnapshotFactory
-from tests.following import known_to_be_behind
+from tests.support.behind import known_to_be_behind
+from tests.support.factories import SnapshotFactory
 
 pytestmark = pytest.mark.django_db
 

@@ -20,7 +20,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 from tests.unit.api.conftest import api_of
 
 WORKSPACES = "/api/v1/workspaces"

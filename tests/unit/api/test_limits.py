@@ -7,7 +7,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces.models import SiteCapacity, Snapshot, Template, Workspace
-from tests.factories import SiteFactory
+from tests.support.factories import SiteFactory
 
 WORKSPACES = "/api/v1/workspaces"
 LIMITS = "/api/v1/limits"

@@ -17,10 +17,10 @@ from provisioner.accounts.models import ApiToken, SignInAttempts, User
 from provisioner.api import tokens
 from provisioner.workspaces.actions.tickets import TOKEN_LIVES
 from provisioner.workspaces.models import Event, PerforceServer, Site
-from tests.brokering import ticket_at, ticket_of
 from tests.contract.perforce_fixtures import running_lab, scene_at
-from tests.factories import UserFactory
-from tests.lab import Lab
+from tests.support.broker import ticket_at, ticket_of
+from tests.support.factories import UserFactory
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.django_db
 

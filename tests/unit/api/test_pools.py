@@ -9,8 +9,8 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Event, Pool, Snapshot, Workspace
-from tests.factories import UserFactory
-from tests.pooled import filled, make_pool
+from tests.support.factories import UserFactory
+from tests.support.warm_pools import filled, make_pool
 from tests.unit.api.conftest import api_of
 
 POOLS, WORKSPACES = "/api/v1/pools", "/api/v1/workspaces"

@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from provisioner.workspaces.models import RefreshPolicy, Snapshot
-from tests.following import known_to_be_behind
+from tests.support.behind import known_to_be_behind
 
 TEMPLATES = "/api/v1/templates"
 

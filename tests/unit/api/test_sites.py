@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import User
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Site
-from tests.factories import SiteFactory
+from tests.support.factories import SiteFactory
 
 pytestmark = pytest.mark.django_db
 

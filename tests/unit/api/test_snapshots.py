@@ -7,7 +7,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.workspaces.models import Snapshot
-from tests.factories import SnapshotFactory
+from tests.support.factories import SnapshotFactory
 
 SNAPSHOTS = "/api/v1/snapshots"
 

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from provisioner.workspaces.models import Operation, Snapshot, Template
-from tests.factories import SiteFactory, SnapshotFactory, TemplateFactory
+from tests.support.factories import SiteFactory, SnapshotFactory, TemplateFactory
 
 TEMPLATES = "/api/v1/templates"
 

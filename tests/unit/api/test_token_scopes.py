@@ -22,7 +22,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
-from tests.factories import SnapshotFactory
+from tests.support.factories import SnapshotFactory
 from tests.unit.api.conftest import JsonClient, end
 
 TOKENS = "/api/v1/tokens"

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
 from provisioner.workspaces.models import Event
-from tests.factories import PASSWORD, UserFactory
+from tests.support.factories import PASSWORD, UserFactory
 from tests.unit.api.conftest import JsonClient, api_of
 
 TOKENS = "/api/v1/tokens"

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import User
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
-from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.unit.api.conftest import api_of
 
 WORKSPACES = "/api/v1/workspaces"

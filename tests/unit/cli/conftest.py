@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from tests.between import Between, standing_before
-from tests.commanding import command_line
+from tests.support.command_line import command_line
+from tests.support.proxy import Between, standing_before
 from tests.unit.api.conftest import failed, ready, retired, workspace
 
 __all__ = ["command_line", "failed", "ready", "retired", "workspace"]

@@ -6,8 +6,8 @@ import pytest
 
 from provisioner.cli import cloneyard
 from provisioner.workspaces.models import Bisection, Snapshot
-from tests.between import LOSE, Between
-from tests.commanding import CommandLine
+from tests.support.command_line import CommandLine
+from tests.support.proxy import LOSE, Between
 from tests.unit.api.test_bisections import end_trial, read
 from tests.unit.cli.test_commands import ended_with, printed
 

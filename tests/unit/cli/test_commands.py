@@ -21,10 +21,10 @@ from provisioner.api.serializers import STEP_TITLES
 from provisioner.cli import cloneyard
 from provisioner.workspaces import actions, states
 from provisioner.workspaces.models import Operation, Snapshot, Workspace
-from tests.between import HOLD, LOSE, PASS, Between
-from tests.commanding import CommandLine, Ran
-from tests.factories import PASSWORD, SnapshotFactory, TemplateFactory
-from tests.pooled import filled, make_pool
+from tests.support.command_line import CommandLine, Ran
+from tests.support.factories import PASSWORD, SnapshotFactory, TemplateFactory
+from tests.support.proxy import HOLD, LOSE, PASS, Between
+from tests.support.warm_pools import filled, make_pool
 from tests.unit.api.conftest import end
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.demo.chaos.nursery import ForkedProcess
 from provisioner.demo.processes import Child
+from tests.chaos.nursery import ForkedProcess
 
 SAYS_AND_STAYS = """
 import json, os, sys, time

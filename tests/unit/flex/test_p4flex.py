@@ -24,10 +24,15 @@ from provisioner.accounts.attempts import BY_NAME_AND_ADDRESS
 from provisioner.accounts.models import ApiToken
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Operation, Site, Template, Workspace
-from tests.between import HOLD, LOSE, PASS, Between, Mishap, standing_before
-from tests.brokering import SCRIPT, Broker, said_by_broker, ticket_of
-from tests.factories import SiteFactory, SnapshotFactory, TemplateFactory, UserFactory
-from tests.lab import Lab
+from tests.support.broker import SCRIPT, Broker, said_by_broker, ticket_of
+from tests.support.factories import (
+    SiteFactory,
+    SnapshotFactory,
+    TemplateFactory,
+    UserFactory,
+)
+from tests.support.lab import Lab
+from tests.support.proxy import HOLD, LOSE, PASS, Between, Mishap, standing_before
 
 
 # "settings" is hypothesis's here.

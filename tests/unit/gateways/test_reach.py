@@ -15,7 +15,7 @@ from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.gateways.reach import P4PORT, is_encrypted, perforce_address
 from provisioner.workspaces.models import PerforceServer
-from tests.factories import PerforceServerFactory
+from tests.support.factories import PerforceServerFactory
 
 ADDRESSES = {
     "1666": ("localhost", 1666),

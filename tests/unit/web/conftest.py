@@ -10,7 +10,7 @@ from django.test import Client
 from provisioner.accounts.models import User
 from provisioner.workspaces import actions, states
 from provisioner.workspaces.models import Operation, Snapshot, Step, Template, Workspace
-from tests.factories import UserFactory, purge
+from tests.support.factories import UserFactory, purge
 
 UNSAVED = {
     "opened": [

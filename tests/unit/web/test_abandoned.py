@@ -9,7 +9,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.workspaces import states
 from provisioner.workspaces.models import Notice, Operation, Workspace
-from tests.abandoning import abandon
+from tests.support.abandoned import abandon
 from tests.unit.web.conftest import end, is_polling, running_of
 from tests.unit.web.test_lists import confirm, post, table
 

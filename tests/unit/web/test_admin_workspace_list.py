@@ -7,7 +7,7 @@ from provisioner.accounts.models import User
 from provisioner.web.lists.workspaces import ALL_WORKSPACES
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Snapshot, Workspace
-from tests.factories import SnapshotFactory, TemplateFactory
+from tests.support.factories import SnapshotFactory, TemplateFactory
 
 ADDRESS = "/workspaces/"
 

@@ -8,7 +8,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces.models import AuditRun, Event, Finding, Workspace
 from provisioner.workspaces.sweeps.repairs import settle
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 from tests.unit.web.conftest import browser_of
 
 ADDRESS = "/audit/"

@@ -8,8 +8,8 @@ from django.test import Client
 from provisioner.accounts.models import User
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
-from tests.factories import SnapshotFactory
-from tests.following import known_to_be_behind
+from tests.support.behind import known_to_be_behind
+from tests.support.factories import SnapshotFactory
 
 pytestmark = pytest.mark.django_db
 

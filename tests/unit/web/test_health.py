@@ -12,7 +12,7 @@ from provisioner.workspaces import health
 from provisioner.workspaces.models import WorkerQueues
 from provisioner.workspaces.worker_pools import Pool
 from provisioner.workspaces.workers import alive_workers, tell_clock, tell_queues
-from tests.factories import SiteFactory
+from tests.support.factories import SiteFactory
 
 
 def heartbeat(*, seconds_ago: float) -> None:

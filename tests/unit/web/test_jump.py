@@ -10,7 +10,7 @@ from provisioner.accounts.models import Team, User
 from provisioner.web.views.jump import places_for
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.models import Operation, Workspace
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 
 
 def titles(user: User, text: str) -> list[str]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces import leases
 from provisioner.workspaces.models import LeasePolicy, Workspace
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 from tests.unit.web.conftest import browser_of
 
 

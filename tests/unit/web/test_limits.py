@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces.models import SiteCapacity, Snapshot, Template, Workspace
-from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 
 
 def test_a_refusal_is_shown_with_all_limits(

@@ -23,8 +23,8 @@ from provisioner.workspaces.models import (
     WebhookDelivery,
     Workspace,
 )
-from tests.factories import TemplateFactory
-from tests.pooled import filled
+from tests.support.factories import TemplateFactory
+from tests.support.warm_pools import filled
 from tests.unit.web.test_audit_page import finding_about
 from tests.unit.web.test_lists import confirm, post, table
 

@@ -26,7 +26,7 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.ready_times import days_to_ready
 from provisioner.workspaces.worker_pools import Pool
 from provisioner.workspaces.workers import tell_clock, tell_queues
-from tests.factories import SiteFactory, UserFactory
+from tests.support.factories import SiteFactory, UserFactory
 
 GIB = 2**30
 

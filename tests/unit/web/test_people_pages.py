@@ -14,7 +14,7 @@ from provisioner.accounts.tokens import token_create
 from provisioner.workspaces import actions
 from provisioner.workspaces.errors import NotAllowed
 from provisioner.workspaces.models import Event, Snapshot, Workspace
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 from tests.unit.web.test_lists import post, table
 
 PEOPLE = "/people/"

@@ -18,7 +18,7 @@ from provisioner.workspaces.models import (
     Snapshot,
     Workspace,
 )
-from tests.factories import PerforceServerFactory, UserFactory
+from tests.support.factories import PerforceServerFactory, UserFactory
 from tests.unit.web.test_lists import confirm, post, table
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Pool, Snapshot, Workspace
 from provisioner.workspaces.sweeps.pools import sweep_pools
-from tests.pooled import fail, filled, make_pool
+from tests.support.warm_pools import fail, filled, make_pool
 from tests.unit.web.conftest import browser_of
 
 

@@ -12,7 +12,7 @@ from provisioner.workspaces.models import (
     ServerWatch,
     Snapshot,
 )
-from tests.following import known_to_be_behind
+from tests.support.behind import known_to_be_behind
 
 POLICY = {
     "mode": "on_change",

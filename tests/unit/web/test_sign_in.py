@@ -6,7 +6,7 @@ from django.test import Client
 from provisioner.accounts.attempts import BY_NAME_AND_ADDRESS
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
-from tests.factories import PASSWORD
+from tests.support.factories import PASSWORD
 
 
 def test_signing_in_leads_to_my_workspaces(as_nobody: Client, alice: User) -> None:

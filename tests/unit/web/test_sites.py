@@ -21,7 +21,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.worker_pools import Pool
 from provisioner.workspaces.workers import tell_queues
-from tests.factories import PerforceServerFactory, SiteFactory
+from tests.support.factories import PerforceServerFactory, SiteFactory
 from tests.unit.web.conftest import is_polling
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from provisioner.workspaces.models import Operation, Site, Template
-from tests.factories import SiteFactory
+from tests.support.factories import SiteFactory
 
 
 @pytest.fixture

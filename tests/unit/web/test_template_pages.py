@@ -15,8 +15,8 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
-from tests.factories import SnapshotFactory, TemplateFactory
-from tests.following import known_to_be_behind
+from tests.support.behind import known_to_be_behind
+from tests.support.factories import SnapshotFactory, TemplateFactory
 from tests.unit.web.conftest import end, is_polling
 
 HTMX = {"HX-Request": "true"}

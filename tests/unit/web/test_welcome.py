@@ -8,7 +8,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import actions, connections
 from provisioner.workspaces.connections.checklist import Check
 from provisioner.workspaces.models import PerforceServer, Site, Snapshot, Workspace
-from tests.factories import PerforceServerFactory, SiteFactory, TemplateFactory
+from tests.support.factories import PerforceServerFactory, SiteFactory, TemplateFactory
 from tests.unit.web.conftest import is_polling
 
 WELL = Check(name="perforce_level", outcome="passed", sentence="cloneyard is super.")

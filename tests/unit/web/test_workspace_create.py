@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.workspaces.models import Snapshot, Template, Workspace
-from tests.factories import SnapshotFactory, TemplateFactory
+from tests.support.factories import SnapshotFactory, TemplateFactory
 
 
 @pytest.fixture

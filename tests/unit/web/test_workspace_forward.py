@@ -15,7 +15,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import actions, states
 from provisioner.workspaces.models import Carry, Operation, Snapshot, Workspace
 from provisioner.workspaces.steps.forward_conflicts import kept_aside
-from tests.factories import SnapshotFactory
+from tests.support.factories import SnapshotFactory
 
 SignIn = Callable[[User], Client]
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.workspaces import actions, states
 from provisioner.workspaces.models import Operation, Snapshot, Workspace
-from tests.factories import SnapshotFactory, TemplateFactory
+from tests.support.factories import SnapshotFactory, TemplateFactory
 from tests.unit.web.conftest import end, is_polling, running_of
 from tests.unit.web.test_lists import confirm, post, states_of, table
 

@@ -14,7 +14,7 @@ from provisioner.workspaces.abandonment import Abandonment, abandonment_of
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.errors import NotAllowed
 from provisioner.workspaces.models import Operation, Snapshot, Workspace
-from tests.abandoning import abandon
+from tests.support.abandoned import abandon
 
 
 def make_ready(owner: User, snapshot: Snapshot, *, name: str) -> Workspace:

@@ -18,8 +18,8 @@ from provisioner.workspaces.sweeps.activity import (
     look_at_trees,
     sweep_activity,
 )
-from tests.factories import UserFactory
-from tests.lab import Lab
+from tests.support.factories import UserFactory
+from tests.support.lab import Lab
 
 LONG_AGO = 1_600_000_000
 

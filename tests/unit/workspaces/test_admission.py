@@ -26,7 +26,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.tallies import Tallies
-from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 
 GIB = 2**30
 

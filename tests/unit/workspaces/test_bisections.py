@@ -30,11 +30,11 @@ from provisioner.workspaces.steps import run
 from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.trial import INTERRUPTED, StopWatch
 from provisioner.workspaces.sweeps.bisections import sweep_bisections
-from tests.bringing import Others, others
-from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
-from tests.lab import Lab
+from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.jobs import run_jobs_once
+from tests.support.lab import Lab
+from tests.support.newer_snapshots import Others, others
 from tests.unit.workspaces.test_read_access import Protect, protect
-from tests.waiting import run_jobs_once
 
 __all__ = ["others", "protect"]
 

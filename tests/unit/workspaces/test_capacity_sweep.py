@@ -28,10 +28,10 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.sweeps import capacity
 from tests.contract.ontap_fixtures import LabControl
-from tests.entries import entries_below
-from tests.factories import SiteFactory, UserFactory
-from tests.lab import Lab
-from tests.waiting import LOOK_EVERY_SECONDS, SETTLED_WITHIN_SECONDS
+from tests.support.entries import entries_below
+from tests.support.factories import SiteFactory, UserFactory
+from tests.support.jobs import LOOK_EVERY_SECONDS, SETTLED_WITHIN_SECONDS
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

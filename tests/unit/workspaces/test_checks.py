@@ -9,7 +9,7 @@ from django.core.checks import Tags, run_checks
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from tests.factories import SiteFactory
+from tests.support.factories import SiteFactory
 
 pytestmark = pytest.mark.django_db
 

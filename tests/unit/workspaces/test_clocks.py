@@ -21,7 +21,6 @@ from procrastinate.testing import InMemoryConnector
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
-from provisioner.demo.chaos.clock import can_be_shifted, clock_ahead
 from provisioner.demo.processes import Child, manage
 from provisioner.workspaces import clocks, job_manager
 from provisioner.workspaces.actions import workspace_create
@@ -30,6 +29,7 @@ from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
 from provisioner.workspaces.sweeps.leases import purge_expired, sweep_leases
 from provisioner.workspaces.worker_pools import Pool
 from provisioner.workspaces.workers import alive_workers
+from tests.chaos.clock import can_be_shifted, clock_ahead
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

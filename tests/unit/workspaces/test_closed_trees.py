@@ -18,12 +18,12 @@ from provisioner.workspaces import actions
 from provisioner.workspaces.audit.facts import TAG_PREFIX
 from provisioner.workspaces.models import OpenTo, Site, Step, Template, Workspace
 from provisioner.workspaces.sweeps.exports import apply_exports
-from tests.factories import UserFactory
-from tests.lab import Lab, build
-from tests.projects import Project
+from tests.support.factories import UserFactory
+from tests.support.jobs import run_jobs_once
+from tests.support.lab import Lab, build
+from tests.support.projects import Project
 from tests.unit.api.conftest import api_of
 from tests.unit.web.conftest import browser_of
-from tests.waiting import run_jobs_once
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -32,8 +32,8 @@ from provisioner.workspaces.models import ConnectionTest, PerforceServer, Site
 from provisioner.workspaces.steps.volumes import policies_of
 from provisioner.workspaces.workers import AliveWorker
 from tests.contract.lab_perforce import lab_server
-from tests.factories import SiteFactory
-from tests.lab import Lab
+from tests.support.factories import SiteFactory
+from tests.support.lab import Lab
 
 AS_ROOT = os.geteuid() == 0
 

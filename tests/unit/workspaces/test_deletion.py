@@ -26,9 +26,9 @@ from provisioner.workspaces.models import (
     Unsaved,
     Workspace,
 )
-from tests.at_work import AtWork
-from tests.lab import Lab
-from tests.waiting import settle
+from tests.support.jobs import settle
+from tests.support.lab import Lab
+from tests.support.work import AtWork
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

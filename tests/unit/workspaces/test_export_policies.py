@@ -18,7 +18,7 @@ from provisioner.workspaces.steps.volumes import (
     ensure_frozen_policy,
 )
 from provisioner.workspaces.sweeps.exports import apply_exports, sweep_exports
-from tests.lab import Lab
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

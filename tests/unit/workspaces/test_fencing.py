@@ -30,12 +30,12 @@ from provisioner.workspaces.errors import StateChanged, StepCutShort
 from provisioner.workspaces.fencing import AttemptLeave
 from provisioner.workspaces.management.commands.worker import in_its_name
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
-from tests.absences import cut_off_everybody_else, let_in
-from tests.at_work import AtWork
-from tests.factories import UserFactory
-from tests.forking import Warm, warm
-from tests.lab import Lab
-from tests.projects import Project
+from tests.support.database_outage import cut_off_everybody_else, let_in
+from tests.support.factories import UserFactory
+from tests.support.forkserver import Warm, warm
+from tests.support.lab import Lab
+from tests.support.projects import Project
+from tests.support.work import AtWork
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

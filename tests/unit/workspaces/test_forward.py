@@ -18,8 +18,9 @@ from provisioner.workspaces.errors import (
     WorkspaceNotReady,
 )
 from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
-from tests.at_work import AtWork
-from tests.bringing import (
+from tests.support.jobs import settle
+from tests.support.lab import Lab
+from tests.support.newer_snapshots import (
     Others,
     add,
     alice_at_work,
@@ -33,8 +34,7 @@ from tests.bringing import (
     opened_in,
     others,
 )
-from tests.lab import Lab
-from tests.waiting import settle
+from tests.support.work import AtWork
 
 __all__ = ["alice_at_work", "others"]
 

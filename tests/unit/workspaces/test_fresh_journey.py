@@ -29,11 +29,11 @@ from provisioner.workspaces.queries import default_snapshot
 from provisioner.workspaces.sweeps.notices import sweep_notices
 from provisioner.workspaces.sweeps.refresh import refresh_all
 from provisioner.workspaces.sweeps.watch import poll
-from tests.factories import UserFactory
-from tests.lab import Lab
-from tests.projects import Project
-from tests.submitting import submit
-from tests.waiting import settle
+from tests.support.factories import UserFactory
+from tests.support.jobs import settle
+from tests.support.lab import Lab
+from tests.support.projects import Project
+from tests.support.submits import submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

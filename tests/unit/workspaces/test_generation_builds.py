@@ -27,9 +27,9 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.queries import default_snapshot
 from provisioner.workspaces.snapshot_marks import mark_of
-from tests.factories import UserFactory
-from tests.projects import Project
-from tests.waiting import run_jobs_once, settle
+from tests.support.factories import UserFactory
+from tests.support.jobs import run_jobs_once, settle
+from tests.support.projects import Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

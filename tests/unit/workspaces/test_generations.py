@@ -27,8 +27,8 @@ from provisioner.workspaces.queries import (
     reference_snapshot,
     templates_visible_to,
 )
-from tests.factories import SnapshotFactory, UserFactory, purge
-from tests.following import known_to_be_behind
+from tests.support.behind import known_to_be_behind
+from tests.support.factories import SnapshotFactory, UserFactory, purge
 
 pytestmark = pytest.mark.django_db
 

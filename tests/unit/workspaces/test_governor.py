@@ -42,8 +42,8 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.sweeps.pools import sweep_pools
 from provisioner.workspaces.sweeps.watch import sweep_watch
 from provisioner.workspaces.turns_overview import turns_for
-from tests.factories import SnapshotFactory, TemplateFactory, UserFactory
-from tests.pooled import make_pool
+from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.warm_pools import make_pool
 
 pytestmark = pytest.mark.django_db
 

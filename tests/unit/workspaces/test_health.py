@@ -15,7 +15,7 @@ from provisioner.workspaces.health import (
     HealthCheck,
     readiness,
 )
-from tests.factories import SiteFactory
+from tests.support.factories import SiteFactory
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,7 @@ from provisioner.gateways.hosts import run_as
 from provisioner.gateways.hosts.nursery import Child
 from provisioner.workspaces.actions.bisecting import bisection_go_on
 from provisioner.workspaces.models import Bisection, Operation, Step, Template
-from tests.bringing import Others, others
+from tests.support.newer_snapshots import Others, others
 from tests.unit.api.conftest import api_of
 from tests.unit.gateways.hosts.processes import pids_of
 from tests.unit.workspaces.test_bisections import (

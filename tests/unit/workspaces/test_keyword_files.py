@@ -7,10 +7,10 @@ import pytest
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.models.operations import Unsaved
-from tests.at_work import AtWork
-from tests.bringing import Others, alice_at_work, bring, edit, others
-from tests.lab import Lab
-from tests.waiting import settle
+from tests.support.jobs import settle
+from tests.support.lab import Lab
+from tests.support.newer_snapshots import Others, alice_at_work, bring, edit, others
+from tests.support.work import AtWork
 
 __all__ = ["alice_at_work", "others"]
 

@@ -18,9 +18,9 @@ from provisioner.demo.processes import Child, manage
 from provisioner.workspaces import workflow
 from provisioner.workspaces.actions import template_build, workspace_create
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
-from tests.factories import UserFactory
-from tests.forking import Warm, warm
-from tests.lab import Lab
+from tests.support.factories import UserFactory
+from tests.support.forkserver import Warm, warm
+from tests.support.lab import Lab
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 

@@ -29,14 +29,14 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
-from tests.bringing import Others, bring, opened_in, others
-from tests.factories import UserFactory
-from tests.lab import Lab, fill, running_lab
+from tests.support.factories import UserFactory
+from tests.support.jobs import settle
+from tests.support.lab import Lab, fill, running_lab
+from tests.support.newer_snapshots import Others, bring, opened_in, others
 from tests.unit.workspaces.audit.scene import audit, long_ago, resolve
 from tests.unit.workspaces.audit.test_clients import made_long_ago
 from tests.unit.workspaces.test_bisections import changes_of, wait_for
 from tests.unit.workspaces.test_trash import contents_of, restore, retire
-from tests.waiting import settle
 
 __all__ = ["others"]
 

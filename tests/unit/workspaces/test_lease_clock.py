@@ -37,9 +37,9 @@ from provisioner.workspaces.sweeps.leases import (
     tell_owners,
 )
 from provisioner.workspaces.sweeps.notices import send_due
-from tests.clock import BEGINS_AT, Clock, clock
-from tests.factories import SnapshotFactory, UserFactory
-from tests.mailing import BACKEND, Killed, Mailbox
+from tests.support.clock import BEGINS_AT, Clock, clock
+from tests.support.factories import SnapshotFactory, UserFactory
+from tests.support.mail_server import BACKEND, Killed, Mailbox
 
 __all__ = ["clock"]
 

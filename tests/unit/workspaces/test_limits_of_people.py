@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from provisioner.workspaces.models import Operation, Rescue, Unsaved, Workspace
-from tests.at_work import AtWork
-from tests.lab import Lab
-from tests.submitting import submit
+from tests.support.lab import Lab
+from tests.support.submits import submit
+from tests.support.work import AtWork
 from tests.unit.workspaces.test_retire import retire
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -23,7 +23,7 @@ from provisioner.workspaces.sweeps.connections import (
 )
 from provisioner.workspaces.worker_pools import Pool
 from provisioner.workspaces.workers import tell_queues
-from tests.factories import SiteFactory
+from tests.support.factories import SiteFactory
 
 pytestmark = pytest.mark.django_db
 

@@ -20,10 +20,10 @@ from provisioner.workspaces.models import (
     Template,
 )
 from provisioner.workspaces.sweeps import notices as sweep
-from tests.building import build, fails, fails_its_tests, submitted, succeeds
-from tests.clock import Clock, clock
-from tests.factories import SnapshotFactory, UserFactory
-from tests.mailing import BACKEND, Killed, Mailbox
+from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
+from tests.support.clock import Clock, clock
+from tests.support.factories import SnapshotFactory, UserFactory
+from tests.support.mail_server import BACKEND, Killed, Mailbox
 
 __all__ = ["clock"]
 

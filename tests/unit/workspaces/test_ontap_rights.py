@@ -9,8 +9,8 @@ import pytest
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Site, SiteCapacity, Template, Workspace
 from provisioner.workspaces.sweeps.capacity import measure
-from tests.factories import UserFactory
-from tests.lab import build
+from tests.support.factories import UserFactory
+from tests.support.lab import build
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -20,9 +20,9 @@ from provisioner.workspaces.actions import workspace_create, workspace_retry
 from provisioner.workspaces.models import Site, Step, Template, Workspace
 from provisioner.workspaces.steps import run as running
 from provisioner.workspaces.steps.provision import ensure_owner
-from tests.entries import entries_below
-from tests.factories import UserFactory
-from tests.waiting import run_jobs_once, settle
+from tests.support.entries import entries_below
+from tests.support.factories import UserFactory
+from tests.support.jobs import run_jobs_once, settle
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

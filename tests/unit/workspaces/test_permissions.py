@@ -9,7 +9,7 @@ from provisioner.workspaces import permissions
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.errors import NotAllowed
 from provisioner.workspaces.models import Snapshot, Workspace
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 
 
 @pytest.fixture

@@ -47,8 +47,8 @@ from provisioner.workspaces.ready_times import usual_seconds
 from provisioner.workspaces.sweeps.leases import sweep_leases
 from provisioner.workspaces.sweeps.pools import AT_ONCE, sweep_pools
 from provisioner.workspaces.tasks import BEHIND_REQUESTS
-from tests.factories import SnapshotFactory, UserFactory, purge
-from tests.pooled import fail, filled, finish, make_pool
+from tests.support.factories import SnapshotFactory, UserFactory, purge
+from tests.support.warm_pools import fail, filled, finish, make_pool
 
 W = Workspace.State
 READY = W.READY

@@ -17,10 +17,10 @@ from provisioner.workspaces import workflow
 from provisioner.workspaces.actions import workspace_create, workspace_retry
 from provisioner.workspaces.models import Operation, Step, Template, Workspace
 from provisioner.workspaces.steps import flushing
-from tests.entries import entries_below
-from tests.factories import UserFactory
-from tests.lab import Lab
-from tests.waiting import settle
+from tests.support.entries import entries_below
+from tests.support.factories import UserFactory
+from tests.support.jobs import settle
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

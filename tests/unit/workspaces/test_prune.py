@@ -19,8 +19,8 @@ from provisioner.workspaces.actions import (
 from provisioner.workspaces.models import Operation, Snapshot, Step, Template
 from provisioner.workspaces.steps.pruning import delete_superfluous
 from provisioner.workspaces.sweeps.retention import sweep_retention
-from tests.factories import UserFactory
-from tests.waiting import run_jobs_once
+from tests.support.factories import UserFactory
+from tests.support.jobs import run_jobs_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,8 +13,8 @@ from provisioner.workspaces import actions
 from provisioner.workspaces.errors import PurposeNotSupported
 from provisioner.workspaces.models import ServerAbilities, Step, Template, Workspace
 from provisioner.workspaces.sweeps.abilities import look_at_abilities
-from tests.lab import Lab
-from tests.waiting import settle
+from tests.support.jobs import settle
+from tests.support.lab import Lab
 
 ALL_TYPES = ["writeable", "readonly", "partitioned", "partitioned-jnl"]
 

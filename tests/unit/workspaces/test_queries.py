@@ -14,7 +14,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import queries, states
 from provisioner.workspaces.actions import template_build, workspace_create
 from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
-from tests.factories import SnapshotFactory, TemplateFactory, purge
+from tests.support.factories import SnapshotFactory, TemplateFactory, purge
 
 
 def ask(by: User, template: Template, *, count: int = 1) -> list[Workspace]:

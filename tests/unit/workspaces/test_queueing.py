@@ -14,7 +14,7 @@ from provisioner.workspaces import states
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.models import Step, Template, Workspace
 from provisioner.workspaces.queueing import defer_once
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,8 +13,8 @@ from provisioner.gateways import registry
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.workspaces.actions import workspace_create, workspace_retry
 from provisioner.workspaces.models import PerforceServer, Template, Workspace
-from tests.factories import UserFactory
-from tests.lab import DEPOT, Lab
+from tests.support.factories import UserFactory
+from tests.support.lab import DEPOT, Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -31,10 +31,10 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
-from tests.at_work import KINDS_OF_WORK, AtWork
-from tests.factories import UserFactory
-from tests.lab import Lab
-from tests.waiting import settle
+from tests.support.factories import UserFactory
+from tests.support.jobs import settle
+from tests.support.lab import Lab
+from tests.support.work import KINDS_OF_WORK, AtWork
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

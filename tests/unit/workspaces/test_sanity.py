@@ -15,9 +15,9 @@ from provisioner.workspaces import actions, sanity
 from provisioner.workspaces.errors import NotAllowed, TemplateInvalid
 from provisioner.workspaces.models import Template, TemplateCheck
 from provisioner.workspaces.sweeps.checks import check_template
-from tests.factories import TemplateFactory
-from tests.lab import Lab
-from tests.submitting import submit
+from tests.support.factories import TemplateFactory
+from tests.support.lab import Lab
+from tests.support.submits import submit
 
 
 def survey(**fields: object) -> ViewSurvey:

@@ -21,8 +21,8 @@ from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import Role, can_see_workspace, roles_of
 from provisioner.workspaces.queries import workspaces_shared_with, workspaces_visible_to
 from provisioner.workspaces.sharing import company_of
-from tests.factories import SnapshotFactory, UserFactory
-from tests.lasting import written_once
+from tests.support.factories import SnapshotFactory, UserFactory
+from tests.support.module_rows import written_once
 from tests.unit.test_rights import address_of, people, workspace, world, written
 
 __all__ = ["people", "workspace", "world", "written", "written_once"]

@@ -19,7 +19,7 @@ from provisioner.workspaces.models import (
     Template,
     Workspace,
 )
-from tests.factories import purge
+from tests.support.factories import purge
 
 W = Workspace.State
 

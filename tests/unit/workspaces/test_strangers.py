@@ -11,7 +11,7 @@ from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.models import Operation, Unsaved, Workspace
-from tests.at_work import AtWork
+from tests.support.work import AtWork
 from tests.unit.workspaces.test_retire import retire
 
 pytestmark = pytest.mark.django_db(transaction=True)

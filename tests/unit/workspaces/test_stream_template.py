@@ -15,8 +15,8 @@ from provisioner.workspaces.actions import (
     workspace_create,
 )
 from provisioner.workspaces.models import Site, Template, Workspace
-from tests.factories import UserFactory
-from tests.lab import Lab
+from tests.support.factories import UserFactory
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -27,9 +27,9 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.sweeps.watch import watch_server
-from tests.factories import SnapshotFactory, UserFactory
-from tests.lab import Lab
-from tests.waiting import run_jobs_once, settle
+from tests.support.factories import SnapshotFactory, UserFactory
+from tests.support.jobs import run_jobs_once, settle
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

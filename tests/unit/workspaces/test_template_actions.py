@@ -37,7 +37,7 @@ from provisioner.workspaces.models import (
     Template,
 )
 from provisioner.workspaces.queries import default_snapshot
-from tests.factories import PerforceServerFactory, SiteFactory, UserFactory
+from tests.support.factories import PerforceServerFactory, SiteFactory, UserFactory
 
 VIEW = "//depot/main/... //any/..."
 

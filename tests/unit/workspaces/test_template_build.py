@@ -37,11 +37,11 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.queries import default_snapshot
 from provisioner.workspaces.steps.settled_tree import changes_named
 from provisioner.workspaces.tasks import FIRST_RETRY_SECONDS
-from tests.entries import entries_below
-from tests.factories import UserFactory
-from tests.lab import Lab
-from tests.projects import Project
-from tests.waiting import settle
+from tests.support.entries import entries_below
+from tests.support.factories import UserFactory
+from tests.support.jobs import settle
+from tests.support.lab import Lab
+from tests.support.projects import Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

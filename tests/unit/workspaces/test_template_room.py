@@ -16,7 +16,7 @@ from provisioner.gateways.ontap.types import most_inodes
 from provisioner.workspaces.actions import template_update
 from provisioner.workspaces.errors import TemplateInvalid
 from provisioner.workspaces.models import Operation, Template, TemplateCheck
-from tests.lab import Lab
+from tests.support.lab import Lab
 from tests.unit.workspaces.test_template_build import AS_ROOT, build
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -30,7 +30,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.trail import record_event
-from tests.factories import PASSWORD, SiteFactory
+from tests.support.factories import PASSWORD, SiteFactory
 
 SECRET = "hunter2-of-the-depot"
 

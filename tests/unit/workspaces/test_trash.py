@@ -30,10 +30,10 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.steps import flushing
 from provisioner.workspaces.steps import retire as retiring
-from tests.at_work import KINDS_OF_WORK, AtWork
-from tests.entries import entries_below
-from tests.lab import Lab
-from tests.waiting import settle
+from tests.support.entries import entries_below
+from tests.support.jobs import settle
+from tests.support.lab import Lab
+from tests.support.work import KINDS_OF_WORK, AtWork
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

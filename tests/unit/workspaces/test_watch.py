@@ -37,12 +37,12 @@ from provisioner.workspaces.sweeps.watch import (
     sweep_watch,
     watch_server,
 )
-from tests.building import build, fails
-from tests.clock import Clock, clock
-from tests.factories import SnapshotFactory, UserFactory
-from tests.following import known_to_be_behind
-from tests.lab import Lab
-from tests.submitting import submit
+from tests.support.behind import known_to_be_behind
+from tests.support.builds import build, fails
+from tests.support.clock import Clock, clock
+from tests.support.factories import SnapshotFactory, UserFactory
+from tests.support.lab import Lab
+from tests.support.submits import submit
 
 __all__ = ["clock"]
 

@@ -23,7 +23,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.sweeps.watchdog import watchdog
-from tests.waiting import run_jobs_once, settle
+from tests.support.jobs import run_jobs_once, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -26,10 +26,10 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.sweeps import webhooks as sweep
-from tests.building import build, fails, fails_its_tests, submitted, succeeds
-from tests.clock import Clock, clock
-from tests.factories import TemplateFactory, UserFactory
-from tests.listening import Listener, listening
+from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
+from tests.support.clock import Clock, clock
+from tests.support.factories import TemplateFactory, UserFactory
+from tests.support.webhook_receiver import Listener, listening
 
 __all__ = ["clock"]
 

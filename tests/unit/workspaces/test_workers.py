@@ -26,7 +26,7 @@ from provisioner.workspaces.job_manager import LastingJobManager
 from provisioner.workspaces.models import Event, Snapshot, WorkerQueues
 from provisioner.workspaces.worker_pools import Pool, pools_of
 from provisioner.workspaces.workers import alive_workers
-from tests.absences import cut_off_everybody_else, let_in
+from tests.support.database_outage import cut_off_everybody_else, let_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

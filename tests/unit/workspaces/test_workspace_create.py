@@ -30,7 +30,7 @@ from provisioner.workspaces.models import (
     Workspace,
     name_validator,
 )
-from tests.factories import SnapshotFactory, UserFactory
+from tests.support.factories import SnapshotFactory, UserFactory
 
 
 def test_create_queues_the_look_at_read_access(alice: User, snapshot: Snapshot) -> None:

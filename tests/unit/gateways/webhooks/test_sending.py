@@ -26,7 +26,7 @@ from provisioner.gateways.webhooks.addresses import (
     resolve,
 )
 from provisioner.gateways.webhooks.sending import Answer, post
-from tests.listening import Listener, listening
+from tests.support.webhook_receiver import Listener, listening
 
 LOOPBACK = read_networks(["127.0.0.0/8"])
 BODY = b'{"event": "test"}'

@@ -29,9 +29,9 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.sweeps.audit import run_audit
-from tests.factories import UserFactory
-from tests.lab import DEPOT, Lab, Published
-from tests.waiting import run_jobs_once, settle
+from tests.support.factories import UserFactory
+from tests.support.jobs import run_jobs_once, settle
+from tests.support.lab import DEPOT, Lab, Published
 
 K, A = Finding.Kind, Finding.Action
 FOREIGN = "foreign_volume"

@@ -38,9 +38,10 @@ from provisioner.workspaces.queries import available_snapshots
 from provisioner.workspaces.snapshot_marks import SnapshotMark, build_number_of
 from provisioner.workspaces.steps.volumes import ensure_policy_rules, policies_of
 from provisioner.workspaces.sweeps.repairs import adopting, rows_to_be
-from tests.at_work import AtWork
-from tests.factories import UserFactory
-from tests.lab import Lab
+from tests.support.factories import UserFactory
+from tests.support.jobs import run_jobs_once, settle
+from tests.support.lab import Lab
+from tests.support.work import AtWork
 from tests.unit.workspaces.audit.scene import (
     A,
     K,
@@ -56,7 +57,6 @@ from tests.unit.workspaces.audit.scene import (
     resolve,
     workspace,
 )
-from tests.waiting import run_jobs_once, settle
 
 __all__ = [
     "admin",

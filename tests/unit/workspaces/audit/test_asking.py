@@ -29,7 +29,8 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.sweeps.audit import audit_everything, run_audit
-from tests.lab import Lab
+from tests.support.jobs import run_jobs_once
+from tests.support.lab import Lab
 from tests.unit.workspaces.audit.scene import (
     A_DAY,
     K,
@@ -45,7 +46,6 @@ from tests.unit.workspaces.audit.scene import (
     perforce,
     workspace,
 )
-from tests.waiting import run_jobs_once
 
 __all__ = [
     "admin",

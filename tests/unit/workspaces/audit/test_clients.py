@@ -19,8 +19,8 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.sweeps import known
-from tests.at_work import AtWork
-from tests.lab import DEPOT, Lab
+from tests.support.lab import DEPOT, Lab
+from tests.support.work import AtWork
 from tests.unit.workspaces.audit.scene import (
     A_DAY,
     A,

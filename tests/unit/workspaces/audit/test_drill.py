@@ -25,10 +25,11 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.queries import default_snapshot
-from tests import backups
-from tests.at_work import AtWork
-from tests.factories import UserFactory
-from tests.lab import BUILD, Lab, build, define_template
+from tests.support import database_backup
+from tests.support.factories import UserFactory
+from tests.support.jobs import run_jobs_once, settle
+from tests.support.lab import BUILD, Lab, build, define_template
+from tests.support.work import AtWork
 from tests.unit.workspaces.audit.scene import (
     K,
     admin,
@@ -42,7 +43,6 @@ from tests.unit.workspaces.audit.scene import (
     perforce,
     resolve,
 )
-from tests.waiting import run_jobs_once, settle
 
 __all__ = ["admin", "emptied_lab", "foreign", "ontap", "owner", "p4", "perforce"]
 
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def backup() -> Iterator[str]:
     yield BACKUP
-    backups.drop(BACKUP)
+    database_backup.drop(BACKUP)
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_an_older_backup_loses_nothing(
     leave_in(put_away, "of before the backup\n")
     before = held_by(put_away, perforce)
     long_ago()
-    backups.back_up(backup)
+    database_backup.back_up(backup)
 
     newer = built(template, admin)
     works = made(alice, template, name="works")
@@ -173,7 +173,7 @@ def test_an_older_backup_loses_nothing(
     logs = {log: log.read_bytes() for log in (lab.root / "logs").glob("*.log")}
     last_number = Operation.objects.latest("pk").pk
 
-    backups.restore(backup)
+    database_backup.restore(backup)
 
     assert Operation.objects.latest("pk").pk < last_number
     assert not Snapshot.objects.filter(name=newer.name).exists()
@@ -213,14 +213,14 @@ def test_an_older_backup_loses_nothing(
 def test_a_template_newer_than_the_backup_comes_back_with_its_clones(
     owner: User, admin: User, backup: str, lab: Lab, lab_site: Site, perforce: Any
 ) -> None:
-    backups.back_up(backup)
+    database_backup.back_up(backup)
     template = build(define_template(lab_site, name="newer"), run_jobs_once)
     works = made(owner, template)
     leave_in(works, "untracked\n")
     held = held_by(works, perforce)
     client = perforce.find_client(template.client_name)
 
-    backups.restore(backup)
+    database_backup.restore(backup)
 
     assert not Template.objects.exists()
     audit(lab_site)
@@ -255,7 +255,7 @@ def test_what_was_restored_since_the_backup_is_not_purged(
     workspace = made(owner, built_template)
     actions.workspace_retire(by=owner, workspace=workspace, unsaved=Unsaved.RESCUE)
     assert settle(workspace).state == Workspace.State.TRASHED
-    backups.back_up(backup)
+    database_backup.back_up(backup)
     actions.workspace_restore(by=owner, workspace=workspace)
     assert settle(workspace).state == Workspace.State.READY
     session = AtWork(workspace, lab)
@@ -264,7 +264,7 @@ def test_what_was_restored_since_the_backup_is_not_purged(
     leave_in(workspace, "untracked\n")
     held = held_by(workspace, perforce)
 
-    backups.restore(backup)
+    database_backup.restore(backup)
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.TRASHED
     actions.workspace_purge(by=owner, workspace=workspace)

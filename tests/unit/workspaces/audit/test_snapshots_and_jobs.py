@@ -19,7 +19,7 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.snapshot_marks import SnapshotMark, asked_text
-from tests.lab import Lab
+from tests.support.lab import Lab
 from tests.unit.workspaces.audit.scene import (
     A,
     K,

@@ -28,6 +28,7 @@ from provisioner.workspaces.models import (
 )
 from provisioner.workspaces.sweeps.repairs.looking import CannotRepair
 from provisioner.workspaces.sweeps.repairs.storage import remove_volume
+from tests.support.jobs import run_jobs_once, settle
 from tests.unit.workspaces.audit.scene import (
     NOBODYS_TAG,
     A,
@@ -48,7 +49,6 @@ from tests.unit.workspaces.audit.scene import (
     some_time_later,
     workspace,
 )
-from tests.waiting import run_jobs_once, settle
 
 __all__ = [
     "admin",

@@ -13,8 +13,8 @@ from typing import Any
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
-from provisioner.demo.chaos.patience import insist
 from provisioner.demo.seed import GID
+from tests.chaos.patience import insist
 
 FIRST_UID = 21000
 TIMEOUT_SECONDS = 30

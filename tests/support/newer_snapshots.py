@@ -15,10 +15,10 @@ from provisioner.gateways import registry
 from provisioner.gateways.perforce.types import OpenedFile
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Carry, Template, Workspace
-from tests.at_work import AtWork
-from tests.factories import UserFactory
-from tests.lab import Lab
-from tests.waiting import settle
+from tests.support.factories import UserFactory
+from tests.support.jobs import settle
+from tests.support.lab import Lab
+from tests.support.work import AtWork
 
 
 class Others:

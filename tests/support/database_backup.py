@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import connection
 from psycopg import sql
 
-from tests.databases import end_other_sessions
+from tests.support.databases import end_other_sessions
 
 
 def back_up(name: str) -> None:

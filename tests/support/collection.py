@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 # After how many new objects the youngest are looked through; 700 is Python's.
 LOOK_AFTER_OBJECTS = 20_000
 

@@ -11,7 +11,7 @@ from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 from django.utils import timezone
 
-BACKEND = "tests.mailing.Mailbox"
+BACKEND = "tests.support.mail_server.Mailbox"
 
 
 class Killed(BaseException):

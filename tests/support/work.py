@@ -10,8 +10,8 @@ import pytest
 from provisioner.demo import depot
 from provisioner.workspaces.actions import workspace_create
 from provisioner.workspaces.models import Template, Workspace
-from tests.factories import UserFactory
-from tests.lab import Lab
+from tests.support.factories import UserFactory
+from tests.support.lab import Lab
 
 
 @pytest.fixture

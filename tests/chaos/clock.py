@@ -55,8 +55,8 @@ def clock_ahead(*, seconds: int, directory: Path) -> dict[str, str]:
     """Return the environment of a process whose clock is ahead."""
     source, library = directory / "ahead.c", directory / "ahead.so"
     source.write_text(SHIM % seconds)
-    subprocess.run(  # noqa: S603 - our own lines
-        ["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"],  # noqa: S607
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"],
         check=True,
     )
     return {"LD_PRELOAD": str(library)}

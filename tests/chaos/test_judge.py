@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from provisioner.demo.chaos.edits import Desk
-from provisioner.demo.chaos.judge import Judge
-from provisioner.demo.chaos.people import Person
-from provisioner.demo.chaos.witness import OntapWitness, Perforce
 from provisioner.gateways import registry
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import Snapshot, Unsaved, Workspace
-from tests.lab import Lab
-from tests.waiting import settle
+from tests.chaos.edits import Desk
+from tests.chaos.judge import Judge
+from tests.chaos.people import Person
+from tests.chaos.witness import OntapWitness, Perforce
+from tests.support.jobs import settle
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,7 @@ import pytest
 
 from provisioner.workspaces.actions import template_create
 from provisioner.workspaces.models import Template
-from tests.lab import Lab
+from tests.support.lab import Lab
 
 
 class Project:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from provisioner.demo import depot
-from tests.lab import Lab
+from tests.support.lab import Lab
 
 
 def submit(lab: Lab, *, path: str, text: str = "x\n", user: str = "alice") -> int:

@@ -21,7 +21,7 @@ from django.conf import settings
 # Forks for each line, which has a command; and tells how a child ended when asked.
 WARM = """
 import json, os, runpy, sys
-import provisioner.demo.chaos.warm
+import tests.chaos.warm
 from provisioner.demo.processes import _die_with_parent
 
 for line in sys.stdin:

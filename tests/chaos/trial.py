@@ -7,17 +7,17 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from provisioner.demo.chaos import faultboard
-from provisioner.demo.chaos.edits import Desk
-from provisioner.demo.chaos.faultboard import FaultBoard
-from provisioner.demo.chaos.judge import Fault, Judge
-from provisioner.demo.chaos.lookout import Lookout, Moment
-from provisioner.demo.chaos.patience import from_database
-from provisioner.demo.chaos.people import Person
-from provisioner.demo.chaos.servers import Servers
-from provisioner.demo.chaos.witness import Perforce
 from provisioner.workspaces import workflow
 from provisioner.workspaces.models import Operation, Step, Unsaved, Workspace
+from tests.chaos import faultboard
+from tests.chaos.edits import Desk
+from tests.chaos.faultboard import FaultBoard
+from tests.chaos.judge import Fault, Judge
+from tests.chaos.lookout import Lookout, Moment
+from tests.chaos.patience import from_database
+from tests.chaos.people import Person
+from tests.chaos.servers import Servers
+from tests.chaos.witness import Perforce
 
 W = Workspace.State
 WHAT_CHANGES = ("state", "status_code", "status_message", "ready_at", "client_spec")

@@ -12,7 +12,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from provisioner.demo.chaos.witness import OntapWitness
+from tests.chaos.witness import OntapWitness
 
 Rule = dict[str, Any]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from P4 import P4, P4Exception
 
-from provisioner.demo.chaos.people import Person
-from provisioner.demo.chaos.witness import Perforce
 from provisioner.workspaces.models import Workspace
+from tests.chaos.people import Person
+from tests.chaos.witness import Perforce
 
 
 @dataclass(frozen=True, kw_only=True)

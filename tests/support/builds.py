@@ -15,7 +15,7 @@ from provisioner.workspaces.models import (
     SubmittedChange,
     Template,
 )
-from tests.factories import SnapshotFactory
+from tests.support.factories import SnapshotFactory
 
 
 def submitted(

@@ -25,7 +25,7 @@ from provisioner.demo.processes import Child, manage
 from provisioner.gateways import registry
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import PerforceServer, Site, Snapshot, Template
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 
 READY_WITHIN_SECONDS = 60
 DEPOT = "tree"

@@ -8,7 +8,7 @@ from provisioner.accounts.models import User
 from provisioner.workspaces import actions, pools, states
 from provisioner.workspaces.models import Operation, Pool, Step, Template, Workspace
 from provisioner.workspaces.sweeps.pools import sweep_pools
-from tests.factories import UserFactory
+from tests.support.factories import UserFactory
 
 
 def make_pool(

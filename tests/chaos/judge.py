@@ -10,9 +10,6 @@ from typing import Any
 from P4 import P4
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from provisioner.demo.chaos.edits import Desk, text_of
-from provisioner.demo.chaos.patience import from_database
-from provisioner.demo.chaos.witness import OntapWitness, Perforce
 from provisioner.workspaces.models import (
     Event,
     Operation,
@@ -23,6 +20,9 @@ from provisioner.workspaces.models import (
     Workspace,
 )
 from provisioner.workspaces.models.names import tag_in
+from tests.chaos.edits import Desk, text_of
+from tests.chaos.patience import from_database
+from tests.chaos.witness import OntapWitness, Perforce
 
 W = Workspace.State
 DISCARDED = "unsaved_work_discarded"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.demo.chaos.servers import ENDS_AT_MOST, WITHIN_SECONDS, Servers
 from provisioner.demo.processes import ProcessFailed
+from tests.chaos.servers import ENDS_AT_MOST, WITHIN_SECONDS, Servers
 
 
 def ended(servers: Servers, *, seconds_apart: float) -> None:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from P4 import P4, P4Exception
 
 from provisioner.demo import depot
-from provisioner.demo.chaos.patience import insist
+from tests.chaos.patience import insist
 
 Answer = TypeVar("Answer")
 

@@ -8,19 +8,19 @@ import time
 
 from P4 import P4
 
-from provisioner.demo.chaos import faultboard
-from provisioner.demo.chaos.judge import IN_FLIGHT, Fault
-from provisioner.demo.chaos.patience import from_database
-from provisioner.demo.chaos.people import Person
-from provisioner.demo.chaos.trial import (
+from provisioner.workspaces import workflow
+from provisioner.workspaces.models import Operation, Step, Template
+from tests.chaos import faultboard
+from tests.chaos.judge import IN_FLIGHT, Fault
+from tests.chaos.patience import from_database
+from tests.chaos.people import Person
+from tests.chaos.trial import (
     MOMENT_WITHIN_SECONDS,
     SETTLED_WITHIN_SECONDS,
     WEIGHTS,
     World,
 )
-from provisioner.demo.chaos.witness import Perforce
-from provisioner.workspaces import workflow
-from provisioner.workspaces.models import Operation, Step, Template
+from tests.chaos.witness import Perforce
 
 BUILDS_TRIED = 6
 LOOK_FOR_MOMENT_EVERY_SECONDS = 0.05

@@ -16,14 +16,14 @@ from typing import Any
 
 from django.conf import settings
 
-from provisioner.demo.chaos.clock import can_be_shifted, clock_ahead
-from provisioner.demo.chaos.nursery import ForkedProcess
-from provisioner.demo.chaos.patience import insist
-from provisioner.demo.chaos.wire import SOCKET, Wire
 from provisioner.demo.ports import free_port
 from provisioner.demo.processes import Child, ProcessFailed, manage
 from provisioner.embedded_postgres.base import EmbeddedServer
 from provisioner.workspaces.management.commands.worker import FROZEN
+from tests.chaos.clock import can_be_shifted, clock_ahead
+from tests.chaos.nursery import ForkedProcess
+from tests.chaos.patience import insist
+from tests.chaos.wire import SOCKET, Wire
 
 READY_WITHIN_SECONDS = 90.0
 LOOK_EVERY_SECONDS = 0.25

@@ -19,7 +19,7 @@ from subprocess import TimeoutExpired
 
 from django.conf import settings
 
-WARM = "provisioner.demo.chaos.warm"
+WARM = "tests.chaos.warm"
 BEGINS_WITHIN_SECONDS = 60.0
 
 _nursery = multiprocessing.get_context("forkserver")

@@ -17,20 +17,20 @@ from django.db import connection
 
 from provisioner.accounts.models import User
 from provisioner.demo import depot
-from provisioner.demo.chaos.builds import Builder
-from provisioner.demo.chaos.edits import Desk
-from provisioner.demo.chaos.faultboard import FaultBoard
-from provisioner.demo.chaos.judge import Fault, Judge
-from provisioner.demo.chaos.lookout import Lookout
-from provisioner.demo.chaos.patience import from_database
-from provisioner.demo.chaos.people import Person
-from provisioner.demo.chaos.servers import Servers
-from provisioner.demo.chaos.trial import Trial, World
-from provisioner.demo.chaos.witness import OntapWitness, Perforce
 from provisioner.demo.checks import fingerprint
 from provisioner.demo.seed import GID, PASSWORD, TEMPLATE_UID
 from provisioner.workspaces import actions
 from provisioner.workspaces.models import PerforceServer, Site, Template, Workspace
+from tests.chaos.builds import Builder
+from tests.chaos.edits import Desk
+from tests.chaos.faultboard import FaultBoard
+from tests.chaos.judge import Fault, Judge
+from tests.chaos.lookout import Lookout
+from tests.chaos.patience import from_database
+from tests.chaos.people import Person
+from tests.chaos.servers import Servers
+from tests.chaos.trial import Trial, World
+from tests.chaos.witness import OntapWitness, Perforce
 
 FILES = 12
 BUILD = "mkdir -p out && cat src/*.txt > out/all"

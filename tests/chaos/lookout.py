@@ -18,9 +18,9 @@ from django.db import Error as DatabaseError
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from provisioner.demo.chaos.judge import IN_FLIGHT
-from provisioner.demo.chaos.patience import from_database
 from provisioner.workspaces.models import MOVING, Step, Workspace
+from tests.chaos.judge import IN_FLIGHT
+from tests.chaos.patience import from_database
 
 LOOK_EVERY_SECONDS = 0.03
 
