@@ -324,15 +324,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=("local", "slow"))
     parser.add_argument("--directory", type=Path, default=MEMORY)
-    parser.add_argument("--walker", choices=("compiled", "python"))
+    parser.add_argument("--walker", choices=("compiled", "sequential"))
     options = parser.parse_args()
     if os.geteuid() != 0:
         print(json.dumps({"benchmark": "ownership", "skipped": "needs root"}))
         return
     end_in_order()
-    if options.walker != "python":
+    if options.walker != "sequential":
         native.main(sys.stderr)
-    arena = Arena(options.walker or ("compiled" if native.find_program() else "python"))
+    built: Walker = "compiled" if native.find_program() else "sequential"
+    arena = Arena(options.walker or built)
     with tempfile.TemporaryDirectory(dir=options.directory) as made:
         directory = Path(made)
         if options.only != "slow" and shutil.which("mkfs.btrfs"):

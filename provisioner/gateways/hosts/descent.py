@@ -11,9 +11,12 @@ NetApp, "Make snapshot copies visible to clients".
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from provisioner.gateways.errors import Busy
@@ -38,15 +41,6 @@ class Directory:
         return f"{self.path}/{name}" if self.path else name
 
 
-@dataclass
-class _Level:
-    """A directory on the way to the present one, and where to go from it."""
-
-    name: str
-    identity: tuple[int, int]
-    waiting: list[str]
-
-
 def directories(
     root: Path, *, on_closed: Callable[[str], None] | None = None
 ) -> Iterator[Directory]:
@@ -58,84 +52,157 @@ def directories(
 
     Raises: OSError, Busy.
     """
-    fd = os.open(root, ENTER)
+    with contextlib.closing(Descent(os.open(root, ENTER))) as at:
+        yield _listed(at)
+        while at.levels:
+            waiting = at.levels[-1].waiting
+            if not waiting:
+                _leave(at)
+                continue
+            name = waiting.pop()
+            try:
+                is_ours = at.enter(name)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except PermissionError:
+                if on_closed is None:
+                    raise
+                on_closed("/".join(at.names_to(name)))
+                continue
+            if is_ours:
+                yield _listed(at)
+
+
+def _listed(at: Descent) -> Directory:
+    with os.scandir(at.fd) as entries:
+        found = [entry for entry in entries if entry.name != SNAPSHOTS]
+    at.levels[-1].waiting = [e.name for e in found if e.is_dir(follow_symlinks=False)]
+    return Directory(fd=at.fd, path="/".join(at.names_to()), entries=found)
+
+
+def _leave(at: Descent) -> None:
     try:
-        device = os.fstat(fd).st_dev
-        levels: list[_Level] = []
-        name = ""
-        while True:
-            found = _listed(fd)
-            levels.append(_Level(name, _identity(fd), _subdirectories(found)))
-            here = "/".join(level.name for level in levels[1:])
-            yield Directory(fd=fd, path=here, entries=found)
-            below: int | None = None
-            while below is None:
-                while not levels[-1].waiting:
-                    levels.pop()
-                    if not levels:
-                        return
-                    fd = _up(fd, to=levels[-1], way=levels, root=root)
-                name = levels[-1].waiting.pop()
-                try:
-                    below = _entered(name, above=fd, device=device)
-                except PermissionError:
-                    if on_closed is None:
-                        raise
-                    on_closed("/".join([*(level.name for level in levels[1:]), name]))
-            os.close(fd)
-            fd = below
-    finally:
-        os.close(fd)
-
-
-def _listed(fd: int) -> list[os.DirEntry[str]]:
-    with os.scandir(fd) as entries:
-        return [entry for entry in entries if entry.name != SNAPSHOTS]
-
-
-def _subdirectories(entries: list[os.DirEntry[str]]) -> list[str]:
-    return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-
-
-def _entered(name: str, *, above: int, device: int) -> int | None:
-    """Return a subdirectory, open; None where it is gone, or another filesystem."""
-    try:
-        fd = os.open(name, ENTER, dir_fd=above)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if os.fstat(fd).st_dev == device:
-        return fd
-    os.close(fd)
-    return None
-
-
-def _up(fd: int, *, to: _Level, way: list[_Level], root: Path) -> int:
-    try:
-        above = os.open("..", ENTER, dir_fd=fd)
-    except PermissionError:  # one that may be read, and not gone through
-        above = _down(root, [level.name for level in way[1:]])
-    if _identity(above) != to.identity:
-        os.close(above)
-        path = "/".join(level.name for level in way[1:])
+        at.leave()
+    except FileNotFoundError as error:
         raise Busy(
-            f"Directories below {path or 'the root'} were moved while they were gone "
-            "through.",
+            f"Directories below {'/'.join(at.names_to()) or 'the root'} were moved "
+            "while they were gone through.",
             system="host",
             operation="descend",
-        )
-    os.close(fd)
-    return above
+        ) from error
 
 
-def _down(root: Path, names: list[str]) -> int:
-    fd = os.open(root, ENTER)
-    for name in names:
-        above = fd
+@dataclass
+class Level:
+    """A directory on the way to the present one, and where to go from it.
+
+    `stays` says that there is something in it which is not to be removed.
+    """
+
+    name: str
+    identity: tuple[int, int]
+    waiting: list[str] = field(default_factory=list)
+    stays: bool = False
+
+
+class Descent:
+    """The directory that is open as `fd`, and the way to it: `levels`, the root first.
+
+    The root is its own to close. `minds_mounts` says that other mounts of the same
+    filesystem are to be told from the root's.
+    """
+
+    def __init__(self, root_fd: int, *, minds_mounts: bool = False) -> None:
+        self._root_fd = root_fd
+        self._mount_id = mount_id_of(root_fd) if minds_mounts else None
+        self.fd = os.dup(root_fd)
+        self.levels = [Level("", _identity(root_fd))]
+
+    def close(self) -> None:
+        os.close(self.fd)
+        os.close(self._root_fd)
+
+    def names_to(self, *names: str) -> list[str]:
+        """Return the names that lead from the root to here, and on."""
+        return [*(level.name for level in self.levels[1:]), *names]
+
+    def enter(self, name: str) -> bool:
+        """Go into a directory; return whether it is on our filesystem, or left alone.
+
+        Raises: OSError.
+        """
+        below = os.open(name, ENTER, dir_fd=self.fd)
+        is_ours = self._is_ours(below)
+        if is_ours:
+            self.levels.append(Level(name, _identity(below)))
+            self.fd, below = below, self.fd
+        os.close(below)
+        return is_ours
+
+    def has(self, name: str) -> bool:
+        """Return whether a name is on our filesystem, and nothing is mounted on it.
+
+        Raises: OSError.
+        """
+        fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.fd)
         try:
-            fd = os.open(name, ENTER, dir_fd=above)
+            return self._is_ours(fd)
         finally:
+            os.close(fd)
+
+    def _is_ours(self, fd: int) -> bool:
+        return os.fstat(fd).st_dev == self.levels[0].identity[0] and (
+            self._mount_id is None or mount_id_of(fd) == self._mount_id
+        )
+
+    def leave(self) -> None:
+        """Go back to where the present directory was entered from.
+
+        Raises: OSError: FileNotFoundError where that has been moved. Then only what is
+        above can be reached, by leaving again.
+        """
+        self.levels.pop()
+        if self.levels:
+            above = self._open_above()
+            os.close(self.fd)
+            self.fd = above
+
+    def _open_above(self) -> int:
+        identity = self.levels[-1].identity
+        with contextlib.suppress(PermissionError):  # to be read, not to be gone through
+            above = os.open("..", ENTER, dir_fd=self.fd)
+            if _identity(above) == identity:
+                return above
             os.close(above)
-    return fd
+        with self.reached(self.names_to()) as above:
+            if _identity(above) != identity:
+                raise FileNotFoundError(errno.ENOENT, "another took its name")
+            return os.dup(above)
+
+    @contextmanager
+    def reached(self, names: Sequence[str]) -> Iterator[int]:
+        """Open the directory to which these names lead from the root.
+
+        Raises: OSError.
+        """
+        fd = os.dup(self._root_fd)
+        try:
+            for name in names:
+                below = os.open(name, ENTER, dir_fd=fd)
+                os.close(fd)
+                fd = below
+            yield fd
+        finally:
+            os.close(fd)
+
+
+def mount_id_of(fd: int) -> int:
+    """Return which mount a descriptor was opened in; a bind mount is one of its own.
+
+    Source: mnt_id in proc_pid_fdinfo(5).
+    """
+    with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as lines:
+        return next(int(line.split()[1]) for line in lines if line[:7] == "mnt_id:")
 
 
 def _identity(fd: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The parallel chown: give every entry of a clone to its owner.
+"""Give every entry of a clone to its owner, many at a time.
 
 What it can never do: leave the clone's filesystem, follow a link, resolve a path a
 second time, give anything to root.
@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provisioner.gateways.errors import Refused
-from provisioner.gateways.hosts.trees import native
-from provisioner.gateways.hosts.trees.run import EntryFailed, Told, Walker, run_walk
+from provisioner.gateways.hosts.trees.run import EntryFailed, Walker, run_walk
 
 OPERATION = "change ownership"
 HIGHEST_ID = 2**32 - 2
@@ -42,8 +41,7 @@ class OwnershipReport:
     thousand; where there are more, `failures_file` has all of them, a JSON list
     [path, errno] per line, and is the caller's to remove. `skipped` are mount points
     and subvolumes, which were not entered. `privileges_cleared` counts the files that
-    were seen to lose a setuid or setgid bit, as chown(2) has it. `vanished` were
-    listed, then gone.
+    were seen to lose a setuid or setgid bit, as chown(2) has it.
 
     Where the root is the top of a volume, as clones are, not every entry is looked at
     before it is changed: single entries that were right already among many that were
@@ -59,9 +57,7 @@ class OwnershipReport:
     failures_file: Path | None
     skipped: tuple[str, ...]
     privileges_cleared: int
-    vanished: int
     seconds: float
-    entries_per_second: float
     is_stopped: bool
 
 
@@ -70,16 +66,13 @@ def change_ownership(
     *,
     uid: int,
     gid: int,
-    progress: Callable[[OwnershipProgress], None] | None = None,
-    processes: int | None = None,
-    threads: int | None = None,
+    progress: Callable[[OwnershipProgress], None] = lambda seen: None,
     should_stop: Callable[[], bool] | None = None,
     walker: Walker | None = None,
 ) -> OwnershipReport:
     """Give everything below `root`, and `root` itself, to `uid` and `gid`.
 
     Safe to repeat and to kill at any point: what is right already is left alone.
-    `processes` and `threads` (in each) are chosen by what the first calls cost;
     `should_stop` is asked about ten times a second; `walker` None is the compiled one
     where there is one.
 
@@ -92,31 +85,29 @@ def change_ownership(
     check_id(uid, what="uid")
     check_id(gid, what="gid")
     check_root(root, operation=OPERATION)
-
-    if walker is None:
-        walker = "compiled" if native.find_program() else "python"
-
-    def relay(counts: Counter[str], seconds: float) -> None:
-        if progress is not None:
-            progress(_progress(counts, seconds=seconds))
-
     told = run_walk(
-        {
-            "act": "own",
-            "root": str(root),
-            "uid": uid,
-            "gid": gid,
-            "processes": processes,
-            "threads": threads,
-        },
+        root,
+        owner=(uid, gid),
         operation=OPERATION,
         not_permitted=not_permitted(uid=uid, gid=gid),
-        progress=relay,
+        progress=lambda counts, seconds: progress(_progress(counts, seconds=seconds)),
         should_stop=should_stop,
         walker=walker,
     )
-    relay(told.counts, told.seconds)
-    return _report(told, walker=walker)
+    counts = told.counts
+    return OwnershipReport(
+        walker=told.walker,
+        entries=counts["entries"],
+        changed=counts["done"],
+        already_right=counts["already"],
+        failed_count=counts["failed"],
+        failures=tuple(told.failures),
+        failures_file=told.failures_file,
+        skipped=tuple(told.skipped),
+        privileges_cleared=counts["privileged"],
+        seconds=told.seconds,
+        is_stopped=told.is_stopped,
+    )
 
 
 def check_id(number: int, *, what: str) -> None:
@@ -170,23 +161,4 @@ def _progress(counts: Counter[str], *, seconds: float) -> OwnershipProgress:
         failed=counts["failed"],
         seconds=seconds,
         entries_per_second=counts["entries"] / max(seconds, 1e-6),
-    )
-
-
-def _report(told: Told, *, walker: Walker) -> OwnershipReport:
-    counts = told.counts
-    return OwnershipReport(
-        walker=walker,
-        entries=counts["entries"],
-        changed=counts["done"],
-        already_right=counts["already"],
-        failed_count=counts["failed"],
-        failures=tuple(told.failures),
-        failures_file=told.failures_file,
-        skipped=tuple(told.skipped),
-        privileges_cleared=counts["privileged"],
-        vanished=counts["vanished"],
-        seconds=told.seconds,
-        entries_per_second=counts["entries"] / max(told.seconds, 1e-6),
-        is_stopped=told.is_stopped,
     )

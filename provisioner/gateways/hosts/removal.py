@@ -1,4 +1,4 @@
-"""Empty a clone in parallel, without ever leaving it."""
+"""Empty a clone, many entries at a time, without ever leaving it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provisioner.gateways.hosts.ownership import check_root
-from provisioner.gateways.hosts.trees.run import EntryFailed, run_walk
+from provisioner.gateways.hosts.trees.run import EntryFailed, Walker, run_walk
 
 OPERATION = "remove contents"
 
@@ -21,8 +21,6 @@ class RemovalProgress:
     entries: int
     removed: int
     failed: int
-    seconds: float
-    entries_per_second: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,23 +38,20 @@ class RemovalReport:
     failures: tuple[EntryFailed, ...]
     failures_file: Path | None
     skipped: tuple[str, ...]
-    vanished: int
-    seconds: float
-    entries_per_second: float
     is_stopped: bool
 
 
 def remove_contents(
     root: Path,
     *,
-    progress: Callable[[RemovalProgress], None] | None = None,
-    processes: int | None = None,
-    threads: int | None = None,
+    progress: Callable[[RemovalProgress], None] = lambda seen: None,
     should_stop: Callable[[], bool] | None = None,
+    walker: Walker | None = None,
 ) -> RemovalReport:
     """Remove everything below `root`, on its filesystem alone.
 
-    Safe to repeat and to kill at any point: what is gone is gone.
+    Safe to repeat and to kill at any point: what is gone is gone. `walker` None is the
+    compiled one where there is one.
 
     Raises: Refused where the root is no directory of its own; Unreachable when the
     file server stops answering.
@@ -66,30 +61,23 @@ def remove_contents(
     check_root(root, operation=OPERATION)
 
     def relay(counts: Counter[str], seconds: float) -> None:
-        if progress is not None:
-            progress(
-                RemovalProgress(
-                    entries=counts["entries"],
-                    removed=counts["done"],
-                    failed=counts["failed"],
-                    seconds=seconds,
-                    entries_per_second=counts["entries"] / max(seconds, 1e-6),
-                )
+        progress(
+            RemovalProgress(
+                entries=counts["entries"],
+                removed=counts["done"],
+                failed=counts["failed"],
             )
+        )
 
     told = run_walk(
-        {
-            "act": "remove",
-            "root": str(root),
-            "processes": processes,
-            "threads": threads,
-        },
+        root,
+        owner=None,
         operation=OPERATION,
         not_permitted=f"it may not be removed by uid {os.geteuid()}",
         progress=relay,
         should_stop=should_stop,
+        walker=walker,
     )
-    relay(told.counts, told.seconds)
     return RemovalReport(
         entries=told.counts["entries"],
         removed=told.counts["done"],
@@ -97,8 +85,5 @@ def remove_contents(
         failures=tuple(told.failures),
         failures_file=told.failures_file,
         skipped=tuple(told.skipped),
-        vanished=told.counts["vanished"],
-        seconds=told.seconds,
-        entries_per_second=told.counts["entries"] / max(told.seconds, 1e-6),
         is_stopped=told.is_stopped,
     )

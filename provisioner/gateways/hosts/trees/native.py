@@ -37,7 +37,7 @@ FLAGS = (
 
 
 class BuildFailed(Exception):
-    """Why there is no compiled walk; the one in Python runs then."""
+    """Why there is no compiled walk; the sequential one runs then."""
 
 
 def program_path() -> Path:
@@ -45,7 +45,7 @@ def program_path() -> Path:
     digest = hashlib.sha256()
     for path in sorted(SOURCE.glob("*.[ch]")):
         digest.update(path.read_bytes())
-    return PLACE / f"own-{digest.hexdigest()[:32]}"
+    return PLACE / f"walk-{digest.hexdigest()[:32]}"
 
 
 def find_program() -> Path | None:
@@ -69,13 +69,13 @@ def build() -> Path:
         raise BuildFailed("no C compiler (cc) was found")
     PLACE.mkdir(mode=0o755, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=PLACE) as directory:
-        made = Path(directory, "own")
+        made = Path(directory, "walk")
         sources = sorted(map(str, SOURCE.glob("*.c")))
         _run([compiler, *FLAGS, "-o", str(made), *sources], status=0)
         made.chmod(0o755)
         _run([str(made)], status=USAGE_STATUS)
         made.replace(program_path())
-    for older in PLACE.glob("own-*"):
+    for older in PLACE.glob("walk-*"):
         if older != program_path():
             older.unlink()
     program = find_program()
@@ -85,27 +85,6 @@ def build() -> Path:
             "nobody but root or this user and be writable by nobody else"
         )
     return program
-
-
-def start(
-    program: Path,
-    *,
-    root_fd: int,
-    uid: int,
-    gid: int,
-    threads: int,
-    is_whole: bool,
-    has_mounts: bool,
-) -> subprocess.Popen[bytes]:
-    """Start the program on an open directory; 0 threads lets it choose."""
-    numbers = (os.getpid(), root_fd, uid, gid, threads, int(is_whole), int(has_mounts))
-    return subprocess.Popen(  # noqa: S603 - what `build` made
-        [str(program), *map(str, numbers)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        pass_fds=[root_fd],
-        cwd="/",
-    )
 
 
 def _linux() -> tuple[int, ...]:
@@ -125,13 +104,13 @@ def _run(command: list[str], *, status: int) -> None:
 
 
 def main(output: IO[str]) -> None:
-    """Build unless it is there, and say which walk will run from now on."""
+    """Build unless it is there, and say which walk runs from now on."""
     if find_program() is not None:
         return
     try:
-        output.write(f"Compiled the parallel chown: {build()}\n")
+        output.write(f"Compiled the tree walk: {build()}\n")
     except (BuildFailed, OSError) as error:
-        output.write(f"The parallel chown runs in Python, slower: {error}.\n")
+        output.write(f"Chown and removal will be slow, a file at a time: {error}.\n")
 
 
 if __name__ == "__main__":

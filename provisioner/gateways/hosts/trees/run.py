@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import functools
 import json
+import logging
 import os
 import subprocess
 import tempfile
@@ -16,12 +19,15 @@ from typing import IO, Any, Literal, NoReturn
 
 from provisioner.gateways.errors import Refused, TransientGatewayError, Unreachable
 from provisioner.gateways.fence import require_leave
+from provisioner.gateways.hosts.descent import ENTER
+from provisioner.gateways.hosts.mounts import is_whole_filesystem, mounts_below
 from provisioner.gateways.hosts.processes import bare_command, json_lines
 from provisioner.gateways.hosts.trees import native
-from provisioner.gateways.hosts.trees.root import open_root
 
-Walker = Literal["compiled", "python"]
-"""What walks: the program of `native`, where it was built, or the modules here."""
+log = logging.getLogger(__name__)
+
+Walker = Literal["compiled", "sequential"]
+"""What walks: the program of `native`, where it was built, or `sequential`."""
 
 FAILURES_KEPT = 1000
 """Failures kept in memory; all of them, from the first on, go to a file then."""
@@ -64,6 +70,7 @@ class EntryFailed:
 class Told:
     """What a walk has told so far: counts, failures, and what was not entered."""
 
+    walker: Walker
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[EntryFailed] = field(default_factory=list)
     failures_file: Path | None = None
@@ -73,33 +80,35 @@ class Told:
 
 
 def run_walk(
-    request: dict[str, Any],
+    root: Path,
     *,
+    owner: tuple[int, int] | None,
     operation: str,
     not_permitted: str,
-    progress: Callable[[Counter[str], float], None] | None,
+    progress: Callable[[Counter[str], float], None],
     should_stop: Callable[[], bool] | None,
-    walker: Walker = "python",
+    walker: Walker | None,
 ) -> Told:
-    """Run a walk to its end and return what it told.
+    """Give a tree to `owner`, or remove what is below its root where that is None.
 
     `progress` gets the counts and the seconds so far; `not_permitted` is the sentence
-    for EPERM at the root. The process and its workers end with this call, and with
-    this process.
+    for EPERM; `walker` None is the compiled one where there is one. The process ends
+    with this call, and with this process.
 
     Raises: Refused, TransientGatewayError; Unreachable when nothing moves any more.
     """
+    walker = walker or ("compiled" if native.find_program() else "sequential")
     relay = _Relay(
-        operation=operation, not_permitted=not_permitted, root=request["root"]
+        walker=walker, operation=operation, not_permitted=not_permitted, root=root
     )
     began = time.monotonic()
     moved_at, entries = began, -1
     require_leave()
     try:
-        process = _start_compiled(request) if walker == "compiled" else _start(request)
-    except _RootFailed as failed:
-        relay.root_failed(failed.errno)
-    with _ended_with_us(process):
+        root_fd, order = _opened(root, owner=owner)
+    except OSError as error:
+        relay.root_failed(error.errno or 0)
+    with _walking(walker, root_fd, order) as process:
         for line in json_lines(process):
             now = time.monotonic()
             relay.told.seconds = now - began
@@ -109,69 +118,63 @@ def run_walk(
                 break
             if line is not None and relay.take(line):
                 break
-            if line is not None and "progress" in line and progress is not None:
+            if line is not None and "progress" in line:
                 progress(relay.told.counts, relay.told.seconds)
             if relay.told.counts["entries"] != entries:
                 moved_at, entries = now, relay.told.counts["entries"]
             elif now - moved_at > STALLED_AFTER_SECONDS:
                 raise Unreachable(
                     f"Nothing moved for {STALLED_AFTER_SECONDS:.0f} seconds below "
-                    f"{request['root']}: the file server does not answer.",
+                    f"{root}: the file server does not answer.",
                     system="host",
                     operation=operation,
                 )
     relay.close()
+    relay.told.seconds = time.monotonic() - began
+    progress(relay.told.counts, relay.told.seconds)
     return relay.told
 
 
-class _RootFailed(Exception):
-    """The root cannot be opened; `errno` says why."""
+def _opened(
+    root: Path, *, owner: tuple[int, int] | None
+) -> tuple[int, list[int | str]]:
+    """Open the root, which the caller has checked; return it, and what to do to it.
 
-    def __init__(self, errno: int) -> None:
-        super().__init__(errno)
-        self.errno = errno
-
-
-def _start(request: dict[str, Any]) -> subprocess.Popen[bytes]:
-    """Start our own modules; their stderr is ours: a bug, for the log."""
-    process = subprocess.Popen(  # noqa: S603 - our own module
-        bare_command("provisioner.gateways.hosts.trees"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd="/",
-    )
-    assert process.stdin is not None
-    with process.stdin as requests:
-        requests.write(json.dumps(request).encode() + b"\n")
-    return process
-
-
-def _start_compiled(request: dict[str, Any]) -> subprocess.Popen[bytes]:
-    program = native.find_program()
-    assert program is not None, "it was not built"
+    Raises: OSError.
+    """
+    root_fd = os.open(root, ENTER)
     try:
-        root = open_root(request["root"])
-    except OSError as error:
-        raise _RootFailed(error.errno or 0) from error
-    try:
-        return native.start(
-            program,
-            root_fd=root.fd,
-            uid=request["uid"],
-            gid=request["gid"],
-            threads=(request["threads"] or 0) * (request["processes"] or 1),
-            is_whole=root.is_whole,
-            has_mounts=bool(root.mounts_inside),
-        )
-    finally:
-        os.close(root.fd)
+        if os.path.samestat(os.fstat(root_fd), os.stat("/")):
+            raise OSError(errno.EPERM, "the root of the host")
+        opened = f"/proc/self/fd/{root_fd}"
+        has_mounts = int(bool(mounts_below(opened)))
+        if owner is None:
+            return root_fd, [root_fd, has_mounts, "remove"]
+        is_whole = int(is_whole_filesystem(opened))
+        return root_fd, [root_fd, has_mounts, "own", *owner, is_whole]
+    except BaseException:
+        os.close(root_fd)
+        raise
 
 
 @contextmanager
-def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
+def _walking(
+    walker: Walker, root_fd: int, order: list[int | str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a walk; kill it at the end. Its stderr is ours: a bug, for the log."""
+    try:
+        process = subprocess.Popen(  # noqa: S603 - our own module or what `build` made
+            [*_command(walker), *map(str, order)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            pass_fds=[root_fd],
+            cwd="/",
+        )
+    finally:
+        os.close(root_fd)
     assert process.stdout is not None
     try:
-        yield
+        yield process
     finally:
         process.kill()
         process.stdout.close()
@@ -182,11 +185,31 @@ def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
             process.returncode = -9
 
 
+def _command(walker: Walker) -> list[str]:
+    if walker == "sequential":
+        _warn_that_it_is_slow()
+        return bare_command("provisioner.gateways.hosts.trees.sequential")
+    program = native.find_program()
+    assert program is not None, "it was not built"
+    return [str(program), str(os.getpid())]
+
+
+@functools.cache
+def _warn_that_it_is_slow() -> None:
+    """Say so once in the life of a process."""
+    log.warning(
+        "Chown and removal are slow: they take a file at a time. Install a C compiler "
+        "and run python -m provisioner.gateways.hosts.trees.native."
+    )
+
+
 class _Relay:
     """Turns lines into what was told."""
 
-    def __init__(self, *, operation: str, not_permitted: str, root: str) -> None:
-        self.told = Told()
+    def __init__(
+        self, *, walker: Walker, operation: str, not_permitted: str, root: Path
+    ) -> None:
+        self.told = Told(walker=walker)
         self._operation = operation
         self._not_permitted = not_permitted
         self._root = root
@@ -213,11 +236,13 @@ class _Relay:
             )
         return False
 
-    def _failed(self, path: str, errno: int) -> None:
-        sentence = SENTENCES.get(errno) or os.strerror(errno)
-        if errno == 1:
-            sentence = self._not_permitted
-        failure = EntryFailed(path=path, errno=errno, sentence=sentence)
+    def _sentence(self, number: int) -> str:
+        if number == errno.EPERM:
+            return self._not_permitted
+        return SENTENCES.get(number) or os.strerror(number)
+
+    def _failed(self, path: str, number: int) -> None:
+        failure = EntryFailed(path=path, errno=number, sentence=self._sentence(number))
         if len(self.told.failures) < FAILURES_KEPT:
             self.told.failures.append(failure)
             return
@@ -234,18 +259,16 @@ class _Relay:
         assert self._file is not None
         self._file.write(json.dumps([failure.path, failure.errno]) + "\n")
 
-    def root_failed(self, errno: int) -> NoReturn:
+    def root_failed(self, number: int) -> NoReturn:
         """Raise what it means that nothing could be done at all."""
-        sentence = SENTENCES.get(errno) or os.strerror(errno)
-        if errno == 1:
-            sentence = self._not_permitted
         # A stale handle or a failing server may be right again after a pause.
-        kind = TransientGatewayError if errno in (2, 5, 116) else Refused
+        passing = (errno.ENOENT, errno.EIO, errno.ESTALE)
+        kind = TransientGatewayError if number in passing else Refused
         raise kind(
-            f"Nothing was done to {self._root}: {sentence}.",
+            f"Nothing was done to {self._root}: {self._sentence(number)}.",
             system="host",
             operation=self._operation,
-            remote_code=str(errno),
+            remote_code=str(number),
         )
 
     def close(self) -> None:

@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.gateways.hosts.trees import Chain, deep_chain
+from provisioner.gateways.hosts.trees.run import Walker
+from tests.unit.gateways.hosts.trees import (
+    WALKERS,
+    Chain,
+    deep_chain,
+    walker_or_skip,
+)
+
+
+@pytest.fixture(params=WALKERS)
+def walker(request: pytest.FixtureRequest) -> Walker:
+    """Both walks pass every test; the compiled one needs a compiler here."""
+    return walker_or_skip(request.param)
 
 
 @pytest.fixture

@@ -20,9 +20,7 @@ from provisioner.gateways.hosts.untracked import leaves_below
 from tests.unit.gateways.hosts.trees import (
     GROUP,
     OWNER,
-    WALKERS,
     needs_root,
-    walker_or_skip,
 )
 
 OTHER_DAY = 4_000_000_000.0
@@ -60,9 +58,8 @@ def kept(root: Path) -> list[str]:
 
 
 @needs_root
-@pytest.mark.parametrize("walker", WALKERS)
 def test_it_is_not_given_away(tree: Path, walker: Walker) -> None:
-    report = change_ownership(tree, uid=OWNER, gid=GROUP, walker=walker_or_skip(walker))
+    report = change_ownership(tree, uid=OWNER, gid=GROUP, walker=walker)
 
     assert (report.failed_count, report.entries) == (0, 4)
     for snapshots in tree.rglob(".snapshot"):
@@ -71,10 +68,10 @@ def test_it_is_not_given_away(tree: Path, walker: Walker) -> None:
     assert (sample.checked, sample.mismatches) == (4, ())
 
 
-def test_it_is_not_removed_and_keeps_nothing_else(tree: Path) -> None:
+def test_it_is_not_removed_and_keeps_nothing_else(tree: Path, walker: Walker) -> None:
     before = kept(tree)
 
-    report = remove_contents(tree)
+    report = remove_contents(tree, walker=walker)
 
     assert report.failed_count == 0
     assert kept(tree) == before

@@ -5,14 +5,24 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from provisioner.gateways.hosts.ownership import change_ownership
+from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.trees import native
-from tests.unit.gateways.hosts.trees import GROUP, OWNER, needs_root, plant
+from provisioner.gateways.hosts.trees.run import _warn_that_it_is_slow
+from tests.unit.gateways.hosts.trees import (
+    GROUP,
+    OWNER,
+    needs_root,
+    owners_below,
+    plant,
+)
 
+SLOW_CALLS = Path(__file__).parents[4] / "benchmarks/slow_chown.c"
 needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
 
 
@@ -60,11 +70,11 @@ def test_what_does_not_compile_leaves_nothing_and_says_so(
 ) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
-    (broken / "own.c").write_text("#error that is why\n")
+    (broken / "walk.c").write_text("#error that is why\n")
     monkeypatch.setattr(native, "SOURCE", broken)
     said = io.StringIO()
     native.main(said)
-    assert "runs in Python" in said.getvalue()
+    assert "a file at a time" in said.getvalue()
     assert "that is why" in said.getvalue()
     assert list(place.iterdir()) == []
 
@@ -85,29 +95,63 @@ def test_an_older_kernel_is_not_asked(
 
 
 @needs_root
-def test_where_none_was_built_python_walks(place: Path, tmp_path: Path) -> None:
+def test_where_none_was_built_it_is_slow_and_says_so_once(
+    place: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _warn_that_it_is_slow.cache_clear()
     entries = plant(tmp_path / "clone")
     report = change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP)
-    assert (report.walker, report.changed) == ("python", entries)
+    assert (report.walker, report.changed) == ("sequential", entries)
+    assert remove_contents(tmp_path / "clone").removed == entries - 1
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "slow" in caplog.text
 
 
 @needs_root
 @needs_compiler
-def test_where_one_was_built_it_walks(place: Path, tmp_path: Path) -> None:
+def test_where_one_was_built_it_walks(
+    place: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     native.build()
     entries = plant(tmp_path / "clone")
     report = change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP)
     assert (report.walker, report.changed) == ("compiled", entries)
+    assert remove_contents(tmp_path / "clone").removed == entries - 1
+    assert caplog.records == []
+
+
+@needs_root
+@needs_compiler
+def test_where_calls_wait_for_a_server_many_threads_leave_nothing_out(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native.build()
+    shim = tmp_path / "slow_chown.so"
+    compile_shim = ["cc", "-shared", "-fPIC", "-o", shim, SLOW_CALLS, "-ldl"]
+    subprocess.run(compile_shim, check=True)
+    entries = plant(tmp_path / "clone", directories=12, files=12)
+    monkeypatch.setenv("LD_PRELOAD", str(shim))
+
+    owned = change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP)
+
+    assert (owned.changed, owned.failed_count) == (entries, 0)
+    assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
+    assert owned.seconds < entries * 0.001  # what one thread would sleep
+    assert remove_contents(tmp_path / "clone").removed == entries - 1
+    assert list((tmp_path / "clone").iterdir()) == []
 
 
 @needs_compiler
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["0", "5", "5", "0", "0"],
-        ["x", "5", "5", "0", "0", "0"],
-        ["0", "4294967301", "5", "0", "0", "0"],
-        ["0", "0", "5", "0", "0", "0"],
+        ["0", "0"],
+        ["0", "0", "remove", "5", "5", "0"],
+        ["0", "0", "own", "5", "5"],
+        ["0", "0", "give", "5", "5", "0"],
+        ["x", "0", "own", "5", "5", "0"],
+        ["0", "0", "own", "4294967301", "5", "0"],
+        ["0", "0", "own", "0", "5", "0"],
     ],
 )
 def test_the_program_refuses_what_is_no_order(

@@ -22,7 +22,7 @@ OWNER, GROUP = 5001, 5002
 # Capability CAP_CHOWN, effective and permitted; struct vfs_cap_data of the kernel.
 CHOWN = bytes.fromhex("0100000201000000000000000000000000000000")
 
-WALKERS: tuple[Walker, ...] = ("compiled", "python")
+WALKERS: tuple[Walker, ...] = ("compiled", "sequential")
 
 
 def walker_or_skip(walker: Walker) -> Walker:

@@ -1,5 +1,5 @@
 /* Directories and their descriptors. */
-#include "own.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 static const unsigned LOOKED_FOR = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID |
                                    STATX_GID | STATX_INO | STATX_MNT_ID;
 
-void close_if_unneeded(struct directory *directory) {
+static void close_if_unneeded(struct directory *directory) {
   if (directory->fd < 0 || directory->users) return;
   if (directory->waiting && opened <= order.most_open) return;
   close(directory->fd);
@@ -18,9 +18,21 @@ void close_if_unneeded(struct directory *directory) {
   opened--;
 }
 
-void let_go(struct directory *directory) {
-  while (directory && !--directory->holders) {
+/* Take note that one subdirectory less is waiting. */
+void waits_no_more(struct directory *directory) {
+  directory->waiting--;
+  close_if_unneeded(directory);
+}
+
+/* Give up one hold. Who gives up the last one of a directory has seen all of it done,
+   and removes it, where that is the order. The root is held to the end. */
+void let_go(struct directory *directory, struct counts *counts) {
+  while (!--directory->holders) {
     struct directory *parent = directory->parent;
+    if (order.removes) {
+      remove_emptied(directory, counts);
+      waits_no_more(parent);
+    }
     free(directory);
     directory = parent;
   }

@@ -1,5 +1,5 @@
 /* Files with several names: given away when all of them were met below the root. */
-#include "own.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,10 +63,10 @@ static struct linked *add_link(struct directory *directory, const char *name,
   return file;
 }
 
-static void forget_link(struct linked *file) {
+static void forget_link(struct linked *file, struct counts *counts) {
   for (struct linked_name *at = file->first, *next; at; at = next) {
     next = at->next;
-    let_go(at->directory);
+    let_go(at->directory, counts);
     free(at);
   }
   free(file);
@@ -112,14 +112,14 @@ static void change_linked(const struct linked *file, struct counts *counts) {
 /* A file is given away when all its names were met below the root; one that is also
    elsewhere is left alone, because elsewhere would change too. */
 void meet_link(struct directory *directory, const char *name,
-                      const struct statx *found, struct counts *counts) {
+               const struct statx *found, struct counts *counts) {
   pthread_mutex_lock(&lock);
   struct linked *file = add_link(directory, name, found);
   pthread_mutex_unlock(&lock);
   if (!file) return;
   change_linked(file, counts);
   pthread_mutex_lock(&lock);
-  forget_link(file);
+  forget_link(file, counts);
   pthread_mutex_unlock(&lock);
 }
 

@@ -1,5 +1,5 @@
 /* The program: takes its order, and tells how it goes. */
-#include "own.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -27,7 +27,7 @@ unsigned unfinished, opened, threads;
 struct counts totals;
 
 _Noreturn void give_up(const char *what) {
-  fprintf(stderr, "own: %s: %s\n", what, strerror(errno));
+  fprintf(stderr, "walk: %s: %s\n", what, strerror(errno));
   exit(1);
 }
 
@@ -64,26 +64,18 @@ static void open_many_files(void) {
   order.thread_limit = most / 8 < MOST_THREADS ? most / 8 : MOST_THREADS;
 }
 
-/* Give away the root first: what is not permitted there is not permitted at all. */
-static bool own_root(int fd) {
-  if (look(fd, "", &order.root)) {
-    printf("{\"root_failed\": %d}\n", errno);
-    return false;
-  }
+/* Begin with the root: what is not permitted there is not permitted at all. */
+static bool begin(int fd) {
+  if (look(fd, "", &order.root)) return false;
   if (!(order.root.stx_mask & STATX_MNT_ID)) {
     errno = ENOSYS;
     give_up("STATX_MNT_ID");
   }
-  if (order.root.stx_uid == order.owner && order.root.stx_gid == order.group) {
-    totals.already = 1;
-  } else if (fchown(fd, order.owner, order.group)) {
-    printf("{\"root_failed\": %d}\n", errno);
-    return false;
-  } else {
-    totals.done = 1;
-  }
+  if (order.removes) return true;
   totals.entries = 1;
-  return true;
+  totals.already = order.root.stx_uid == order.owner && order.root.stx_gid == order.group;
+  totals.done = !totals.already;
+  return totals.already || !fchown(fd, order.owner, order.group);
 }
 
 static void wait_until_over(void) {
@@ -103,55 +95,67 @@ static void wait_until_over(void) {
   pthread_mutex_unlock(&lock);
 }
 
-static struct directory *take_order(char **arguments) {
-  struct directory *root = make_subdirectory(NULL, "");
-  root->fd = (int)number(arguments[2]);
-  order.owner = (uid_t)number(arguments[3]);
-  order.group = (gid_t)number(arguments[4]);
-  order.is_whole = number(arguments[6]);
-  order.looks_at_all = !order.is_whole || number(arguments[7]);
+static void take_owner(char **arguments) {
+  order.owner = (uid_t)number(arguments[0]);
+  order.group = (gid_t)number(arguments[1]);
+  order.is_whole = number(arguments[2]);
+  order.looks_at_all = !order.is_whole || order.has_mounts;
   if (!order.owner || !order.group || order.owner == (uid_t)-1 ||
       order.group == (gid_t)-1) {
     errno = EINVAL;
     give_up("uid or gid");
   }
+}
+
+/* Return the root, or NULL where this is no order. */
+static struct directory *take_order(int count, char **arguments) {
+  if (count < 5) return NULL;
+  order.removes = count == 5 && !strcmp(arguments[4], "remove");
+  if (!order.removes && (count != 8 || strcmp(arguments[4], "own"))) return NULL;
+  struct directory *root = make_subdirectory(NULL, "");
+  root->fd = (int)number(arguments[2]);
+  order.has_mounts = number(arguments[3]);
+  if (!order.removes) take_owner(arguments + 5);
   if (lseek(root->fd, 0, SEEK_SET)) give_up("root");
   return root;
 }
 
-/* As many as there are processors at first, unless the caller knows how many. */
-static unsigned choose_threads(unsigned ordered) {
+/* As many as there are processors, at first. */
+static unsigned first_threads(void) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed)) give_up("sched_getaffinity");
   order.processors = (unsigned)CPU_COUNT(&allowed);
-  if (ordered) return order.thread_limit = ordered;
   if (order.processors < FEWEST_THREADS) return FEWEST_THREADS;
   return order.processors < MOST_FIRST_THREADS ? order.processors : MOST_FIRST_THREADS;
 }
 
-static void start(struct directory *root, unsigned wanted) {
+static void start(struct directory *root) {
   root->is_entered = true;
   root->inode = order.root.stx_ino;
   root->users = root->holders = 2; /* its reading, and so that it stays open */
   opened = 1;
   pthread_mutex_lock(&lock);
   push(root);
-  add_threads(wanted);
+  add_threads(first_threads());
   if (!threads) give_up("pthread_create");
   pthread_mutex_unlock(&lock);
 }
 
 int main(int count, char **arguments) {
-  if (count != 8) {
-    fputs("usage: own PARENT_PID ROOT_FD UID GID THREADS IS_WHOLE HAS_MOUNTS\n",
+  struct directory *root = take_order(count, arguments);
+  if (!root) {
+    fputs("usage: walk PARENT_PID ROOT_FD HAS_MOUNTS own UID GID IS_WHOLE\n"
+          "       walk PARENT_PID ROOT_FD HAS_MOUNTS remove\n",
           stderr);
     return 2;
   }
   die_with((pid_t)number(arguments[1]));
-  struct directory *root = take_order(arguments);
   open_many_files();
-  if (!own_root(root->fd)) return 0;
-  start(root, choose_threads((unsigned)number(arguments[5])));
+  if (!begin(root->fd)) {
+    printf("{\"root_failed\": %d}\n", errno);
+    return 0;
+  }
+  start(root);
   wait_until_over();
   name_links_left();
   say_counts("ended", &totals);

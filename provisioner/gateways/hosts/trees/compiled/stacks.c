@@ -4,7 +4,7 @@
    each other: in btrfs those lie in one leaf, and a leaf is locked while the changes
    of the last moment are written to it. A thread with an empty stack takes the oldest
    of another's, which has the most below it. */
-#include "own.h"
+#include "walk.h"
 
 struct stack {
   struct stack *other; /* all of them, in a ring */

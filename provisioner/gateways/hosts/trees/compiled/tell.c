@@ -1,5 +1,5 @@
 /* What the caller reads: a JSON object on each line. */
-#include "own.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -62,22 +62,23 @@ void add_counts(struct counts *to, const struct counts *more) {
   to->skipped += more->skipped;
 }
 
-void skip(const struct directory *directory, const char *name,
-                 struct counts *counts) {
+void skip(struct directory *directory, const char *name, struct counts *counts) {
+  directory->stays = true;
   counts->skipped++;
   say_entry("skipped", directory, name, 0);
 }
 
-void fail(const struct directory *directory, const char *name, int error,
-                 struct counts *counts) {
+void fail(struct directory *directory, const char *name, int error,
+          struct counts *counts) {
+  directory->stays = true;
   counts->failed++;
   counts->entries++;
   say_entry("failed", directory, name, error);
 }
 
 /* What is gone is none of our business any more. */
-void miss(const struct directory *directory, const char *name, int error,
-                 struct counts *counts) {
+void miss(struct directory *directory, const char *name, int error,
+          struct counts *counts) {
   if (error == ENOENT)
     counts->vanished++;
   else

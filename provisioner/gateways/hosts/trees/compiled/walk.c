@@ -1,10 +1,11 @@
 /* Reading directories, and as many threads as that is worth. */
-#include "own.h"
+#include "walk.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -34,7 +35,7 @@ static void *work(void *);
 static void not_entered(struct directory *directory, int parent_fd, int error,
                         struct counts *counts) {
   if (parent_fd >= 0 && (error == ENOTDIR || error == ELOOP))
-    change_name(directory->parent, parent_fd, directory->name, counts);
+    act_on_name(directory->parent, parent_fd, directory->name, counts);
   else
     miss(directory->parent, directory->name, error, counts);
 }
@@ -55,8 +56,7 @@ static bool enter(struct directory *directory, struct statx *found,
   if (fd >= 0 && !is_ours) close(fd);
   give_back(parent, parent_fd);
   pthread_mutex_lock(&lock);
-  parent->waiting--;
-  close_if_unneeded(parent);
+  if (!order.removes) waits_no_more(parent);
   if (is_ours) {
     directory->fd = fd;
     directory->users = 1;
@@ -86,10 +86,8 @@ static ssize_t read_chunk(struct directory *directory, char *chunk, size_t bytes
   return size;
 }
 
-/* What leads back, and what a file server shows of a volume's snapshots. */
-static bool is_no_part(const char *name) {
-  if (name[0] != '.') return false;
-  return !name[1] || (name[1] == '.' && !name[2]) || !strcmp(name, ".snapshot");
+static bool leads_back(const char *name) {
+  return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
 /* Put the directories of a chunk before others, linked by `older`. */
@@ -98,7 +96,11 @@ static struct directory *subdirectories(struct directory *parent, const char *ch
   for (const char *at = chunk; at < chunk + size;) {
     const struct listed *entry = (const struct listed *)at;
     at += entry->length;
-    if (entry->type != DT_DIR || is_no_part(entry->name)) continue;
+    if (entry->type != DT_DIR || leads_back(entry->name)) continue;
+    if (!strcmp(entry->name, ".snapshot")) { /* as a file server shows snapshots */
+      parent->stays = true;
+      continue;
+    }
     struct directory *made = make_subdirectory(parent, entry->name);
     made->older = first;
     first = made;
@@ -184,14 +186,15 @@ static void learn(double waited) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Act on one chunk of a directory, and on itself when it is new. */
-static void change_chunk(struct directory *directory, const struct statx *itself,
+/* Act on one chunk of a directory, and give away itself when it is new. */
+static void act_on_chunk(struct directory *directory, const struct statx *itself,
                          const char *chunk, ssize_t size, struct counts *counts) {
   if (!itself && !size) return; /* its end was found */
   uint64_t before = counts->entries;
   struct meter meter = read_meter();
-  if (itself) change_found(directory, directory->fd, "", itself, counts);
-  change_names(directory, directory->fd, chunk, size, counts);
+  if (itself && !order.removes)
+    change_found(directory, directory->fd, "", itself, counts);
+  act_on_names(directory, directory->fd, chunk, size, counts);
   uint64_t calls = counts->entries - before;
   if (calls) learn(waited_each(&meter, calls));
 }
@@ -213,7 +216,7 @@ static void read_on(struct directory *directory, const struct statx *itself,
     size = read_chunk(directory, chunk, bytes, counts);
     below = subdirectories(directory, chunk, size, below);
     if (!is_alone) share(directory, below, !size);
-    change_chunk(directory, itself, chunk, size, counts);
+    act_on_chunk(directory, itself, chunk, size, counts);
     itself = NULL;
   } while (is_alone && size);
   if (is_alone) share(directory, below, true);
@@ -227,7 +230,7 @@ static void walk(struct directory *directory, char *chunk, struct counts *counts
   else if (enter(directory, &found, counts))
     read_on(directory, &found, chunk, counts);
   pthread_mutex_lock(&lock);
-  let_go(directory);
+  let_go(directory, counts);
   pthread_mutex_unlock(&lock);
 }
 

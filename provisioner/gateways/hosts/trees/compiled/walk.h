@@ -1,23 +1,23 @@
-/* Gives a tree to an owner: everything below one open directory, with many threads.
+/* Gives a tree to an owner, or removes what is in it: everything below one open
+   directory, with many threads.
 
-     own PARENT_PID ROOT_FD UID GID THREADS IS_WHOLE HAS_MOUNTS
+     walk PARENT_PID ROOT_FD HAS_MOUNTS own UID GID IS_WHOLE
+     walk PARENT_PID ROOT_FD HAS_MOUNTS remove
 
-   Does what the Python modules above this directory do, and says the same JSON lines;
-   those run where this was not built (see `native.py`). It never sees a path: it is
-   given an open directory, and every name is looked up in the open directory that it
-   was read from, without following a link. So nothing that happens to the tree
-   meanwhile leads out of it.
+   It never sees a path: it is given an open directory, and every name is looked up in
+   the open directory that it was read from, without following a link. So nothing that
+   happens to the tree meanwhile leads out of it. Where it was not built,
+   `sequential.py` does the same and says the same JSON lines.
 
-   THREADS 0 lets it choose. IS_WHOLE 1 says that the tree is all there is of its
-   filesystem, so that no file in it has a name outside; HAS_MOUNTS 1 that something is
-   mounted in it.
+   HAS_MOUNTS 1 says that something is mounted in the tree; IS_WHOLE 1 that the tree is
+   all there is of its filesystem, so that no file in it has a name outside.
 
    main.c starts it, walk.c reads directories, stacks.c keeps those that are to be read,
-   entries.c gives names to the owner, links.c decides about files with several names,
+   entries.c acts on names, links.c decides about files with several names,
    directories.c keeps descriptors, tell.c writes what the caller reads.
 
    Needs Linux 5.8, for STATX_MNT_ID. Source: statx(2), openat(2), fchownat(2),
-   getdents64(2). */
+   unlinkat(2), getdents64(2). */
 #pragma once
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -34,7 +34,7 @@
 struct order {
   uid_t owner;
   gid_t group;
-  bool is_whole, looks_at_all;
+  bool removes, has_mounts, is_whole, looks_at_all;
   struct statx root;
   unsigned most_open, thread_limit, processors;
 };
@@ -45,9 +45,10 @@ struct directory {
   struct directory *older, *newer; /* on its stack; `older` links a list before */
   int fd;           /* -1 before it is entered, and when it was closed meanwhile */
   unsigned users;   /* threads that use the descriptor now, and its reading */
-  unsigned waiting; /* subdirectories that are still to be opened from it */
+  unsigned waiting; /* subdirectories to be opened from it, or removed */
   unsigned holders; /* who needs this record: itself, subdirectories, linked names */
   bool is_entered;
+  _Atomic bool stays; /* it has something in it that is not removed */
   uint64_t inode; /* known once it is entered */
   char name[];
 };
@@ -83,16 +84,15 @@ void *allocate(size_t bytes);
 /* tell.c: `name` "" is the directory itself. */
 void say_counts(const char *kind, const struct counts *counts);
 void add_counts(struct counts *to, const struct counts *more);
-void skip(const struct directory *directory, const char *name,
-                 struct counts *counts);
-void fail(const struct directory *directory, const char *name, int error,
-                 struct counts *counts);
-void miss(const struct directory *directory, const char *name, int error,
-                 struct counts *counts);
+void skip(struct directory *directory, const char *name, struct counts *counts);
+void fail(struct directory *directory, const char *name, int error,
+          struct counts *counts);
+void miss(struct directory *directory, const char *name, int error,
+          struct counts *counts);
 
 /* directories.c: the first two under `lock`. */
-void close_if_unneeded(struct directory *directory);
-void let_go(struct directory *directory);
+void waits_no_more(struct directory *directory);
+void let_go(struct directory *directory, struct counts *counts);
 struct directory *make_subdirectory(struct directory *parent, const char *name);
 bool is_elsewhere(const struct statx *found);
 int open_directory(int parent_fd, const char *name);
@@ -103,15 +103,16 @@ void give_back(struct directory *directory, int fd);
 /* entries.c */
 bool loses_privilege(mode_t mode);
 bool change_found(struct directory *directory, int fd, const char *name,
-                         const struct statx *found, struct counts *counts);
-bool change_name(struct directory *directory, int fd, const char *name,
-                        struct counts *counts);
-void change_names(struct directory *directory, int fd, const char *chunk,
-                         ssize_t size, struct counts *counts);
+                  const struct statx *found, struct counts *counts);
+void act_on_name(struct directory *directory, int fd, const char *name,
+                 struct counts *counts);
+void act_on_names(struct directory *directory, int fd, const char *chunk, ssize_t size,
+                  struct counts *counts);
+void remove_emptied(struct directory *directory, struct counts *counts);
 
 /* links.c */
 void meet_link(struct directory *directory, const char *name,
-                      const struct statx *found, struct counts *counts);
+               const struct statx *found, struct counts *counts);
 void name_links_left(void);
 
 /* stacks.c: `push` under `lock`. */
