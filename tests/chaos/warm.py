@@ -6,8 +6,6 @@ import importlib
 
 import django
 
-from provisioner.lib.garbage import spare_what_is_loaded
-
 MODULES = (
     "gunicorn.app.wsgiapp",
     "provisioner.lab.ontap.server",
@@ -23,4 +21,3 @@ MODULES = (
 django.setup()
 for name in MODULES:
     importlib.import_module(name)
-spare_what_is_loaded()

@@ -9,44 +9,27 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
+import runpy
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from django.conf import settings
+from provisioner.demo.processes import Output, _die_with_parent
+from provisioner.gateways.hosts.nursery import Child, Nursery
 
-# Forks for each line, which has a command; and tells how a child ended when asked.
-WARM = """
-import json, os, runpy, sys
-import tests.chaos.warm
-from provisioner.demo.processes import _die_with_parent
-
-for line in sys.stdin:
-    order = json.loads(line)
-    if "ended" in order:
-        answer = os.waitstatus_to_exitcode(os.waitpid(order["ended"], 0)[1])
-    elif not (answer := os.fork()):
-        os.setsid()
-        _die_with_parent()
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        sys.argv = order["command"]
-        runpy.run_path(sys.argv[0], run_name="__main__")
-        sys.exit()
-    print(answer, flush=True)
-"""
+WARM = "tests.chaos.warm"
 
 
 class Warm:
-    """Starts programs, all in the environment that it was itself started in."""
+    """Starts programs of Python, each of them in the given environment, too."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = dict(environment)
+        self._nursery = Nursery(
+            __name__, WARM, environment={**os.environ, **self._environment}
+        )
 
     def __call__(
         self,
@@ -56,28 +39,37 @@ class Warm:
         log_path: Path,
         reads_output: bool,
     ) -> Forked:
-        assert not reads_output
-        _, *program = command
-        return Forked(self, self.ask(command=program, log=str(log_path)))
+        child = self._nursery.fork()
+        order = {
+            "arguments": list(command[1:]),
+            "environment": {**environment, **self._environment},
+            "log": str(log_path),
+            "reads_output": reads_output,
+            "parent": child.parent,
+        }
+        with child.stdin:
+            child.stdin.write(json.dumps(order).encode())
+        child.stderr.close()
+        if not reads_output:
+            child.stdout.close()
+        return Forked(child, output=child.stdout if reads_output else None)
 
-    def ask(self, **order: object) -> int:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
+    def end(self) -> None:
+        """End the programs that still run, too."""
+        self._nursery.end()
 
 
 class Forked:
     """One of them, to be used like a `Popen`."""
 
-    stdout = None
+    def __init__(self, child: Child, *, output: Output | None) -> None:
+        self._child = child
+        self.pid = child.pid
+        self.stdout = output
 
-    def __init__(self, warm: Warm, pid: int) -> None:
-        self.pid = pid
-        self.returncode: int | None = None
-        self._warm = warm
-        self._ends = os.pidfd_open(pid)
+    @property
+    def returncode(self) -> int | None:
+        return self._child.returncode
 
     def poll(self) -> int | None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -85,12 +77,8 @@ class Forked:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        if self.returncode is None:
-            if not select.select([self._ends], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
-            self.returncode = self._warm.ask(ended=self.pid)
-            os.close(self._ends)
-        return self.returncode
+        """Raises: subprocess.TimeoutExpired."""
+        return self._child.wait(timeout)
 
     def terminate(self) -> None:
         os.kill(self.pid, signal.SIGTERM)
@@ -99,16 +87,28 @@ class Forked:
 @contextlib.contextmanager
 def warm(environment: Mapping[str, str]) -> Iterator[Warm]:
     """Import everything, in this environment beside our own."""
-    with subprocess.Popen(
-        [sys.executable, "-c", WARM],
-        cwd=settings.BASE_DIR,
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "provisioner.settings",
-            **environment,
-        },
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        yield Warm(process)
+    made = Warm({"DJANGO_SETTINGS_MODULE": "provisioner.settings", **environment})
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+def do_as_ordered() -> None:
+    """In a fork, run `python FILE …` or `python -m MODULE …`."""
+    order = json.load(sys.stdin)
+    _die_with_parent()
+    if os.getppid() != order["parent"]:
+        return
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for stream in (2,) if order["reads_output"] else (1, 2):
+        os.dup2(log, stream)
+    sys.argv = order["arguments"]
+    if sys.argv[0] == "-m":
+        del sys.argv[0]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")

@@ -3,7 +3,9 @@
 An interpreter with our modules takes 0.2 s of processor time to start, and preparing
 or retiring a workspace takes several. So each process of ours that needs them starts
 one nursery, with nothing in its environment, which forks on request. It hears of
-nothing but descriptors: what is to be done travels on the child's standard input.
+nothing but descriptors: what is to be done travels on the child's standard input, and
+`do_as_ordered` of a module reads it there: here that of `run_as`. Tests have nurseries
+of their own, for whole programs.
 
 The nursery ends with the process that started it, and its children with the nursery.
 """
@@ -19,25 +21,24 @@ import socket
 import subprocess
 import sys
 import threading
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 from provisioner.lib.garbage import spare_what_is_loaded
 
 RUNNER = "provisioner.gateways.hosts.run_as"
 # What children run most, imported before anybody asks.
 MODULES = (
-    RUNNER,
     "provisioner.gateways.hosts.carried_files",
     "provisioner.gateways.hosts.client_copies",
     "provisioner.gateways.hosts.client_files",
     "provisioner.gateways.hosts.untracked",
     "provisioner.gateways.perforce.local",
 )
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 PROJECT = Path(__file__).resolve().parents[3]
 REQUEST = b"+"
 ANSWER_BYTES = 32
@@ -67,12 +68,16 @@ class Child:
         self.returncode: int | None = None
         self._control = control
 
-    def wait(self) -> int:
+    def wait(self, timeout: float | None = None) -> int:
         """Wait for its end; return its exit code, or minus the signal that it died of.
 
         Until then its pid, which is its group's, is nobody else's.
+
+        Raises: subprocess.TimeoutExpired.
         """
         if self.returncode is None:
+            if not select.select([self._control], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(f"pid {self.pid}", timeout or 0.0)
             said = self._control.recv(ANSWER_BYTES)
             # The nursery was killed, and the kernel killed what it had forked.
             self.returncode = int(said) if said else -signal.SIGKILL
@@ -86,18 +91,24 @@ class Child:
 
 
 class Nursery:
-    """The process that forks, seen from the one that it belongs to."""
+    """The process that forks, seen from the one that it belongs to.
 
-    def __init__(self) -> None:
+    It imports `runner` and `modules` before it forks, and has its children call
+    `runner.do_as_ordered()`.
+    """
+
+    def __init__(
+        self, runner: str, *modules: str, environment: Mapping[str, str]
+    ) -> None:
         self._lock = threading.Lock()
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-m", __name__],
+                [sys.executable, "-m", __name__, runner, *modules],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 cwd=PROJECT,
-                env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+                env=environment,
                 start_new_session=True,
             )
 
@@ -168,7 +179,7 @@ class _Own:
     def get(self) -> Nursery:
         with self.lock:
             if self.nursery is None:
-                self.nursery = Nursery()
+                self.nursery = Nursery(RUNNER, *MODULES, environment=ENVIRONMENT)
             return self.nursery
 
     def drop(self, ended: Nursery) -> None:
@@ -260,26 +271,20 @@ class _Serving:
 
     def _be_child(
         self, streams: list[int], control: int, work: Callable[[], None]
-    ) -> None:
-        code = 1
-        try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.setpgid(0, 0)
-            for number, descriptor in enumerate(streams):
-                os.dup2(descriptor, number)
-            for descriptor in (*streams, control, self.bell, self.ring):
-                os.close(descriptor)
-            self.line.close()
-            for other in self.children.values():
-                other.control.close()
-            work()
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(code)
+    ) -> NoReturn:
+        """Work, and end as a program does."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setpgid(0, 0)
+        for number, descriptor in enumerate(streams):
+            os.dup2(descriptor, number)
+        for descriptor in (*streams, control, self.bell, self.ring):
+            os.close(descriptor)
+        self.line.close()
+        for other in self.children.values():
+            other.control.close()
+        work()
+        sys.exit()
 
     def _tell_ends(self) -> None:
         for pid, child in self.children.items():
@@ -300,9 +305,7 @@ class _Serving:
 
 def _main() -> None:
     line = socket.socket(fileno=os.dup(0))
-    runner = importlib.import_module(RUNNER)
-    for name in MODULES:
-        importlib.import_module(name)
+    runner, *_ = [importlib.import_module(name) for name in sys.argv[1:]]
     spare_what_is_loaded()
     _Serving(line).serve(runner.do_as_ordered)
 

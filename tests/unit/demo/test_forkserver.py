@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.demo.processes import Child
-from tests.chaos.nursery import ForkedProcess
+from tests.support.forkserver import warm
 
 SAYS_AND_STAYS = """
 import json, os, sys, time
@@ -26,20 +26,21 @@ time.sleep(300)
 def child(tmp_path: Path) -> Iterator[Child]:
     script = tmp_path / "errand.py"
     script.write_text(SAYS_AND_STAYS)
-    child = Child(
-        "errand",
-        [sys.executable, str(script), "--loud"],
-        log_dir=tmp_path / "logs",
-        environment={"X": "here"},
-        reads_output=True,
-        start=ForkedProcess,
-    )
-    yield child
-    child.stop()
+    with warm({}) as programs:
+        child = Child(
+            "errand",
+            [sys.executable, str(script), "--loud"],
+            log_dir=tmp_path / "logs",
+            environment={"X": "here"},
+            reads_output=True,
+            start=programs,
+        )
+        yield child
+        child.stop()
 
 
-def test_it_has_a_session_of_its_own_from_the_start(child: Child) -> None:
-    assert os.getsid(child.process.pid) == child.process.pid
+def test_it_has_a_group_of_its_own_from_the_start(child: Child) -> None:
+    assert os.getpgid(child.process.pid) == child.process.pid
 
 
 def test_it_has_its_arguments_environment_output_and_log(child: Child) -> None:
