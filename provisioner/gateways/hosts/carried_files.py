@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.rescues.reading import CannotLook, Found, Tree
 from provisioner.gateways.hosts.run_as import run_module_as
 
@@ -23,7 +24,6 @@ COPY_WITHIN_SECONDS = 4 * 3600.0
 NAMES_TRIED = 100
 SHOW_EVERY = 200
 _BLOCK = 1 << 20
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Json = dict[str, Any]
@@ -171,7 +171,7 @@ class _Opened:
     """A tree for the length of a with block."""
 
     def __init__(self, root: Path) -> None:
-        self._fd = os.open(root, _DIRECTORY)
+        self._fd = os.open(root, ENTER)
         self._tree = Tree(self._fd, uid=os.geteuid(), gid=os.getegid())
 
     def __enter__(self) -> Tree:
@@ -186,7 +186,7 @@ class _Copying:
     """Puts copies into a tree."""
 
     def __init__(self, target: str, *, label: str, always_aside: bool) -> None:
-        self._root = os.open(target, _DIRECTORY)
+        self._root = os.open(target, ENTER)
         self._label = label
         self._always_aside = always_aside
         self.outcome: Json = {"copied": [], "same": [], "kept_aside": [], "failed": []}
@@ -244,7 +244,7 @@ class _Copying:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(part, dir_fd=directory)
             try:
-                inner = os.open(part, _DIRECTORY, dir_fd=directory)
+                inner = os.open(part, ENTER, dir_fd=directory)
             finally:
                 os.close(directory)
             directory = inner

@@ -13,21 +13,20 @@ import stat
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from provisioner.gateways.hosts.descent import SNAPSHOTS
+from provisioner.gateways.hosts.descent import ENTER, SNAPSHOTS, reached
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 
 THREADS = 16
 FAILURES_NAMED = 10
 SECONDS_BETWEEN_REPORTS = 0.5
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +91,7 @@ def clear_tree(
     What stands where a file or a directory of `keep` belongs, and is the other of the
     two, goes as well.
     """
-    root_fd = os.open(root, _DIRECTORY)
+    root_fd = os.open(root, ENTER)
     try:
         return _Clearing(root_fd, keep=keep, show=show).run()
     finally:
@@ -154,7 +153,7 @@ class _Clearing:
         """Remove the files of a directory that nobody keeps; list what is below it."""
         found = _Found()
         try:
-            with self._opened(path) as fd:
+            with self._reached(path) as fd:
                 _let_us_write(fd)
                 for name, is_directory in list(_entries(fd, device=self._device)):
                     inside = path + b"/" + name if path else name
@@ -180,7 +179,7 @@ class _Clearing:
         found = _Found()
         above, _, name = path.rpartition(b"/")
         try:
-            with self._opened(above) as fd:
+            with self._reached(above) as fd:
                 os.rmdir(name, dir_fd=fd)
         except FileNotFoundError:
             pass
@@ -190,30 +189,22 @@ class _Clearing:
             found.removed += 1
         return found
 
-    @contextmanager
-    def _opened(self, path: bytes) -> Iterator[int]:
-        fd = os.dup(self._root_fd)
-        try:
-            for name in path.split(b"/") if path else ():
-                below = _open_directory(name, dir_fd=fd)
-                os.close(fd)
-                fd = below
-            yield fd
-        finally:
-            os.close(fd)
+    def _reached(self, path: bytes) -> AbstractContextManager[int]:
+        names = path.split(b"/") if path else []
+        return reached(self._root_fd, names, enter=_open_directory)
 
 
 def _open_directory(name: bytes, *, dir_fd: int) -> int:
     """Open a directory, also where its mode keeps its owner out."""
     try:
-        return os.open(name, _DIRECTORY, dir_fd=dir_fd)
+        return os.open(name, ENTER, dir_fd=dir_fd)
     except PermissionError:
-        place = os.open(name, os.O_PATH | _DIRECTORY, dir_fd=dir_fd)
+        place = os.open(name, os.O_PATH | ENTER, dir_fd=dir_fd)
         try:
             os.chmod(f"/proc/self/fd/{place}", stat.S_IRWXU)
         finally:
             os.close(place)
-        return os.open(name, _DIRECTORY, dir_fd=dir_fd)
+        return os.open(name, ENTER, dir_fd=dir_fd)
 
 
 def _entries(fd: int, *, device: int) -> Iterable[tuple[bytes, bool]]:

@@ -113,14 +113,14 @@ class Descent:
     """
 
     def __init__(self, root_fd: int, *, minds_mounts: bool = False) -> None:
-        self._root_fd = root_fd
+        self.root_fd = root_fd
         self._mount_id = mount_id_of(root_fd) if minds_mounts else None
         self.fd = os.dup(root_fd)
         self.levels = [Level("", _identity(root_fd))]
 
     def close(self) -> None:
         os.close(self.fd)
-        os.close(self._root_fd)
+        os.close(self.root_fd)
 
     def names_to(self, *names: str) -> list[str]:
         """Return the names that lead from the root to here, and on."""
@@ -131,7 +131,7 @@ class Descent:
 
         Raises: OSError.
         """
-        below = os.open(name, ENTER, dir_fd=self.fd)
+        below = open_directory(name, dir_fd=self.fd)
         is_ours = self._is_ours(below)
         if is_ours:
             self.levels.append(Level(name, _identity(below)))
@@ -170,30 +170,44 @@ class Descent:
     def _open_above(self) -> int:
         identity = self.levels[-1].identity
         with contextlib.suppress(PermissionError):  # to be read, not to be gone through
-            above = os.open("..", ENTER, dir_fd=self.fd)
+            above = open_directory("..", dir_fd=self.fd)
             if _identity(above) == identity:
                 return above
             os.close(above)
-        with self.reached(self.names_to()) as above:
+        with reached(self.root_fd, self.names_to()) as above:
             if _identity(above) != identity:
                 raise FileNotFoundError(errno.ENOENT, "another took its name")
             return os.dup(above)
 
-    @contextmanager
-    def reached(self, names: Sequence[str]) -> Iterator[int]:
-        """Open the directory to which these names lead from the root.
 
-        Raises: OSError.
-        """
-        fd = os.dup(self._root_fd)
-        try:
-            for name in names:
-                below = os.open(name, ENTER, dir_fd=fd)
-                os.close(fd)
-                fd = below
-            yield fd
-        finally:
+def open_directory(name: str | bytes, *, dir_fd: int) -> int:
+    """Open a directory by its name in another one, and no link.
+
+    Raises: OSError.
+    """
+    return os.open(name, ENTER, dir_fd=dir_fd)
+
+
+@contextmanager
+def reached(
+    root_fd: int,
+    names: Sequence[str] | Sequence[bytes],
+    *,
+    enter: Callable[..., int] = open_directory,
+) -> Iterator[int]:
+    """Open the directory to which these names lead from the root.
+
+    Raises: OSError.
+    """
+    fd = os.dup(root_fd)
+    try:
+        for name in names:
+            below = enter(name, dir_fd=fd)
             os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def mount_id_of(fd: int) -> int:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError
 from provisioner.gateways.fence import require_leave
-
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from provisioner.gateways.hosts.descent import ENTER
 
 
 def write_as_owner(
@@ -30,7 +29,7 @@ def write_as_owner(
     require_leave()
     temporary = f".{name}.{secrets.token_hex(8)}"
     try:
-        directory = os.open(root, _DIRECTORY)
+        directory = os.open(root, ENTER)
         try:
             _write(directory, temporary, content, owner=(uid, gid), mode=mode)
             try:
@@ -50,7 +49,7 @@ def close_directory(path: Path) -> None:
     Raises: PermanentGatewayError where it is somebody else's.
     """
     try:
-        directory = os.open(path, _DIRECTORY)
+        directory = os.open(path, ENTER)
         try:
             os.fchmod(directory, 0o700)
         finally:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.ownership import check_root
 from provisioner.gateways.hosts.rescue_archive import ArchiveEntry
 from provisioner.gateways.hosts.rescues.reading import CannotLook, Tree
@@ -162,7 +163,7 @@ class Looking:
     """Sizes of entries below a root, without following any link."""
 
     def __init__(self, root: Path) -> None:
-        self._fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        self._fd = os.open(root, ENTER)
         self._tree = Tree(self._fd, uid=os.geteuid(), gid=os.getegid())
 
     def __enter__(self) -> Looking:

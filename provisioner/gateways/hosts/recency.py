@@ -17,17 +17,14 @@ import stat
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from provisioner.gateways.errors import Unreachable
-from provisioner.gateways.hosts.descent import SNAPSHOTS
+from provisioner.gateways.hosts.descent import ENTER, SNAPSHOTS, reached
 
 MOST_ENTRIES = 50_000
 MOST_SECONDS = 5.0
-
-_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +40,9 @@ class Recency:
 
 @dataclass
 class _Walk:
-    root: Path
+    root_fd: int
     most_entries: int
     ends: float
-    device: int = 0
     newest: float = float("-inf")
     newest_path: str = ""
     directories: int = 0
@@ -77,20 +73,21 @@ def newest_modification(
 
     Raises: Unreachable where the root cannot be opened.
     """
-    walk = _Walk(
-        root=root, most_entries=most_entries, ends=time.monotonic() + most_seconds
-    )
+    ends = time.monotonic() + most_seconds
     try:
-        with _opened(root, ()) as fd:
-            walk.device = os.fstat(fd).st_dev
+        root_fd = os.open(root, ENTER)
     except OSError as error:
         raise Unreachable(
             f"{root} cannot be read: {error.strerror}.",
             system="host",
             operation="newest_modification",
         ) from error
-    _look_at_directories(walk)
-    _look_at_files(walk)
+    try:
+        walk = _Walk(root_fd=root_fd, most_entries=most_entries, ends=ends)
+        _look_at_directories(walk)
+        _look_at_files(walk)
+    finally:
+        os.close(root_fd)
     seen = walk.newest > float("-inf")
     return Recency(
         newest_at=dt.datetime.fromtimestamp(walk.newest, tz=dt.UTC) if seen else None,
@@ -101,29 +98,16 @@ def newest_modification(
     )
 
 
-@contextmanager
-def _opened(root: Path, parts: tuple[str, ...]) -> Iterator[int]:
-    """Open a directory below the root, part by part and never through a link."""
-    fd = os.open(root, _OPEN_DIRECTORY)
-    try:
-        for part in parts:
-            below = os.open(part, _OPEN_DIRECTORY, dir_fd=fd)
-            os.close(fd)
-            fd = below
-        yield fd
-    finally:
-        os.close(fd)
-
-
 def _look_at_directories(walk: _Walk) -> None:
     """Note every directory's time, the upper ones first."""
+    device = os.fstat(walk.root_fd).st_dev
     waiting: deque[tuple[str, ...]] = deque([()])
     while waiting and not walk.is_over():
         parts = waiting.popleft()
         try:
-            with _opened(walk.root, parts) as fd:
+            with reached(walk.root_fd, parts) as fd:
                 about = os.fstat(fd)
-                if about.st_dev != walk.device:
+                if about.st_dev != device:
                     continue
                 walk.directories += 1
                 walk.note(about.st_mtime, parts)
@@ -146,7 +130,7 @@ def _look_at_files(walk: _Walk) -> None:
         if walk.is_over():
             return
         try:
-            with _opened(walk.root, parts) as fd:
+            with reached(walk.root_fd, parts) as fd:
                 _look_at_files_in(walk, fd, parts)
         except OSError:
             walk.is_cut = True

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.processes import die_with_parent
 from provisioner.gateways.hosts.rescues.place import NoPlace, Place
 from provisioner.gateways.hosts.rescues.reading import Tree
@@ -22,7 +23,6 @@ from provisioner.gateways.hosts.rescues.writing import TAR, Archive
 
 Json = dict[str, Any]
 STAT_BLOCK_BYTES = 512
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class _Stopped(BaseException):
@@ -58,7 +58,7 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     try:
         if order["act"] == "verify":
-            directory = os.open(order["directory"], _DIRECTORY)
+            directory = os.open(order["directory"], ENTER)
             say(verified=verify(directory, beat=_Pulse().beat))
         else:
             say(archived=_archive(order))
@@ -72,7 +72,7 @@ def main() -> None:
 
 def _archive(order: Json) -> Json:
     """Write the archive, read it back, and give it its name."""
-    root = os.open(order["root"], _DIRECTORY)
+    root = os.open(order["root"], ENTER)
     tree = Tree(root, uid=order["uid"], gid=order["gid"])
     entries = list(_entries())
     with contextlib.suppress(_Incomplete), Place.prepared(order) as place:

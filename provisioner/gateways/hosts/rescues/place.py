@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from provisioner.gateways.hosts.descent import ENTER
+
 Json = dict[str, Any]
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CODES = {
     errno.ENOSPC: ("rescue_disk_full", "there is no space left"),
     errno.EDQUOT: ("rescue_over_quota", "its quota is used up"),
@@ -76,7 +77,7 @@ class Place:
         place = cls(order)
         with contextlib.suppress(OSError):
             path = os.path.join(place._root, place._owner)
-            place._owner_fd = os.open(path, _DIRECTORY)
+            place._owner_fd = os.open(path, ENTER)
             try:
                 for name in os.listdir(place._owner_fd):
                     if place._leftover.fullmatch(name):
@@ -146,12 +147,12 @@ class Place:
             )
 
     def _prepare(self) -> None:
-        root = os.open(self._root, _DIRECTORY)
+        root = os.open(self._root, ENTER)
         try:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(self._owner, 0o700, dir_fd=root)
                 self._owner_was_made = True
-            self._owner_fd = os.open(self._owner, _DIRECTORY, dir_fd=root)
+            self._owner_fd = os.open(self._owner, ENTER, dir_fd=root)
             if self._owner_was_made and os.geteuid() == 0:
                 os.fchown(self._owner_fd, self._uid, self._gid)
         finally:
@@ -160,7 +161,7 @@ class Place:
             if self._leftover.fullmatch(name):
                 self._remove(name)
         os.mkdir(self._partial, 0o700, dir_fd=self._owner_fd)
-        self.directory = os.open(self._partial, _DIRECTORY, dir_fd=self._owner_fd)
+        self.directory = os.open(self._partial, ENTER, dir_fd=self._owner_fd)
 
     def _give(self, name: str) -> None:
         fd = os.open(
@@ -174,7 +175,7 @@ class Place:
 
     def _remove(self, name: str) -> None:
         """Remove a directory of plain files."""
-        fd = os.open(name, _DIRECTORY, dir_fd=self._owner_fd)
+        fd = os.open(name, ENTER, dir_fd=self._owner_fd)
         try:
             for inner in os.listdir(fd):
                 os.unlink(inner, dir_fd=fd)

@@ -9,7 +9,8 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from provisioner.gateways.hosts.descent import ENTER
+
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
@@ -127,7 +128,7 @@ class Tree:
 
     def _enter(self, parent: int, name: str) -> int:
         try:
-            fd = self._open(name, _DIRECTORY, parent)
+            fd = self._open(name, ENTER, parent)
         except OSError as error:
             if error.errno in (errno.ENOTDIR, errno.ELOOP):
                 status = os.stat(name, dir_fd=parent, follow_symlinks=False)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from provisioner.gateways.hosts.descent import SNAPSHOTS, Descent
+from provisioner.gateways.hosts.descent import SNAPSHOTS, Descent, reached
 from provisioner.gateways.hosts.processes import die_with_parent
 
 SECONDS_BETWEEN_REPORTS = 0.2
@@ -134,11 +134,11 @@ class Walk:
         assert self._owner
         try:
             for *above, name in ways:
-                with self._at.reached(above) as fd:
+                with reached(self._at.root_fd, above) as fd:
                     found = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 if (found.st_ino, found.st_nlink) != (inode, len(ways)):
                     raise OSError(errno.EMLINK, "it has another name outside")
-            with self._at.reached(above) as fd:
+            with reached(self._at.root_fd, above) as fd:
                 os.chown(name, *self._owner, dir_fd=fd, follow_symlinks=False)
         except OSError as error:
             for way in ways:
