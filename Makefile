@@ -51,7 +51,7 @@ format: $(READY) ## Format code and templates
 screenshots: native browser ## The pictures of the README, from a demo
 	@$(MANAGE) screenshots $(ARGS)
 
-native: $(READY) # the parallel chown, compiled where there is a C compiler
+native: $(READY) # the tree walk of chown and removal, compiled where there is a C compiler
 	@$(BIN)/python -m provisioner.gateways.hosts.trees.native
 
 browser: # a Chromium and btrfs-progs, where we may install them

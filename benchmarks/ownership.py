@@ -1,4 +1,4 @@
-"""The parallel chown beside `chown -R` and `find | xargs -P`, in one run.
+"""Our chown beside `chown -R` and `find | xargs -P`, in one run.
 
 Prints one JSON line per figure; `ratio` says how many times as fast as the best of the
 others we are. Needs root, a C compiler, and mkfs.btrfs for the local cases. However it

@@ -70,15 +70,10 @@ def find_mount(path: Path) -> Mount | None:
     return max(enumerate(holding), key=lambda n: (len(n[1].mount_point.parts), n[0]))[1]
 
 
-def mounts_below(path: str) -> list[str]:
-    """Return the mount points strictly below a directory, relative to it."""
-    root = os.path.realpath(path)
-    points = {str(mount.mount_point) for mount in _mounts()}
-    return sorted(
-        os.path.relpath(point, root)
-        for point in points
-        if point.startswith(root.rstrip("/") + "/")
-    )
+def has_mounts_below(path: str) -> bool:
+    """Return whether something is mounted strictly below a directory."""
+    root = Path(path).resolve()
+    return any(root in mount.mount_point.parents for mount in _mounts())
 
 
 def is_whole_filesystem(path: str) -> bool:

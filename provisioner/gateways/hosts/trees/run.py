@@ -20,7 +20,7 @@ from typing import IO, Any, Literal, NoReturn
 from provisioner.gateways.errors import Refused, TransientGatewayError, Unreachable
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts.descent import ENTER
-from provisioner.gateways.hosts.mounts import is_whole_filesystem, mounts_below
+from provisioner.gateways.hosts.mounts import has_mounts_below, is_whole_filesystem
 from provisioner.gateways.hosts.processes import bare_command, json_lines
 from provisioner.gateways.hosts.trees import native
 
@@ -147,7 +147,7 @@ def _opened(
         if os.path.samestat(os.fstat(root_fd), os.stat("/")):
             raise OSError(errno.EPERM, "the root of the host")
         opened = f"/proc/self/fd/{root_fd}"
-        has_mounts = int(bool(mounts_below(opened)))
+        has_mounts = int(has_mounts_below(opened))
         if owner is None:
             return root_fd, [root_fd, has_mounts, "remove"]
         is_whole = int(is_whole_filesystem(opened))

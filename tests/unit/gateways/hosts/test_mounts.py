@@ -11,8 +11,8 @@ import pytest
 from provisioner.gateways.errors import Busy, Refused, Unreachable
 from provisioner.gateways.hosts.mounts import (
     find_mount,
+    has_mounts_below,
     is_whole_filesystem,
-    mounts_below,
     path_below,
     wait_until_gone,
     wait_until_visible,
@@ -72,15 +72,18 @@ def test_find_mount_is_what_holds_a_path(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_mounts_below_are_relative_and_unescaped(tmp_path: Path) -> None:
-    (tmp_path / "clone/a b\\c").mkdir(parents=True)
-    (tmp_path / "other").mkdir()
-    with bind_mounted(tmp_path / "other", tmp_path / "clone/a b\\c"):
-        assert mounts_below(str(tmp_path / "clone")) == ["a b\\c"]
-        found = find_mount(tmp_path / "clone/a b\\c")
+def test_mounts_are_seen_below_any_name(tmp_path: Path) -> None:
+    clone = tmp_path / "a b\\c"
+    (clone / "inside").mkdir(parents=True)
+    with bind_mounted(tmp_path, clone / "inside"):
+        assert has_mounts_below(str(clone))
+        assert not has_mounts_below(str(clone / "inside"))
+        found = find_mount(clone / "inside")
         assert found is not None
-        assert found.mount_point == tmp_path / "clone/a b\\c"
-    assert mounts_below(str(tmp_path / "clone")) == []
+        assert found.mount_point == clone / "inside"
+    with bind_mounted(tmp_path, clone):
+        assert not has_mounts_below(str(clone))
+    assert not has_mounts_below(str(clone))
 
 
 def test_waits_until_a_directory_is_visible(tmp_path: Path) -> None:
