@@ -182,7 +182,10 @@ def addresses(owner: Any) -> list[str]:
     """Return every page without a number in its address, and some with one."""
     from django.urls import get_resolver, reverse
 
-    from provisioner.workspaces.models import Operation, Pool, Template, Webhook
+    from provisioner.catalog.models import Template
+    from provisioner.engine.models import Operation
+    from provisioner.notify.models import Webhook
+    from provisioner.pools.models import Pool
 
     patterns = [p for p in get_resolver().url_patterns if hasattr(p, "url_patterns")]
     pages = next(p for p in patterns if str(p.pattern) == "").url_patterns
@@ -225,14 +228,13 @@ class Rows:
     def __init__(self) -> None:
         """Make everything but workspaces and what happens to them."""
         from provisioner.accounts.models import Team, User
-        from provisioner.workspaces.models import (
+        from provisioner.catalog.models import Snapshot, Template
+        from provisioner.engine.models import Operation
+        from provisioner.sites.models import (
             CapacityDay,
-            Operation,
             PerforceServer,
             Site,
             SiteCapacity,
-            Snapshot,
-            Template,
         )
 
         now = dt.datetime.now(dt.UTC)
@@ -339,14 +341,11 @@ class Rows:
     def _everything_else(self, templates: list[Any]) -> None:
         """Make what administrators keep, and what people made of it."""
         from provisioner.accounts.models import ApiToken
-        from provisioner.workspaces.models import (
-            Bisection,
-            Finding,
-            LeasePolicy,
-            Pool,
-            Webhook,
-            WebhookDelivery,
-        )
+        from provisioner.bisect.models import Bisection
+        from provisioner.drift.models import Finding
+        from provisioner.leases.models import LeasePolicy
+        from provisioner.notify.models import Webhook, WebhookDelivery
+        from provisioner.pools.models import Pool
 
         people, soon = self.people, self.now + dt.timedelta(days=30)
         for n, person in enumerate(people[:TOKENS]):
@@ -416,7 +415,8 @@ class Rows:
         """Make workspaces until there are so many, with their stories."""
         from django.db import connection
 
-        from provisioner.workspaces.models import Operation, Workspace
+        from provisioner.engine.models import Operation
+        from provisioner.workspaces.models import Workspace
 
         batch = [self._workspace(n) for n in range(self.made, number)]
         Workspace.objects.bulk_create(batch, batch_size=2000)
@@ -441,15 +441,15 @@ class Rows:
                 "SET created_at = now() - id * interval '20 minutes'"
             )
             cursor.execute(
-                "UPDATE workspaces_operation SET created_at = w.created_at, "
+                "UPDATE engine_operation SET created_at = w.created_at, "
                 "ended_at = w.created_at + interval '20 seconds' "
                 "FROM workspaces_workspace w WHERE w.id = workspace_id"
             )
             cursor.execute(
-                "UPDATE workspaces_step SET queued_at = o.created_at, "
+                "UPDATE engine_step SET queued_at = o.created_at, "
                 "first_started_at = o.created_at, started_at = o.created_at, "
                 "ended_at = o.ended_at "
-                "FROM workspaces_operation o WHERE o.id = operation_id"
+                "FROM engine_operation o WHERE o.id = operation_id"
             )
 
     def _workspace(self, n: int) -> Any:
@@ -490,8 +490,9 @@ class Rows:
 
     def _steps_and_events(self, operations: list[Any]) -> None:
         """Make those of the first operation; the others get the same."""
-        from provisioner.workspaces.models import Event, Step
-        from provisioner.workspaces.workflow import PROVISION
+        from provisioner.audit_log.models import Event
+        from provisioner.engine.models import Step
+        from provisioner.engine.workflow import PROVISION
 
         first = operations[0]
         for position, spec in enumerate(PROVISION):
@@ -545,7 +546,7 @@ def copy_of(row: Any, **instead: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {table} ({names}) SELECT {', '.join(values)} "  # noqa: S608
-            f"FROM {table} s, workspaces_operation o "
+            f"FROM {table} s, engine_operation o "
             "JOIN workspaces_workspace w ON w.id = o.workspace_id "
             "JOIN accounts_user u ON u.id = w.owner_id "
             "WHERE s.id = %s AND o.id > %s",

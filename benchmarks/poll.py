@@ -19,6 +19,8 @@ from unittest import mock
 from shared.demos import Running, demo_of_its_own
 from shared.verdicts import Limit, load, say
 
+from provisioner.workspace_requests.actions import workspace_create
+
 ROUNDS = 20
 HELD_SECONDS = 5
 LAPSE = re.compile(r"--- lapse (\d*\.?\d+)s")
@@ -48,13 +50,14 @@ def measure(running: Running) -> dict[str, Any]:
 
     from provisioner.accounts.models import User
     from provisioner.accounts.tokens import token_create
-    from provisioner.workspaces import actions
+
+    pass
 
     running.child("worker").stop()
     running.child("web").stop()
     figures = watch_poll(running.site.perforce_server)
     alice = User.objects.get(username="alice")
-    workspace = actions.workspace_create(by=alice, template=running.template)
+    workspace = workspace_create(by=alice, template=running.template)
     _, secret = token_create(by=alice)
     api = Client(headers={"host": "localhost", "authorization": f"Bearer {secret}"})
     where = f"/api/v1/workspaces/{workspace.pk}"
@@ -78,14 +81,14 @@ def answered(response: Any) -> int:
 
 def watch_poll(server: Any) -> dict[str, Any]:
     """Poll a server that has nothing new; return what its commands used."""
+    from provisioner.catalog.models import ServerWatch
+    from provisioner.catalog.sweeps.watch import poll
     from provisioner.gateways import registry
     from provisioner.gateways.perforce.connection import (
         Connection,
         TicketHolder,
         connected,
     )
-    from provisioner.workspaces.models import ServerWatch
-    from provisioner.workspaces.sweeps.watch import poll
 
     watch, _ = ServerWatch.objects.get_or_create(server=server)
     poll(watch)

@@ -24,6 +24,8 @@ from shared.demos import Running, demo_of_its_own
 from shared.processes import processor_seconds
 from shared.verdicts import Limit, exactly, load, say
 
+from provisioner.pools.actions import pool_create, pool_update
+
 ALONE, SIZE, CLAIMS = 10, 30, 50
 AT_MOST_SECONDS = 1.0
 FILLED_WITHIN_SECONDS = 900.0
@@ -67,12 +69,13 @@ def measure(running: Running) -> dict[str, Any]:
     """Fill a pool, claim one by one, claim all at once; return what came of it."""
     from provisioner.accounts.models import User
     from provisioner.accounts.tokens import token_create
-    from provisioner.workspaces import actions
+
+    pass
 
     admin = User.objects.get(username="admin")
     ci = User.objects.get(username="ci")
     _, secret = token_create(by=ci)
-    pool = actions.pool_create(
+    pool = pool_create(
         by=admin,
         template=running.template,
         purpose="ci",
@@ -83,7 +86,7 @@ def measure(running: Running) -> dict[str, Any]:
     address = f"{running.demo.url}/api/v1/workspaces"
     ask = job(address, secret, template=running.template.pk)
     alone = [ask(f"alone {number}") for number in range(ALONE)]
-    actions.pool_update(by=admin, pool=pool, size=SIZE)
+    pool_update(by=admin, pool=pool, size=SIZE)
     settle(pool, size=SIZE)
     web = running.child("web").process.pid
     used = processor_seconds(web)
@@ -117,12 +120,12 @@ def spread(name: str, answers: list[Answer]) -> dict[str, float]:
 
 def settle(pool: Any, *, size: int) -> float:
     """Have a pool at its size, swept more often than by the clock; say how long."""
-    from provisioner.workspaces import pools
+    from provisioner.pools import queries as pool_queries
+    from provisioner.pools.sweeps import sweep_pools
     from provisioner.workspaces.models import Workspace
-    from provisioner.workspaces.sweeps.pools import sweep_pools
 
     began = time.monotonic()
-    alive = pools.members_of(pool).filter(state__in=pools.ALIVE)
+    alive = pool_queries.members_of(pool).filter(state__in=pool_queries.ALIVE)
     while True:
         states = list(alive.values_list("state", flat=True))
         if states == [Workspace.State.READY] * size:

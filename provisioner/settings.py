@@ -84,9 +84,23 @@ INSTALLED_APPS = [
     "knox",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "provisioner.accounts",
-    "provisioner.workspaces",
     "provisioner.web",
+    "provisioner.audit_log",
+    "provisioner.accounts",
+    "provisioner.sites",
+    "provisioner.engine",
+    "provisioner.catalog",
+    "provisioner.workspaces",
+    "provisioner.leases",
+    "provisioner.limits",
+    "provisioner.transfer",
+    "provisioner.bisect",
+    "provisioner.drift",
+    "provisioner.notify",
+    "provisioner.pools",
+    "provisioner.workspace_requests",
+    "provisioner.dashboard",
+    "provisioner.demo",
 ]
 
 MIDDLEWARE = [
@@ -226,11 +240,11 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "provisioner.api.authentication.TokenAuthentication",
+        "provisioner.accounts.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_THROTTLE_CLASSES": ["provisioner.api.throttling.TokenThrottle"],
+    "DEFAULT_THROTTLE_CLASSES": ["provisioner.accounts.api.throttling.TokenThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["provisioner.api.http.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
@@ -258,18 +272,18 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "WorkspaceState": "provisioner.workspaces.models.Workspace.State",
         "WorkspacePurpose": "provisioner.workspaces.models.Workspace.Purpose",
-        "TemplateState": "provisioner.workspaces.models.Template.State",
-        "OperationState": "provisioner.workspaces.models.Operation.State",
-        "OperationKind": "provisioner.workspaces.models.Operation.Kind",
-        "StepState": "provisioner.workspaces.models.Step.State",
-        "FindingKind": "provisioner.workspaces.models.Finding.Kind",
-        "FindingAction": "provisioner.workspaces.models.Finding.Action",
-        "LineEnd": "provisioner.workspaces.models.LineEnd",
-        "OpenTo": "provisioner.workspaces.models.OpenTo",
-        "SnapshotQuality": "provisioner.workspaces.models.Quality",
-        "WantedQuality": "provisioner.workspaces.models.Template.WantedQuality",
-        "ConnectionPlace": "provisioner.workspaces.models.ConnectionTest.Place",
-        "ConnectionOutcome": "provisioner.workspaces.models.ConnectionTest.Outcome",
+        "TemplateState": "provisioner.catalog.models.Template.State",
+        "OperationState": "provisioner.engine.models.Operation.State",
+        "OperationKind": "provisioner.engine.models.Operation.Kind",
+        "StepState": "provisioner.engine.models.Step.State",
+        "FindingKind": "provisioner.drift.models.Finding.Kind",
+        "FindingAction": "provisioner.drift.models.Finding.Action",
+        "LineEnd": "provisioner.catalog.models.LineEnd",
+        "OpenTo": "provisioner.sites.models.OpenTo",
+        "SnapshotQuality": "provisioner.catalog.models.Quality",
+        "WantedQuality": "provisioner.catalog.models.Template.WantedQuality",
+        "ConnectionPlace": "provisioner.sites.models.ConnectionTest.Place",
+        "ConnectionOutcome": "provisioner.sites.models.ConnectionTest.Outcome",
         "ErrorCode": "provisioner.api.errors.CODES",
     },
 }
@@ -339,7 +353,7 @@ SITE_SECRET_SOURCE = site_secret_source
 
 # --- work
 
-# Tasks beside those in provisioner/workspaces/tasks.py.
+# Tasks beside those in provisioner/engine/tasks.py.
 PROCRASTINATE_IMPORT_PATHS = ["provisioner.workspaces.sweeps"]
 # Builds, tests and commands of bisections that a worker runs at a time; 0: none.
 WORKER_COMMANDS = env.int("WORKER_COMMANDS", default=4)

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.test import Client, TransactionTestCase
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.gateways.perforce.connection import permit_files
-from provisioner.workspaces.models import Snapshot, Template
 from tests.support.collection import keep_what_is_compiled, pytest_collection
 from tests.support.databases import _migrated, django_db_setup
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from shared.places import place_of_its_own
 
 if TYPE_CHECKING:
+    from provisioner.catalog.models import Template
     from provisioner.demo.processes import Child
     from provisioner.demo.run import Demo
-    from provisioner.workspaces.models import Site, Template
+    from provisioner.sites.models import Site
 
 FILES = 200
 

@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from provisioner.workspaces.models.names import LONGEST_NAME, name_validator
+from provisioner.lib.names import LONGEST_NAME, name_validator
 
 
 class Text(serializers.CharField):

@@ -16,7 +16,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.utils import json as strict_json
 
-from provisioner.workspaces.errors import InvalidRequest
+from provisioner.lib.refusals import InvalidRequest
 
 REQUEST_KEY = re.compile(r"[\x20-\x7e]{1,200}")
 

@@ -10,7 +10,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 
-from provisioner.workspaces.errors import InvalidRequest
+from provisioner.lib.refusals import InvalidRequest
 
 
 class Pages(CursorPagination):

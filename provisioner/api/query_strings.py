@@ -7,8 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from provisioner.api.fields import WorkedOutOnce
-from provisioner.api.waiting import LONGEST_WAIT_SECONDS
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.dashboard.api.waiting import LONGEST_WAIT_SECONDS
+from provisioner.engine.models import Unsaved
+from provisioner.workspaces.models import Workspace
 
 
 class WaitQuery(WorkedOutOnce):

@@ -6,24 +6,21 @@ from django.urls import path, re_path
 from django.views.generic import TemplateView
 from rest_framework.routers import SimpleRouter
 
-from provisioner.api import (
-    abandoned,
-    audit,
-    bisections,
-    forwarding,
-    governor,
-    leases,
-    limits,
-    pools,
-    sanity,
-    shares,
-    sites,
-    tokens,
-    trail,
-    viewsets,
-    webhooks,
-)
+from provisioner.accounts.api import tokens
 from provisioner.api.schema import SchemaView
+from provisioner.audit_log import api as audit_log_api
+from provisioner.bisect.api import views as bisections
+from provisioner.catalog.api import checks
+from provisioner.dashboard.api import viewsets
+from provisioner.drift import api as drift_api
+from provisioner.engine.api import slots
+from provisioner.leases.api import abandoned, leases
+from provisioner.limits import api as limit_api
+from provisioner.notify import api as notify_api
+from provisioner.pools import api as pool_api
+from provisioner.sites.api import sites
+from provisioner.transfer.api import views as forwarding
+from provisioner.workspaces.api import shares
 
 app_name = "api"
 
@@ -45,23 +42,25 @@ router.register(
     basename="workspace-share",
 )
 router.register("v1/lease-policies", leases.LeasePolicyViewSet, basename="lease-policy")
-router.register("v1/pools", pools.PoolViewSet, basename="pool")
+router.register("v1/pools", pool_api.PoolViewSet, basename="pool")
 router.register("v1/abandoned", abandoned.AbandonedViewSet, basename="abandoned")
 router.register("v1/bisections", bisections.BisectionViewSet, basename="bisection")
 router.register("v1/operations", viewsets.OperationViewSet, basename="operation")
-router.register("v1/limits", limits.LimitViewSet, basename="limit")
+router.register("v1/limits", limit_api.LimitViewSet, basename="limit")
 router.register(
-    "v1/perforce-servers", governor.PerforceServerViewSet, basename="perforce-server"
+    "v1/perforce-servers", slots.PerforceServerViewSet, basename="perforce-server"
 )
 router.register("v1/sites", sites.SiteViewSet, basename="site")
-router.register("v1/events", trail.EventViewSet, basename="event")
-router.register("v1/findings", audit.FindingViewSet, basename="finding")
-router.register("v1/templates", sanity.TemplateCheckViewSet, basename="template-sanity")
-router.register("v1/templates", webhooks.SubscriptionViewSet, basename="template-mails")
-router.register("v1/webhooks", webhooks.WebhookViewSet, basename="webhook")
+router.register("v1/events", audit_log_api.EventViewSet, basename="event")
+router.register("v1/findings", drift_api.FindingViewSet, basename="finding")
+router.register("v1/templates", checks.TemplateCheckViewSet, basename="template-sanity")
+router.register(
+    "v1/templates", notify_api.SubscriptionViewSet, basename="template-mails"
+)
+router.register("v1/webhooks", notify_api.WebhookViewSet, basename="webhook")
 router.register(
     "v1/webhooks/<int:webhook_pk>/deliveries",
-    webhooks.DeliveryViewSet,
+    notify_api.DeliveryViewSet,
     basename="webhook-delivery",
 )
 

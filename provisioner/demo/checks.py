@@ -13,10 +13,11 @@ from typing import Any
 
 from django.conf import settings
 
+from provisioner.catalog.models import Template
 from provisioner.demo.seed import PASSWORD
 from provisioner.gateways import registry
-from provisioner.workspaces.models import Template, Workspace
-from provisioner.workspaces.models.names import tag_in
+from provisioner.lib.names import tag_in
+from provisioner.workspaces.models import Workspace
 
 OWNER_SESSION_SECONDS = 300
 

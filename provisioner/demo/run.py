@@ -18,11 +18,16 @@ from django.conf import settings
 from django.core.management import call_command
 
 from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Template
 from provisioner.demo import checks, depot, seed
 from provisioner.demo.ports import listen
 from provisioner.demo.processes import Child, ProcessFailed, manage, started_anew
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import Operation, Site, Template, Workspace
+from provisioner.engine.models import Operation
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import default_snapshot, latest_operation
 
 WEB_PORT = 8000
@@ -174,7 +179,7 @@ class Demo:
         )
         if default_snapshot(template) is None:
             self.say(f"Building the template {name}: {build}")
-            operation = actions.template_build(
+            operation = template_build(
                 by=User.objects.get(username="admin"), template=template
             )
             self._follow(operation)
@@ -194,12 +199,12 @@ class Demo:
     def refresh_template(self, template: Template) -> None:
         """Build a template again, at the newest change."""
         admin = User.objects.get(username="admin")
-        self._follow(actions.template_build(by=admin, template=template))
+        self._follow(template_build(by=admin, template=template))
 
     def provision(self, template: Template) -> tuple[Workspace, dict[str, Any]]:
         """Make a workspace for alice; return it with what it took."""
         alice = User.objects.get(username="alice")
-        workspace = actions.workspace_create(by=alice, template=template)
+        workspace = workspace_create(by=alice, template=template)
         operation = latest_operation(workspace)
         assert operation is not None
         self._follow(operation)
@@ -222,7 +227,7 @@ class Demo:
     def retire(self, workspace: Workspace) -> dict[str, Any]:
         """Retire the workspace past the trash; return what it took."""
         began = time.monotonic()
-        retirement = actions.workspace_retire(
+        retirement = workspace_retire(
             by=workspace.owner, workspace=workspace, purge=True
         )
         self._follow(retirement)

@@ -9,8 +9,10 @@ from typing import Any
 from django.conf import settings
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import PerforceServer, Site, Template
+from provisioner.catalog.actions.templates import template_create
+from provisioner.catalog.models import Template
+from provisioner.sites.actions import site_save
+from provisioner.sites.models import PerforceServer, Site
 
 SITE_NAME = "demo"
 # Loopback only, printed on the terminal: a lock on a doll's house.
@@ -81,7 +83,7 @@ def ensure_site(*, lab: dict[str, Any]) -> Site:
     site.svm, site.aggregate = ontap["svm"], ontap["aggregate"]
     site.mount_root = ontap["mount_root"]
     site.rescue_root = str(rescue_root)
-    return actions.site_save(by=admin, site=site)
+    return site_save(by=admin, site=site)
 
 
 def ensure_template(*, site: Site, name: str, build: str, ignore: str) -> Template:
@@ -89,7 +91,7 @@ def ensure_template(*, site: Site, name: str, build: str, ignore: str) -> Templa
     existing = Template.objects.filter(site=site, name=name).first()
     if existing is not None:
         return existing
-    return actions.template_create(
+    return template_create(
         by=User.objects.get(username="admin"),
         site=site,
         name=name,

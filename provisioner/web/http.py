@@ -13,8 +13,8 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django_htmx.middleware import HtmxDetails
 
+from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.workspaces import permissions
 from provisioner.workspaces.queries import workspaces_visible_to
 
 P = ParamSpec("P")

@@ -12,8 +12,8 @@ from django.utils.cache import patch_cache_control
 
 from provisioner.accounts import origin, zones
 from provisioner.accounts.models import User
+from provisioner.dashboard.views import health
 from provisioner.lib.terminal import harmless_page
-from provisioner.web.views import health
 
 Handler = Callable[[HttpRequest], HttpResponse]
 

@@ -5,45 +5,36 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from provisioner.web.views import (
-    abandoned,
-    accounts,
+from provisioner.accounts.views import people, sign_in, tokens
+from provisioner.audit_log import views as audit_log_views
+from provisioner.bisect import views as bisect_views
+from provisioner.catalog.views import refresh, templates
+from provisioner.dashboard.views import (
     administration,
-    audit,
-    bisections,
     command_line,
-    forwarding,
-    governor,
     health,
-    jump,
-    leases,
-    logs,
-    looking,
-    operations,
-    people,
-    perforce_servers,
-    pools,
-    refreshing,
-    sharing,
-    sites,
-    templates,
-    tokens,
-    trail,
-    webhooks,
-    welcome,
-    workspaces,
+    palette,
+    setup,
 )
+from provisioner.drift import views as drift_views
+from provisioner.engine.views import logs, operations, slots
+from provisioner.leases.views import abandoned, leases
+from provisioner.notify import views as notify_views
+from provisioner.pools import views as pool_views
+from provisioner.sites.views import perforce_servers, sites
+from provisioner.transfer import views as transfer_views
+from provisioner.workspaces.views import checking, sharing, workspaces
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("cli", command_line.command_line, name="command-line"),
-    path("login/", accounts.SignInView.as_view(), name="login"),
+    path("login/", sign_in.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    path("me/", accounts.my_account, name="my-account"),
-    path("me/password/", accounts.my_password, name="my-password"),
+    path("me/", sign_in.my_account, name="my-account"),
+    path("me/password/", sign_in.my_password, name="my-password"),
     path("", workspaces.workspace_list, name="workspace-list"),
-    path("welcome/", welcome.welcome, name="welcome"),
+    path("welcome/", setup.welcome, name="welcome"),
     path("team/", workspaces.workspace_team_list, name="workspace-team-list"),
     path("trash/", workspaces.workspace_trash, name="workspace-trash"),
     path("retired/", workspaces.workspace_retired_list, name="workspace-retired-list"),
@@ -69,15 +60,15 @@ urlpatterns = [
     path(
         "workspaces/<int:pk>/retry/", workspaces.workspace_retry, name="workspace-retry"
     ),
-    path("workspaces/<int:pk>/look/", looking.workspace_look, name="workspace-look"),
+    path("workspaces/<int:pk>/look/", checking.workspace_look, name="workspace-look"),
     path(
         "workspaces/<int:pk>/forward/",
-        forwarding.workspace_forward,
+        transfer_views.workspace_forward,
         name="workspace-forward",
     ),
     path(
         "workspaces/<int:pk>/forward/abort/",
-        forwarding.workspace_forward_abort,
+        transfer_views.workspace_forward_abort,
         name="workspace-forward-abort",
     ),
     path(
@@ -119,50 +110,60 @@ urlpatterns = [
     ),
     path(
         "templates/<int:pk>/refresh/",
-        refreshing.template_refresh,
+        refresh.template_refresh,
         name="template-refresh",
     ),
     path("templates/<int:pk>/check/", templates.template_check, name="template-check"),
     path(
         "templates/<int:pk>/mails/",
-        webhooks.template_subscribe,
+        notify_views.template_subscribe,
         name="template-subscribe",
     ),
     path(
         "templates/<int:template_pk>/bisect/",
-        bisections.bisection_create,
+        bisect_views.bisection_create,
         name="bisection-create",
     ),
-    path("bisections/", bisections.bisection_list, name="bisection-list"),
-    path("bisections/<int:pk>/", bisections.bisection_detail, name="bisection-detail"),
+    path("bisections/", bisect_views.bisection_list, name="bisection-list"),
+    path(
+        "bisections/<int:pk>/", bisect_views.bisection_detail, name="bisection-detail"
+    ),
     path(
         "bisections/<int:pk>/verdict/",
-        bisections.bisection_verdict,
+        bisect_views.bisection_verdict,
         name="bisection-verdict",
     ),
-    path("bisections/<int:pk>/stop/", bisections.bisection_stop, name="bisection-stop"),
-    path("webhooks/", webhooks.webhook_list, name="webhook-list"),
-    path("webhooks/new/", webhooks.webhook_create, name="webhook-create"),
-    path("webhooks/<int:pk>/", webhooks.webhook_detail, name="webhook-detail"),
-    path("webhooks/<int:pk>/edit/", webhooks.webhook_edit, name="webhook-edit"),
-    path("webhooks/<int:pk>/switch/", webhooks.webhook_switch, name="webhook-switch"),
-    path("webhooks/<int:pk>/test/", webhooks.webhook_test, name="webhook-test"),
-    path("webhooks/<int:pk>/secret/", webhooks.webhook_secret, name="webhook-secret"),
-    path("webhooks/<int:pk>/delete/", webhooks.webhook_delete, name="webhook-delete"),
+    path(
+        "bisections/<int:pk>/stop/", bisect_views.bisection_stop, name="bisection-stop"
+    ),
+    path("webhooks/", notify_views.webhook_list, name="webhook-list"),
+    path("webhooks/new/", notify_views.webhook_create, name="webhook-create"),
+    path("webhooks/<int:pk>/", notify_views.webhook_detail, name="webhook-detail"),
+    path("webhooks/<int:pk>/edit/", notify_views.webhook_edit, name="webhook-edit"),
+    path(
+        "webhooks/<int:pk>/switch/", notify_views.webhook_switch, name="webhook-switch"
+    ),
+    path("webhooks/<int:pk>/test/", notify_views.webhook_test, name="webhook-test"),
+    path(
+        "webhooks/<int:pk>/secret/", notify_views.webhook_secret, name="webhook-secret"
+    ),
+    path(
+        "webhooks/<int:pk>/delete/", notify_views.webhook_delete, name="webhook-delete"
+    ),
     path(
         "webhooks/<int:pk>/deliveries/<int:delivery_pk>/again/",
-        webhooks.webhook_again,
+        notify_views.webhook_again,
         name="webhook-again",
     ),
-    path("pools/", pools.pool_list, name="pool-list"),
-    path("pools/new/", pools.pool_create, name="pool-create"),
-    path("pools/<int:pk>/", pools.pool_detail, name="pool-detail"),
-    path("pools/<int:pk>/edit/", pools.pool_edit, name="pool-edit"),
-    path("pools/<int:pk>/delete/", pools.pool_delete, name="pool-delete"),
-    path("refreshes/", refreshing.refresh_list, name="refresh-list"),
-    path("refreshes/pause/", refreshing.refresh_pause, name="refresh-pause"),
+    path("pools/", pool_views.pool_list, name="pool-list"),
+    path("pools/new/", pool_views.pool_create, name="pool-create"),
+    path("pools/<int:pk>/", pool_views.pool_detail, name="pool-detail"),
+    path("pools/<int:pk>/edit/", pool_views.pool_edit, name="pool-edit"),
+    path("pools/<int:pk>/delete/", pool_views.pool_delete, name="pool-delete"),
+    path("refreshes/", refresh.refresh_list, name="refresh-list"),
+    path("refreshes/pause/", refresh.refresh_pause, name="refresh-pause"),
     path("operations/", operations.operation_list, name="operation-list"),
-    path("perforce/", governor.perforce_server_list, name="perforce-server-list"),
+    path("perforce/", slots.perforce_server_list, name="perforce-server-list"),
     path(
         "perforce/new/",
         perforce_servers.perforce_server_create,
@@ -185,12 +186,12 @@ urlpatterns = [
     ),
     path(
         "perforce/<int:pk>/pause/",
-        governor.perforce_server_pause,
+        slots.perforce_server_pause,
         name="perforce-server-pause",
     ),
     path(
         "perforce/<int:pk>/resume/",
-        governor.perforce_server_resume,
+        slots.perforce_server_resume,
         name="perforce-server-resume",
     ),
     path("sites/", sites.site_list, name="site-list"),
@@ -220,12 +221,12 @@ urlpatterns = [
     path("teams/", people.team_list, name="team-list"),
     path("teams/new/", people.team_create, name="team-create"),
     path("teams/<int:pk>/edit/", people.team_edit, name="team-edit"),
-    path("trail/", trail.trail, name="trail"),
-    path("audit/", audit.audit, name="audit"),
-    path("audit/run/", audit.audit_run, name="audit-run"),
-    path("audit/adopt/", audit.audit_adopt, name="audit-adopt"),
-    path("audit/<int:pk>/", audit.finding_detail, name="finding-detail"),
-    path("jump/", jump.jump, name="jump"),
+    path("trail/", audit_log_views.trail, name="trail"),
+    path("audit/", drift_views.audit, name="audit"),
+    path("audit/run/", drift_views.audit_run, name="audit-run"),
+    path("audit/adopt/", drift_views.audit_adopt, name="audit-adopt"),
+    path("audit/<int:pk>/", drift_views.finding_detail, name="finding-detail"),
+    path("jump/", palette.jump, name="jump"),
     path("overview/", administration.overview, name="overview"),
     path(
         "workspaces/",

@@ -7,8 +7,9 @@ Source: p4 help client, the Type field; client.readonly.dir in p4 help configura
 
 from __future__ import annotations
 
-from provisioner.workspaces.errors import PurposeNotSupported
-from provisioner.workspaces.models import PerforceServer, ServerAbilities, Workspace
+from provisioner.lib.refusals import PurposeNotSupported
+from provisioner.sites.models import PerforceServer, ServerAbilities
+from provisioner.workspaces.models import Workspace
 
 PARTITIONED_JNL = "partitioned-jnl"
 

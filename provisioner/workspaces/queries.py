@@ -16,20 +16,13 @@ from django.db.models import (
 )
 
 from provisioner.accounts.models import User
+from provisioner.bisect.models import Bisection, Trial
+from provisioner.catalog.models import AT_LEAST, Snapshot, SnapshotQuerySet, Template
+from provisioner.drift.models import Finding
+from provisioner.engine.models import Operation, Step
 from provisioner.gateways.perforce.specs import parse_client_spec
-from provisioner.workspaces.models import (
-    Bisection,
-    Carry,
-    Finding,
-    Operation,
-    Share,
-    Snapshot,
-    Step,
-    Template,
-    Trial,
-    Workspace,
-)
-from provisioner.workspaces.models.templates import AT_LEAST, SnapshotQuerySet
+from provisioner.transfer.models import Carry
+from provisioner.workspaces.models import Share, Workspace
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
 """What its owner has put away, for now or for good: it counts for no quota."""

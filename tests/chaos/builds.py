@@ -8,8 +8,9 @@ import time
 
 from P4 import P4
 
-from provisioner.workspaces import workflow
-from provisioner.workspaces.models import Operation, Step, Template
+from provisioner.catalog.models import Template
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step
 from tests.chaos import faultboard
 from tests.chaos.judge import IN_FLIGHT, Fault
 from tests.chaos.patience import from_database

@@ -10,16 +10,12 @@ from typing import Any
 from P4 import P4
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from provisioner.workspaces.models import (
-    Event,
-    Operation,
-    Site,
-    Snapshot,
-    Step,
-    Template,
-    Workspace,
-)
-from provisioner.workspaces.models.names import tag_in
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine.models import Operation, Step
+from provisioner.lib.names import tag_in
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
 from tests.chaos.edits import Desk, text_of
 from tests.chaos.patience import from_database
 from tests.chaos.witness import OntapWitness, Perforce

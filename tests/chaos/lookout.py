@@ -18,7 +18,8 @@ from django.db import Error as DatabaseError
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from provisioner.workspaces.models import MOVING, Step, Workspace
+from provisioner.engine.models import Step
+from provisioner.workspaces.models import MOVING, Workspace
 from tests.chaos.judge import IN_FLIGHT
 from tests.chaos.patience import from_database
 

@@ -16,11 +16,14 @@ from django.core.management import call_command
 from django.db import connection
 
 from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_create
+from provisioner.catalog.models import Template
 from provisioner.demo import depot
 from provisioner.demo.checks import fingerprint
 from provisioner.demo.seed import GID, PASSWORD, TEMPLATE_UID
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import PerforceServer, Site, Template, Workspace
+from provisioner.sites.actions import site_save
+from provisioner.sites.models import PerforceServer, Site
+from provisioner.workspaces.models import Workspace
 from tests.chaos.builds import Builder
 from tests.chaos.edits import Desk
 from tests.chaos.faultboard import FaultBoard
@@ -167,7 +170,7 @@ class _Run:
         admin = User.objects.get(username="admin")
         # Sites differ in who makes files their owner's and how clones are emptied.
         ways = self.options.seed % 4
-        site = actions.site_save(
+        site = site_save(
             by=admin,
             site=Site(
                 name="chaos",
@@ -189,7 +192,7 @@ class _Run:
             ),
         )
         for name in (STEADY, GENERATIONS):
-            actions.template_create(
+            template_create(
                 by=admin,
                 site=site,
                 name=name,

@@ -19,7 +19,7 @@ from django.conf import settings
 from provisioner.demo.ports import free_port
 from provisioner.demo.processes import Child, ProcessFailed, manage
 from provisioner.embedded_postgres.base import EmbeddedServer
-from provisioner.workspaces.management.commands.worker import FROZEN
+from provisioner.engine.management.commands.worker import FROZEN
 from tests.chaos.clock import can_be_shifted, clock_ahead
 from tests.chaos.patience import insist
 from tests.chaos.wire import SOCKET, Wire

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from provisioner.catalog.models import Snapshot
+from provisioner.engine.models import Unsaved
 from provisioner.gateways import registry
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import Snapshot, Unsaved, Workspace
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from tests.chaos.edits import Desk
 from tests.chaos.judge import Judge
 from tests.chaos.people import Person
@@ -57,7 +59,7 @@ def kinds_of(judge: Judge, workspace: Workspace, desk: Desk | None) -> set[str]:
 
 
 def retire(workspace: Workspace, *, unsaved: str, purge: bool) -> None:
-    actions.workspace_retire(
+    workspace_retire(
         by=workspace.owner, workspace=workspace, unsaved=unsaved, purge=purge
     )
     settle(workspace)
@@ -161,6 +163,6 @@ def test_a_snapshot_without_a_row_is_an_orphan(
 def test_an_operation_that_nobody_moves_is_stuck(
     judge: Judge, lab_workspace: Workspace
 ) -> None:
-    actions.workspace_retire(by=lab_workspace.owner, workspace=lab_workspace)
+    workspace_retire(by=lab_workspace.owner, workspace=lab_workspace)
 
     assert "stuck" in {fault.kind for fault in judge.look_at_everything()}

@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from provisioner.workspaces import workflow
-from provisioner.workspaces.models import Operation, Step, Unsaved, Workspace
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step, Unsaved
+from provisioner.workspaces.models import Workspace
 from tests.chaos import faultboard
 from tests.chaos.edits import Desk
 from tests.chaos.faultboard import FaultBoard

@@ -11,9 +11,9 @@ MODULES = (
     "provisioner.lab.ontap.server",
     "provisioner.lab.perforce.server",
     "provisioner.urls",
-    "provisioner.workspaces.management.commands.worker",
+    "provisioner.engine.management.commands.worker",
     "provisioner.workspaces.sweeps",
-    "provisioner.workspaces.tasks",
+    "provisioner.engine.tasks",
     "provisioner.webserver",
     "provisioner.wsgi",
 )

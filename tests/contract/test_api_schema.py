@@ -28,16 +28,17 @@ from schemathesis.specs.openapi.checks import (
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import (
-    Finding,
-    LeasePolicy,
-    Operation,
-    Share,
-    Snapshot,
-    WebhookDelivery,
-    Workspace,
-)
+from provisioner.bisect.actions import bisection_start
+from provisioner.catalog.models import Snapshot
+from provisioner.drift.models import Finding
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.leases.models import LeasePolicy
+from provisioner.notify.actions.webhooks import webhook_create
+from provisioner.notify.models import WebhookDelivery
+from provisioner.pools.actions import pool_create
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Share, Workspace
 from tests.support.factories import PASSWORD, SnapshotFactory, UserFactory
 from tests.support.module_rows import Write, written_once
 
@@ -133,14 +134,14 @@ def world(db: None, written: World) -> World:
 
 def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
     alice.token = scope  # what that gets is hers, too
-    workspace = actions.workspace_create(by=alice, template=snapshot.template)
+    workspace = workspace_create(by=alice, template=snapshot.template)
     alice.token = None
     operation = workspace.operations.get()
-    states.end_operation(operation, Operation.State.SUCCEEDED)
-    states.skip_waiting_steps(operation)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.end_operation(operation, Operation.State.SUCCEEDED)
+    engine_states.skip_waiting_steps(operation)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     token, _ = token_create(by=alice, name="to revoke")
-    webhook = actions.webhook_create(
+    webhook = webhook_create(
         by=alice, url="https://hooks.example.com/", events=["workspace.ready"]
     )
     delivery = WebhookDelivery.objects.create(
@@ -157,14 +158,14 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
             "findings": _finding_about(workspace).pk,
             "webhooks": webhook.pk,
             "deliveries": delivery.pk,
-            "pools": actions.pool_create(
+            "pools": pool_create(
                 by=UserFactory(is_staff=True),
                 template=snapshot.template,
                 purpose="ci",
                 owner=alice,
                 size=1,
             ).pk,
-            "bisections": actions.bisection_start(
+            "bisections": bisection_start(
                 by=alice, template=snapshot.template, good=1, bad=100
             ).pk,
             "shares": Share.objects.create(

@@ -19,15 +19,14 @@ from pathlib import Path
 import pytest
 from P4 import P4
 
+from provisioner.catalog.actions.templates import template_build, template_create
+from provisioner.catalog.models import Template
 from provisioner.demo import depot
-from provisioner.workspaces.actions import (
-    template_build,
-    template_create,
-    workspace_create,
-    workspace_retire,
-)
-from provisioner.workspaces.models import Site, Template, Workspace
-from provisioner.workspaces.models.operations import Unsaved
+from provisioner.engine.models import Unsaved
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from tests.contract.test_lab_perforce_restore import rev
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle

@@ -11,34 +11,29 @@ from typing import Any
 
 from django.utils import timezone
 
+from provisioner.accounts.actions.tokens import api_token_create
 from provisioner.accounts.models import Team, User
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.actions.bisecting import bisection_go_on
-from provisioner.workspaces.models import (
-    AuditRun,
-    Bisection,
-    CapacityDay,
-    Carry,
-    ConnectionTest,
-    Finding,
-    Governor,
-    LeasePolicy,
-    LockWait,
-    Operation,
-    RefreshPolicy,
-    Rescue,
-    ServerWatch,
-    Site,
-    SiteCapacity,
-    Snapshot,
-    Step,
-    Template,
-    TemplateCheck,
-    Webhook,
-    WebhookDelivery,
-    Workspace,
-)
-from provisioner.workspaces.steps.forward_conflicts import kept_aside
+from provisioner.bisect.actions import bisection_go_on, bisection_start
+from provisioner.bisect.models import Bisection
+from provisioner.catalog.models import RefreshPolicy, ServerWatch, Snapshot, Template
+from provisioner.drift.models import AuditRun, Finding
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Governor, LockWait, Operation, Step
+from provisioner.leases.actions.leases import workspace_keep
+from provisioner.leases.actions.policies import lease_policy_save
+from provisioner.leases.models import LeasePolicy
+from provisioner.notify.actions.subscriptions import template_subscribe
+from provisioner.notify.actions.webhooks import webhook_create
+from provisioner.notify.models import TemplateCheck, Webhook, WebhookDelivery
+from provisioner.sites.models import CapacityDay, ConnectionTest, Site, SiteCapacity
+from provisioner.transfer.actions import workspace_forward
+from provisioner.transfer.models import Carry
+from provisioner.transfer.steps.conflicts import kept_aside
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.checking import workspace_look
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.actions.sharing import workspace_share
+from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.abandoned import abandon
 from tests.support.builds import build, fails, submitted, succeeds
 from tests.support.factories import SiteFactory, TemplateFactory, UserFactory
@@ -231,7 +226,7 @@ class Furnished:
             depot_files=900_000,
             checked_at=ago(hours=2),
         )
-        actions.template_subscribe(by=self.alice, template=self.template)
+        template_subscribe(by=self.alice, template=self.template)
 
     def other_templates(self) -> None:
         self.building = self.template_of("tools")
@@ -258,7 +253,7 @@ class Furnished:
 
     def asked(self, name: str, *, by: User | None = None, **more: Any) -> Workspace:
         more.setdefault("template", self.template)
-        return actions.workspace_create(by=by or self.alice, name=name, **more)
+        return workspace_create(by=by or self.alice, name=name, **more)
 
     def ready(self, name: str, **more: Any) -> Workspace:
         workspace = self.asked(name, **more)
@@ -269,7 +264,7 @@ class Furnished:
             result={"have_count": pin.have_count, "have_digest": pin.have_digest}
         )
         end(operation, OP.SUCCEEDED)
-        states.set_workspace_state(workspace, W.READY)
+        engine_states.set_workspace_state(workspace, W.READY)
         Workspace.objects.filter(pk=workspace.pk).update(
             unique_bytes=3 * GIB,
             measured_at=ago(minutes=3),
@@ -281,13 +276,13 @@ class Furnished:
 
     def workspaces(self) -> None:
         self.workspace = self.ready("culling")
-        actions.workspace_share(by=self.alice, workspace=self.workspace, person="carol")
+        workspace_share(by=self.alice, workspace=self.workspace, person="carol")
         theirs = self.ready("echo", by=self.carol)
-        actions.workspace_share(by=self.carol, workspace=theirs, person="alice")
+        workspace_share(by=self.carol, workspace=theirs, person="alice")
         self.shared = theirs
         self.mates = self.ready("shadows", by=self.bob)
         kept = self.ready("kept-for-a-customer")
-        actions.workspace_keep(
+        workspace_keep(
             by=self.admin, workspace=kept, reason="A customer may call any day."
         )
         self.forgotten = abandon(self.ready("forgotten", by=self.bob))
@@ -298,28 +293,30 @@ class Furnished:
         self.waiting = self.asked("waits-for-its-turn", purpose="build")
         self.failed = self.asked("no-room-for-this-one")
         fail_at(running_of(self.failed), "clone", code="full", message=FULL)
-        states.set_workspace_state(self.failed, W.FAILED, code="full", message=FULL)
+        engine_states.set_workspace_state(
+            self.failed, W.FAILED, code="full", message=FULL
+        )
         self.refused = self.ready("unsaved-work")
         end(
-            actions.workspace_retire(by=self.alice, workspace=self.refused),
+            workspace_retire(by=self.alice, workspace=self.refused),
             OP.REFUSED,
             code="unsaved_work",
             message="5 things in this workspace are not submitted.",
             findings=UNSAVED,
         )
         self.refused.refresh_from_db()
-        states.set_workspace_state(self.refused, W.READY)
+        engine_states.set_workspace_state(self.refused, W.READY)
         self.trashed = self.trash("gone-for-now", by=self.alice)
         self.retired = self.trash("gone-for-good", by=self.alice)
-        states.set_workspace_state(self.retired, W.PURGING)
-        states.set_workspace_state(self.retired, W.RETIRED)
+        engine_states.set_workspace_state(self.retired, W.PURGING)
+        engine_states.set_workspace_state(self.retired, W.RETIRED)
 
     def trash(self, name: str, *, by: User) -> Workspace:
         workspace = self.ready(name, by=by)
-        operation = actions.workspace_retire(by=by, workspace=workspace)
+        operation = workspace_retire(by=by, workspace=workspace)
         end(operation, OP.SUCCEEDED)
         workspace.refresh_from_db()
-        states.set_workspace_state(
+        engine_states.set_workspace_state(
             workspace, W.TRASHED, purge_at=now() + dt.timedelta(hours=71)
         )
         Rescue.objects.create(
@@ -338,12 +335,14 @@ class Furnished:
 
     def forwarding(self) -> None:
         self.old = self.ready("old-work", snapshot=self.snapshots[0])
-        look = actions.workspace_look(by=self.alice, workspace=self.old)
-        states.end_operation(look, OP.SUCCEEDED, findings={**UNSAVED, "blockers": []})
+        look = workspace_look(by=self.alice, workspace=self.old)
+        engine_states.end_operation(
+            look, OP.SUCCEEDED, findings={**UNSAVED, "blockers": []}
+        )
         self.older = self.ready("older-work", snapshot=self.snapshots[0])
-        self.forward = actions.workspace_forward(by=self.alice, workspace=self.older)
+        self.forward = workspace_forward(by=self.alice, workspace=self.older)
         end(running_of(self.forward), OP.SUCCEEDED)
-        states.set_workspace_state(self.forward, W.READY)
+        engine_states.set_workspace_state(self.forward, W.READY)
         Carry.objects.update(
             shelves=[],
             conflicts={"4 untracked": [kept_aside("a b.txt", "a b.txt.from-old")]},
@@ -357,7 +356,7 @@ class Furnished:
         return [self.old, self.older]
 
     def bisections(self) -> None:
-        self.bisection = actions.bisection_start(
+        self.bisection = bisection_start(
             by=self.bob, template=self.template, good=48100, bad=48150
         )
         changes = [
@@ -368,17 +367,17 @@ class Furnished:
         bisection_go_on(self.bisection.pk)
         trial = self.bisection.trials.get()
         end(running_of(trial.workspace), OP.SUCCEEDED)
-        states.set_workspace_state(trial.workspace, W.READY)
+        engine_states.set_workspace_state(trial.workspace, W.READY)
 
     def pools(self) -> None:
         self.pool = make_pool(self.template, self.ci, size=2)
         members = filled(self.pool)
-        operation = actions.workspace_retire(by=self.admin, workspace=members[0])
+        operation = workspace_retire(by=self.admin, workspace=members[0])
         operation.workspace.refresh_from_db()
         fail(operation.workspace)
 
     def telling(self) -> None:
-        self.webhook: Webhook = actions.webhook_create(
+        self.webhook: Webhook = webhook_create(
             by=self.alice,
             url="https://hooks.example.com/cloneyard?key=abcdefghijklmnopqrstuvwxyz",
             events=["workspace.ready", "template.failed"],
@@ -397,10 +396,10 @@ class Furnished:
                 ended_at=now(),
             )
         for name, days in (("nightly build", 30), ("laptop", None)):
-            self.token, _ = actions.api_token_create(
+            self.token, _ = api_token_create(
                 by=self.alice, name=name, days=days, purposes=["ci"]
             )
-        actions.lease_policy_save(
+        lease_policy_save(
             by=self.admin,
             template=self.template,
             purpose="ci",
@@ -481,15 +480,15 @@ def running_of(subject: Workspace | Template) -> Operation:
 
 def end(operation: Operation, state: Operation.State, **more: Any) -> None:
     """Let an operation end as its last step would have it."""
-    states.end_operation(operation, state, **more)
-    states.skip_waiting_steps(operation)
+    engine_states.end_operation(operation, state, **more)
+    engine_states.skip_waiting_steps(operation)
 
 
 def at_work(operation: Operation, name: str, *, done: float) -> Step:
     """Let a step be so far on its way."""
     step = begun(operation, name)
     progress = {"done": int(612_345 * done), "total": 612_345, "unit": "files"}
-    states.record_progress(step, {"text": "3,100 files a second", **progress})
+    engine_states.record_progress(step, {"text": "3,100 files a second", **progress})
     return step
 
 
@@ -500,21 +499,21 @@ def sign(days: float) -> dict[str, str]:
 def begun(operation: Operation, name: str) -> Step:
     step = operation.steps.get(name=name)
     if step.state == Step.State.WAITING:
-        states.queue_step(step, job_id=None)
-    states.start_step(step)
+        engine_states.queue_step(step, job_id=None)
+    engine_states.start_step(step)
     return step
 
 
 def done(operation: Operation, name: str, *, seconds: float) -> None:
     step = begun(operation, name)
-    states.finish_step(step, result={})
+    engine_states.finish_step(step, result={})
     Step.objects.filter(pk=step.pk).update(
         started_at=step.started_at - dt.timedelta(seconds=seconds)
     )
 
 
 def fail_at(operation: Operation, name: str, *, code: str, message: str) -> None:
-    states.fail_step(begun(operation, name), code=code, message=message)
+    engine_states.fail_step(begun(operation, name), code=code, message=message)
     end(operation, OP.FAILED, code=code, message=message)
 
 

@@ -9,8 +9,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child
-from provisioner.workspaces.models import Template
 from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from provisioner.catalog.models import Template
 from provisioner.cli import cloneyard
 from provisioner.demo.processes import Child
-from provisioner.workspaces.models import Template, Workspace
+from provisioner.workspaces.models import Workspace
 from tests.support.command_line import CommandLine, command_line
 
 __all__ = ["command_line"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from provisioner.workspaces.abandonment import WORDS, WORK, newest_of
+from provisioner.leases.abandonment import WORDS, WORK, newest_of
 from provisioner.workspaces.models import Workspace
 
 

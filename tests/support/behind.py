@@ -6,7 +6,7 @@ import datetime as dt
 
 from django.utils import timezone
 
-from provisioner.workspaces.models import Snapshot, SubmittedChange, TemplateWatch
+from provisioner.catalog.models import Snapshot, SubmittedChange, TemplateWatch
 
 
 def known_to_be_behind(snapshot: Snapshot, *users: str) -> None:

@@ -8,13 +8,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import (
-    Operation,
-    Step,
-    SubmittedChange,
-    Template,
-)
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import SubmittedChange, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
 from tests.support.factories import SnapshotFactory
 
 
@@ -37,7 +34,7 @@ def submitted(
 
 def build(template: Template, *, by: User, change: int) -> Operation:
     template.refresh_from_db()
-    return actions.template_build(by=by, template=template, change=change)
+    return template_build(by=by, template=template, change=change)
 
 
 def fails(operation: Operation, *, step: str = "build") -> Operation:
@@ -100,9 +97,11 @@ def _end(
     message: str = "",
 ) -> Operation:
     with transaction.atomic():
-        states.end_operation(operation, state, code=code, message=message)
-        states.skip_waiting_steps(operation)
+        engine_states.end_operation(operation, state, code=code, message=message)
+        engine_states.skip_waiting_steps(operation)
         template = Template.objects.get(pk=operation.template_id)
-        states.set_template_state(template, template_state, code=code, message=message)
+        engine_states.set_template_state(
+            template, template_state, code=code, message=message
+        )
     operation.refresh_from_db()
     return operation

@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 from django.utils import timezone
 
-from provisioner.workspaces import clocks
+from provisioner.engine import clocks
 
 BEGINS_AT = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
 

@@ -6,14 +6,10 @@ import factory
 from factory.django import DjangoModelFactory, Password
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import states
-from provisioner.workspaces.models import (
-    PerforceServer,
-    Site,
-    Snapshot,
-    Template,
-    Workspace,
-)
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.sites.models import PerforceServer, Site
+from provisioner.workspaces.models import Workspace
 
 PASSWORD = "correct horse battery staple"
 
@@ -90,4 +86,4 @@ def purge(workspace: Workspace) -> None:
         Workspace.State.PURGING,
         Workspace.State.RETIRED,
     ):
-        states.set_workspace_state(workspace, state)
+        engine_states.set_workspace_state(workspace, state)

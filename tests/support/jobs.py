@@ -16,7 +16,9 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.periodic import PeriodicRegistry
 
-from provisioner.workspaces.models import Operation, Template, Workspace
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Operation
+from provisioner.workspaces.models import Workspace
 
 Subject = TypeVar("Subject", Workspace, Template)
 

@@ -20,11 +20,12 @@ from typing import Any
 import pytest
 
 from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_build, template_create
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.demo import depot
 from provisioner.demo.processes import Child, manage
 from provisioner.gateways import registry
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import PerforceServer, Site, Snapshot, Template
+from provisioner.sites.models import PerforceServer, Site
 from tests.support.factories import UserFactory
 
 READY_WITHIN_SECONDS = 60
@@ -190,7 +191,7 @@ def lab_template(lab_site: Site) -> Template:
 
 def define_template(site: Site, *, name: str) -> Template:
     """Define a template of the lab's depot."""
-    return actions.template_create(
+    return template_create(
         by=_an_admin(),
         site=site,
         name=name,
@@ -210,7 +211,7 @@ def built_template(lab_template: Template, run_jobs: Callable[[], None]) -> Temp
 
 def build(template: Template, run_jobs: Callable[[], None]) -> Template:
     """Have a template built and published."""
-    actions.template_build(by=template.created_by, template=template)
+    template_build(by=template.created_by, template=template)
     run_jobs()
     template.refresh_from_db()
     assert template.state == Template.State.READY, template.status_message

@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Template
 from provisioner.demo import depot
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.types import OpenedFile
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import Carry, Template, Workspace
+from provisioner.transfer.actions import workspace_forward
+from provisioner.transfer.models import Carry
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab
@@ -63,7 +67,7 @@ class Others:
     def publish(self, template: Template) -> None:
         """Submit, and have it built."""
         self.submit()
-        actions.template_build(by=template.created_by, template=template)
+        template_build(by=template.created_by, template=template)
         settle(template)
         assert template.state == Template.State.READY, template.status_message
 
@@ -89,7 +93,7 @@ def alice_at_work(
     lab_template.refresh_from_db()
     others.publish(lab_template)
     alice = UserFactory(username="alice", uid=20001, gid=20000)
-    workspace = settle(actions.workspace_create(by=alice, template=lab_template))
+    workspace = settle(workspace_create(by=alice, template=lab_template))
     assert workspace.state == Workspace.State.READY, workspace.status_message
     session = AtWork(workspace, lab)
     yield session
@@ -117,7 +121,7 @@ def add(session: AtWork, name: str, text: str, *flags: str) -> None:
 
 def bring(workspace: Workspace, **choices: Any) -> Carry:
     """Bring a workspace's work forward, and wait for that and for what follows."""
-    made = actions.workspace_forward(by=workspace.owner, workspace=workspace, **choices)
+    made = workspace_forward(by=workspace.owner, workspace=workspace, **choices)
     settle(made)
     settle(workspace)
     return carry_into(made)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from provisioner.workspaces.actions import template_create
-from provisioner.workspaces.models import Template
+from provisioner.catalog.actions.templates import template_create
+from provisioner.catalog.models import Template
 from tests.support.lab import Lab
 
 

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from psycopg import sql
 
-from provisioner.workspaces.models import Event
+from provisioner.audit_log.models import Event
 
 # What migrations wrote and no test changes.
 LASTING = frozenset(

@@ -5,9 +5,14 @@ from __future__ import annotations
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, pools, states
-from provisioner.workspaces.models import Operation, Pool, Step, Template, Workspace
-from provisioner.workspaces.sweeps.pools import sweep_pools
+from provisioner.catalog.models import Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.pools import queries as pool_queries
+from provisioner.pools.actions import pool_create
+from provisioner.pools.models import Pool
+from provisioner.pools.sweeps import sweep_pools
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 
 
@@ -15,7 +20,7 @@ def make_pool(
     template: Template, owner: User, *, size: int, purpose: str = "ci"
 ) -> Pool:
     admin = User.objects.filter(is_staff=True).first() or UserFactory(is_staff=True)
-    return actions.pool_create(
+    return pool_create(
         by=admin, template=template, purpose=purpose, owner=owner, size=size
     )
 
@@ -30,17 +35,21 @@ def finish(member: Workspace, *, seconds: float = 2.0) -> Workspace:
         started_at=now - timezone.timedelta(seconds=seconds),
         ended_at=now,
     )
-    states.end_operation(operation, Operation.State.SUCCEEDED)
-    states.set_workspace_state(member, Workspace.State.READY)
+    engine_states.end_operation(operation, Operation.State.SUCCEEDED)
+    engine_states.set_workspace_state(member, Workspace.State.READY)
     return member
 
 
 def fail(member: Workspace, *, code: str = "aggregate_full") -> Workspace:
     """Let what is under way with a member fail as a step would have it."""
     operation = member.operations.get(state=Operation.State.RUNNING)
-    states.end_operation(operation, Operation.State.FAILED, code=code, message=code)
-    states.skip_waiting_steps(operation)
-    states.set_workspace_state(member, Workspace.State.FAILED, code=code, message=code)
+    engine_states.end_operation(
+        operation, Operation.State.FAILED, code=code, message=code
+    )
+    engine_states.skip_waiting_steps(operation)
+    engine_states.set_workspace_state(
+        member, Workspace.State.FAILED, code=code, message=code
+    )
     return member
 
 
@@ -49,7 +58,7 @@ def filled(pool: Pool) -> list[Workspace]:
     made: list[Workspace] = []
     while True:
         sweep_pools(timestamp=0)
-        new = pools.members_of(pool).filter(state=Workspace.State.PROVISIONING)
+        new = pool_queries.members_of(pool).filter(state=Workspace.State.PROVISIONING)
         if not new:
             return made
         made += [finish(member) for member in new]

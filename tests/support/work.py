@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from provisioner.catalog.models import Template
 from provisioner.demo import depot
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.models import Template, Workspace
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
 

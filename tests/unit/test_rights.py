@@ -20,17 +20,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from provisioner.accounts.models import Team, User
-from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.hooks import write_test
-from provisioner.workspaces.models import (
-    LeasePolicy,
-    Operation,
-    Pool,
-    Webhook,
-    Workspace,
-)
-from provisioner.workspaces.permissions import (
+from provisioner.accounts.permissions import (
     PERMISSIONS,
     Role,
     Verb,
@@ -39,6 +29,18 @@ from provisioner.workspaces.permissions import (
     may,
     roles_of,
 )
+from provisioner.accounts.tokens import token_create
+from provisioner.bisect.actions import bisection_start
+from provisioner.catalog.actions.templates import template_build
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.leases.models import LeasePolicy
+from provisioner.notify.models import Webhook
+from provisioner.notify.webhooks import write_test
+from provisioner.pools.models import Pool
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.sharing import workspace_share
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import operations_visible_to, workspaces_visible_to
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.support.module_rows import Write, written_once
@@ -318,19 +320,19 @@ def make_workspace(people: People) -> Workspace:
     alice = people["alice"]
     assert alice is not None
     snapshot = SnapshotFactory(template=TemplateFactory(name="main"))
-    workspace = actions.workspace_create(by=alice, template=snapshot.template)
-    actions.workspace_share(by=alice, workspace=workspace, person="dave")
+    workspace = workspace_create(by=alice, template=snapshot.template)
+    workspace_share(by=alice, workspace=workspace, person="dave")
     operation = workspace.operations.get()
-    states.end_operation(operation, Operation.State.SUCCEEDED)
-    states.skip_waiting_steps(operation)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.end_operation(operation, Operation.State.SUCCEEDED)
+    engine_states.skip_waiting_steps(operation)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
 def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, Any]]:
     admin, snapshot, template = people["admin"], workspace.snapshot, workspace.template
     assert admin is not None
-    build = actions.template_build(by=admin, template=template)
+    build = template_build(by=admin, template=template)
     policy = LeasePolicy.objects.create(purpose="development", warn_seconds=[])
     webhook = Webhook.objects.create(
         owner=workspace.owner, url="https://hooks.example/", events=["template.built"]
@@ -340,9 +342,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         template=template, purpose="ci", owner=workspace.owner, size=2
     )
     share = workspace.shares.get()
-    bisection = actions.bisection_start(
-        by=workspace.owner, template=template, good=1, bad=9
-    )
+    bisection = bisection_start(by=workspace.owner, template=template, good=1, bad=9)
     return {
         "pool": {"pk": pool.pk},
         "person": {"pk": workspace.owner_id},
@@ -549,7 +549,7 @@ def test_what_is_listed_is_what_may_be_seen(
     for number, user in enumerate(people.values()):
         if user is not None:
             workspaces.append(
-                actions.workspace_create(
+                workspace_create(
                     by=user, template=workspace.template, name=f"of-{number}"
                 )
             )
@@ -579,5 +579,5 @@ def test_people_without_a_team_are_not_each_others_mates(
 ) -> None:
     carol, template = people["carol"], workspace.template
     assert carol is not None
-    theirs = actions.workspace_create(by=UserFactory(), template=template)
+    theirs = workspace_create(by=UserFactory(), template=template)
     assert not can_see_workspace(carol, theirs)

@@ -24,9 +24,10 @@ from rest_framework.test import APIClient
 
 import provisioner.urls  # noqa: F401 - so that every form there is has been imported
 from provisioner.accounts.models import Team, User
-from provisioner.workspaces.actions.templates import check_definition
-from provisioner.workspaces.errors import ActionRefused
-from provisioner.workspaces.models import PerforceServer, Site, Template
+from provisioner.catalog.actions.templates import check_definition
+from provisioner.catalog.models import Template
+from provisioner.lib.refusals import ActionRefused
+from provisioner.sites.models import PerforceServer, Site
 from tests.support.factories import (
     PerforceServerFactory,
     SiteFactory,
@@ -588,7 +589,7 @@ def api(admin: User) -> APIClient:
 
 @pytest.mark.parametrize(("name", "nasty"), nasty_of(PerforceServer))
 @pytest.mark.parametrize(
-    "address", ["/perforce/new/", "/admin/workspaces/perforceserver/add/"]
+    "address", ["/perforce/new/", "/admin/sites/perforceserver/add/"]
 )
 def test_pages_of_servers_refuse(
     name: str, nasty: str, address: str, pages: Client
@@ -599,7 +600,7 @@ def test_pages_of_servers_refuse(
 
 
 @pytest.mark.parametrize(("name", "nasty"), nasty_of(Site))
-@pytest.mark.parametrize("address", ["/sites/new/", "/admin/workspaces/site/add/"])
+@pytest.mark.parametrize("address", ["/sites/new/", "/admin/sites/site/add/"])
 def test_pages_of_sites_refuse(
     name: str, nasty: Any, address: str, pages: Client
 ) -> None:

@@ -22,7 +22,7 @@ from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 from provisioner.demo.processes import Child
 from provisioner.webserver import Worker
-from provisioner.workspaces import actions
+from provisioner.workspace_requests.actions import workspace_create
 from tests.support.factories import SnapshotFactory, UserFactory
 
 THREADS = 12
@@ -108,7 +108,7 @@ def seconds_to_answer(port: int, path: str) -> float:
 
 def test_seventy_who_wait_hold_up_nobody(web: Web, alice: User) -> None:
     template = SnapshotFactory().template
-    workspace = actions.workspace_create(by=alice, template=template)
+    workspace = workspace_create(by=alice, template=template)
     path = f"/api/v1/workspaces/{workspace.pk}?wait=30"
     tokens = [token_create(by=alice)[1]]
     admins = [UserFactory(is_staff=True, is_superuser=True) for _ in range(9)]

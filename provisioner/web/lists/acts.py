@@ -9,7 +9,7 @@ from django import forms
 from django.db.models import Model
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.actions.bulk import RowOutcome, in_bulk
+from provisioner.web.bulk import RowOutcome, in_bulk
 
 Row = TypeVar("Row", bound=Model)
 

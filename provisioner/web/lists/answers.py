@@ -12,11 +12,11 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.html import format_html, format_html_join
 
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.web.bulk import MOST_AT_A_TIME, RowOutcome
 from provisioner.web.http import WebRequest, csv_answer, digest
 from provisioner.web.lists.acts import Act, Row
 from provisioner.web.lists.listing import Listing, Look, address_without
-from provisioner.workspaces.actions.bulk import MOST_AT_A_TIME, RowOutcome
-from provisioner.workspaces.errors import InvalidRequest
 
 REFUSALS_SHOWN = 20
 

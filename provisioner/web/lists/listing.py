@@ -20,11 +20,11 @@ from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 
 from provisioner.accounts.models import User
+from provisioner.dashboard.filter_forms import FilterForm, SearchForm
 from provisioner.lib.tables import Cell, csv_lines
-from provisioner.web.filter_forms import FilterForm, SearchForm
+from provisioner.web.bulk import MOST_AT_A_TIME
 from provisioner.web.http import WebRequest
 from provisioner.web.lists.acts import Act
-from provisioner.workspaces.actions.bulk import MOST_AT_A_TIME
 from provisioner.workspaces.queries import with_words
 
 Row = TypeVar("Row", bound=Model)

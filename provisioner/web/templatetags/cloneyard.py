@@ -19,13 +19,13 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from provisioner.dashboard.overviews import StepLine
+from provisioner.drift.models import Finding
+from provisioner.leases import queries as lease_queries
 from provisioner.lib import sizes, spans, terminal, times
+from provisioner.limits.limits import Limit
 from provisioner.web.http import digest
 from provisioner.web.lists.listing import Entry
-from provisioner.workspaces import leases
-from provisioner.workspaces.limits import Limit
-from provisioner.workspaces.models import Finding
-from provisioner.workspaces.overviews import StepLine
 
 register = template.Library()
 register.filter("digest", digest)
@@ -185,11 +185,11 @@ def exact(moment: dt.datetime | None) -> SafeString | str:
     if moment is None:
         return ""
     age = times.age_text(moment, now=timezone.now())
-    return _time(moment, title=age, text=leases.exact(moment))
+    return _time(moment, title=age, text=lease_queries.exact(moment))
 
 
 @register.simple_tag
-def lease_end(lease: leases.LeaseEnd) -> SafeString:
+def lease_end(lease: lease_queries.LeaseEnd) -> SafeString:
     """Say in a row when a lease ends: "in 3 days", "kept", or that it does not."""
     if lease.kept_because:
         return format_html('<span title="{}">kept</span>', lease.kept_because)

@@ -7,7 +7,8 @@ from typing import Any
 from django import template as library
 from django.template import Context
 
-from provisioner.workspaces.models import Subscription, Template, TemplateCheck
+from provisioner.catalog.models import Template
+from provisioner.notify.models import Subscription, TemplateCheck
 
 register = library.Library()
 

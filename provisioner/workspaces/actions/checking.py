@@ -1,32 +1,35 @@
-"""Looking at a template's definition: before it is saved, and whenever asked."""
+"""Looking for what is not submitted in a workspace, before anything is asked of it."""
 
 from __future__ import annotations
 
-from typing import Any
+from django.db import transaction
 
+from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.workspaces import permissions, sanity
-from provisioner.workspaces.actions.templates import check_definition
-from provisioner.workspaces.models import Site, Template, TemplateCheck
+from provisioner.engine.models import Operation
+from provisioner.engine.tasks import start_operation
+from provisioner.lib.refusals import InvalidRequest, WorkspaceNotReady
+from provisioner.workspaces.actions.retiring import locked
+from provisioner.workspaces.models import Workspace
 
 
-def template_preview(
-    *, by: User, site: Site, name: str = "preview", **fields: Any
-) -> sanity.Check:
-    """Say what is to be remarked on a definition. Nothing is saved.
+def workspace_look(*, by: User, workspace: Workspace) -> Operation:
+    """Ask what in a workspace is not submitted; nothing is changed by that.
 
-    Raises: NotAllowed, InvalidRequest, TemplateInvalid.
+    Asking again while it is looked at answers with the operation under way.
+
+    Raises: NotAllowed, InvalidRequest, WorkspaceNotReady.
     """
-    permissions.require(permissions.can_manage_templates(by))
-    template = Template(site=site, name=name, created_by=by, **fields)
-    check_definition(template)
-    return sanity.look(template)
-
-
-def template_check(*, by: User, template: Template) -> TemplateCheck:
-    """Look at a template's definition now; its page shows what was found.
-
-    Raises: NotAllowed.
-    """
-    permissions.require(permissions.can_manage_templates(by))
-    return sanity.keep(template, sanity.look(template))
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    if not workspace.holds_work:
+        raise InvalidRequest(f"{workspace.name} has nothing that can be submitted.")
+    with transaction.atomic():
+        workspace = locked(workspace)
+        if workspace.state != Workspace.State.READY:
+            raise WorkspaceNotReady(
+                name=workspace.name, state=workspace.get_state_display().lower()
+            )
+        running = workspace.operations.filter(state=Operation.State.RUNNING).first()
+        if running is not None:
+            return running
+        return start_operation(Operation.Kind.LOOK, by=by, workspace=workspace)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.workspaces import permissions, states
-from provisioner.workspaces.errors import (
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.tasks import start_operation
+from provisioner.lib.refusals import (
     BeingCarried,
     InvalidRequest,
     NothingToRestore,
@@ -15,9 +18,9 @@ from provisioner.workspaces.errors import (
     WorkspaceNotReady,
     WorkspaceRetired,
 )
-from provisioner.workspaces.models import Carry, Operation, Unsaved, Workspace
+from provisioner.transfer.models import Carry
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import can_be_restored, carry_under_way
-from provisioner.workspaces.tasks import start_operation
 
 ASKED = {
     Unsaved.REFUSE: "Asked to retire it.",
@@ -63,7 +66,7 @@ def workspace_retire(
             return running
         _cancel(running, message=f"{by} retired the workspace.")
         was = workspace.state
-        states.set_workspace_state(
+        engine_states.set_workspace_state(
             workspace,
             Workspace.State.RETIRING,
             message=reason or ASKED[Unsaved(unsaved)],
@@ -102,7 +105,7 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
         _cancel(running, message=f"{by} asked to bring it back.")
         # The job that it was for has gone its way.
         Workspace.objects.filter(pk=workspace.pk).update(heartbeat_seconds=None)
-        states.set_workspace_state(
+        engine_states.set_workspace_state(
             workspace,
             Workspace.State.RESTORING,
             message="Asked to bring it back.",
@@ -132,7 +135,7 @@ def workspace_purge(*, by: User, workspace: Workspace) -> Operation:
 
 
 def _purge(*, by: User, workspace: Workspace) -> Operation:
-    states.set_workspace_state(
+    engine_states.set_workspace_state(
         workspace,
         Workspace.State.PURGING,
         message="Asked to destroy it for good.",
@@ -168,7 +171,7 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
             return workspace_restore(by=by, workspace=workspace)
         if last is not None and last.kind == Operation.Kind.PURGE:
             return _purge(by=by, workspace=workspace)
-        states.set_workspace_state(
+        engine_states.set_workspace_state(
             workspace,
             Workspace.State.PROVISIONING,
             message="Asked to try again.",
@@ -202,4 +205,4 @@ def _running(workspace: Workspace) -> Operation | None:
 def _cancel(operation: Operation | None, *, message: str) -> None:
     """End what is under way: what has begun settles before anything else starts."""
     if operation is not None:
-        states.cancel_operation(operation, message=message)
+        engine_states.cancel_operation(operation, message=message)

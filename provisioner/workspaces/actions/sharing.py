@@ -5,17 +5,19 @@ from __future__ import annotations
 from django.db import transaction
 from procrastinate.contrib.django import app
 
+from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
-from provisioner.workspaces import permissions, states
-from provisioner.workspaces.errors import (
+from provisioner.engine import states as engine_states
+from provisioner.engine.queueing import defer_once
+from provisioner.lib.refusals import (
     AlreadyTheirs,
     InvalidRequest,
     NobodyOfThatName,
     WorkspaceNotReady,
 )
-from provisioner.workspaces.models import OpenTo, Share, Workspace
+from provisioner.sites.models import OpenTo
+from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.queries import GONE
-from provisioner.workspaces.queueing import defer_once
 
 MOST_SHARES = 100
 APPLY_EXPORTS = "apply_exports"
@@ -55,7 +57,7 @@ def workspace_share(
                 "Share it with a team."
             )
         share = Share.objects.create(workspace=workspace, created_by=by, **named)
-        states.record_event(
+        engine_states.record_event(
             workspace,
             kind="workspace_shared",
             message=f"Shared with {share}, who may look.",
@@ -74,7 +76,7 @@ def workspace_unshare(*, by: User, share: Share) -> None:
     with transaction.atomic():
         gone, _ = Share.objects.filter(pk=share.pk).delete()
         if gone:
-            states.record_event(
+            engine_states.record_event(
                 share.workspace,
                 kind="workspace_unshared",
                 message=f"No longer shared with {share}.",
@@ -110,7 +112,7 @@ def workspace_open(*, by: User, workspace: Workspace, to: OpenTo) -> Workspace:
         workspace.opened_to, workspace.root_mode = to, ""
         workspace.save(update_fields=["opened_to", "root_mode"])
         if before != to:
-            states.record_event(
+            engine_states.record_event(
                 workspace,
                 kind="workspace_opened",
                 message=f"Opened its directory to {to.label}.",

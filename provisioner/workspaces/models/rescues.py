@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from provisioner.workspaces.models.names_fields import EvidenceField, NamesField
-from provisioner.workspaces.models.operations import Operation
+from provisioner.engine.models import Operation
+from provisioner.lib.fields import EvidenceField, NamesField
 from provisioner.workspaces.models.workspaces import Workspace
 
 

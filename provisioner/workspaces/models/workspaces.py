@@ -12,16 +12,16 @@ from django.db.models import Q, Value
 from django.db.models.functions import Cast, Replace
 
 from provisioner.accounts.models import ApiToken, User
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.gateways.perforce.standins import StandIns
-from provisioner.workspaces.models.names import (
+from provisioner.lib.fields import EvidenceField, NamesField
+from provisioner.lib.names import (
     LONGEST_NAME,
     name_validator,
     same_tag,
     underscored,
 )
-from provisioner.workspaces.models.names_fields import EvidenceField, NamesField
-from provisioner.workspaces.models.sites import OpenTo, Site
-from provisioner.workspaces.models.templates import Snapshot, Template
+from provisioner.sites.models import OpenTo, Site
 
 
 def new_secret() -> str:
@@ -94,7 +94,7 @@ class Workspace(models.Model):
         help_text="The API token that it was asked for with, while there is one.",
     )
     pool = models.ForeignKey(
-        "workspaces.Pool",
+        "pools.Pool",
         on_delete=models.SET_NULL,
         null=True,
         blank=True,

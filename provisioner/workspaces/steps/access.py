@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from provisioner.bisect.models import Trial
+from provisioner.catalog.pins import parts_of
+from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.protections import (
     Protections,
@@ -16,10 +19,7 @@ from provisioner.gateways.perforce.protections import (
 )
 from provisioner.gateways.perforce.readable import Reading
 from provisioner.gateways.perforce.specs import parse_client_spec
-from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Trial
-from provisioner.workspaces.steps.pins import parts_of
-from provisioner.workspaces.steps.run import StepRun
+from provisioner.lib.refusals import StepRefused
 
 
 def ensure_access(run: StepRun) -> dict[str, Any]:

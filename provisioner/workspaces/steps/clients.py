@@ -6,9 +6,9 @@ trash. A stranger's is neither read, changed nor deleted, and holds nothing up.
 
 from __future__ import annotations
 
+from provisioner.engine.step_run import StepRun
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.steps.run import StepRun
 
 
 def find_own_client(run: StepRun) -> ClientSpec | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from provisioner.catalog.pins import parts_of
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import HaveList, LockUse
-from provisioner.workspaces.errors import StepRefused
+from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.steps.pins import parts_of
 
 # Fewer files than this keep the server's locks for moments anyway.
 FILES_IN_A_BATCH = 20_000

@@ -10,10 +10,10 @@ import dataclasses
 
 from django.db.models import QuerySet
 
-from provisioner.workspaces import states
-from provisioner.workspaces.models import Step
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Step
+from provisioner.engine.step_run import StepRun
 from provisioner.workspaces.steps.clients import find_own_client
-from provisioner.workspaces.steps.run import StepRun
 
 REMEMBERED = "client_options"
 
@@ -23,7 +23,7 @@ def unlock(run: StepRun) -> None:
     client = find_own_client(run)
     if client is None or " locked" not in client.options:
         return
-    states.remember_remote(run.step, {REMEMBERED: client.options})
+    engine_states.remember_remote(run.step, {REMEMBERED: client.options})
     unlocked = client.options.replace(" locked", " unlocked")
     run.perforce.save_client(
         dataclasses.replace(client, options=unlocked), past_lock=True
@@ -50,7 +50,7 @@ def give_back(run: StepRun) -> None:
 def forget(run: StepRun) -> None:
     """Owe the client nothing more: it is as it was."""
     for step in _owed(run):
-        states.remember_remote(step, {REMEMBERED: ""})
+        engine_states.remember_remote(step, {REMEMBERED: ""})
 
 
 def _owed(run: StepRun) -> QuerySet[Step]:

@@ -6,6 +6,15 @@ import dataclasses
 import os
 from typing import Any
 
+from provisioner.catalog.steps.volumes import (
+    ensure_export_policy,
+    ensure_junction,
+    ensure_ours,
+    ensure_policies,
+    require_online,
+)
+from provisioner.engine import slots
+from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
@@ -15,19 +24,11 @@ from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.gateways.perforce.errors import ClientTypeMissing
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.workspaces import governor
-from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Site, Workspace
+from provisioner.lib.refusals import StepRefused
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import not_supported
 from provisioner.workspaces.steps.flushing import flush_to_pin, goes_in_batches
-from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.volumes import (
-    ensure_export_policy,
-    ensure_junction,
-    ensure_ours,
-    ensure_policies,
-    require_online,
-)
 
 P4CONFIG_NAME = ".p4config"
 IGNORE_NAME = ".cloneyardignore"
@@ -255,7 +256,7 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
     have = flush_to_pin(
         run.perforce,
         run.workspace,
-        on_command=lambda use: governor.observe(run.step, use),
+        on_command=lambda use: slots.observe(run.step, use),
     )
     return {"have_count": have.count, "have_digest": have.digest}
 

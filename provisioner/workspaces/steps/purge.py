@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from provisioner.catalog.steps.volumes import ensure_junction
+from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import Busy
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import mounts, removal
 from provisioner.gateways.hosts.rescue_archive import remove_leftovers
 from provisioner.gateways.ontap.types import Volume
-from provisioner.workspaces.errors import StepRefused
+from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.clients import find_own_client
-from provisioner.workspaces.steps.looking import our_volume
 from provisioner.workspaces.steps.retire import GONE_WITHIN_SECONDS
-from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.volumes import ensure_junction
+from provisioner.workspaces.steps.unsubmitted import our_volume
 
 
 def ensure_reachable(run: StepRun) -> dict[str, Any]:

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from provisioner.catalog.pins import parts_of
+from provisioner.engine import states as engine_states
+from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.hosts.inventory import (
@@ -23,14 +26,11 @@ from provisioner.gateways.hosts.rescue_archive import (
     archive_files,
 )
 from provisioner.gateways.perforce.types import ShelveReport
-from provisioner.workspaces import states
-from provisioner.workspaces.errors import StepRefused
+from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Rescue
 from provisioner.workspaces.steps.clients import find_own_client
-from provisioner.workspaces.steps.looking import Look
-from provisioner.workspaces.steps.pins import parts_of
-from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.settled import last_rescue
+from provisioner.workspaces.steps.unsubmitted import Look
 
 PROBLEMS_NAMED = 10
 # Of a rescue, what a later retirement goes on with.
@@ -71,7 +71,7 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
         rescue.archive_sha256 = archive.sha256
     rescue.is_complete = True
     rescue.save()
-    states.record_event(
+    engine_states.record_event(
         run.workspace,
         kind="work_rescued",
         message=_sentence(rescue),

@@ -11,24 +11,24 @@ from typing import Any
 
 from django.db import transaction
 
+from provisioner.catalog.steps.volumes import require_online
+from provisioner.engine import states as engine_states
+from provisioner.engine.step_run import StepRun
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile, Shelf
-from provisioner.workspaces import states
-from provisioner.workspaces.errors import StepRefused
+from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.steps import locks
-from provisioner.workspaces.steps.looking import our_volume
 from provisioner.workspaces.steps.provision import client_spec_of
-from provisioner.workspaces.steps.run import StepRun
 from provisioner.workspaces.steps.settled import (
     flush_to_what_it_had,
     is_flushed,
     last_rescue,
     note_flushed,
 )
-from provisioner.workspaces.steps.volumes import require_online
+from provisioner.workspaces.steps.unsubmitted import our_volume
 
 
 def ensure_clone_there(run: StepRun) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def ensure_opened(run: StepRun) -> dict[str, Any]:
     locks.give_back(run)
     require_leave()
     with transaction.atomic():
-        states.note_findings(run.operation, {"not_restored": not_restored})
+        engine_states.note_findings(run.operation, {"not_restored": not_restored})
         workspace.client_spec = ""
         workspace.save(update_fields=["client_spec"])
     return {"not_restored": len(not_restored)}

@@ -5,31 +5,32 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from provisioner.catalog.steps.volumes import (
+    ensure_export_policy,
+    ensure_frozen_policy,
+    ensure_policies,
+)
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Unsaved
+from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import Busy, InUse
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.workspaces import states
-from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.lib.refusals import StepRefused
+from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.clients import find_own_client
-from provisioner.workspaces.steps.looking import (
+from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work
+from provisioner.workspaces.steps.settled import note_given_back
+from provisioner.workspaces.steps.unsubmitted import (
     Look,
     choice_of,
     look_at_everything,
     look_for_unsaved_work,
     our_volume,
     refusal,
-)
-from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work
-from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.settled import note_given_back
-from provisioner.workspaces.steps.volumes import (
-    ensure_export_policy,
-    ensure_frozen_policy,
-    ensure_policies,
 )
 
 GONE_WITHIN_SECONDS = 30.0
@@ -69,7 +70,7 @@ def ensure_work_settled(run: StepRun) -> dict[str, Any]:
     locks.unlock(run)
     look = look_for_unsaved_work(run)
     if look.findings:
-        states.note_findings(run.operation, look.first_findings)
+        engine_states.note_findings(run.operation, look.first_findings)
     choice = choice_of(run)
     if choice == Unsaved.DISCARD:
         if look.findings:
@@ -93,7 +94,7 @@ def _rescue(run: StepRun, look: Look) -> None:
 
 
 def _record_discarded(run: StepRun, look: Look) -> None:
-    states.record_event(
+    engine_states.record_event(
         run.workspace,
         kind="unsaved_work_discarded",
         message=f"Chose to discard {look.count:,} things that were not submitted.",
@@ -120,7 +121,7 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
         return {}
     if "is_half_restored" not in run.step.remote:
         is_half_restored = bool(workspace.client_spec)
-        states.remember_remote(run.step, {"is_half_restored": is_half_restored})
+        engine_states.remember_remote(run.step, {"is_half_restored": is_half_restored})
     client = find_own_client(run)
     if client is not None:
         if str(workspace.tag) not in client.description:
@@ -159,7 +160,7 @@ def _delete_client(run: StepRun, client: ClientSpec) -> None:
         if choice != Unsaved.DISCARD:
             _rescue_what_came_since(run)
         _drop_changes(run, delete_shelves=False)
-        states.remember_remote(run.step, {"has_reverted": True})
+        engine_states.remember_remote(run.step, {"has_reverted": True})
     is_settled = choice != Unsaved.REFUSE or is_half_restored
     try:
         run.perforce.delete_client(

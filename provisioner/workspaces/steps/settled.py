@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from django.db.models import Q
 
+from provisioner.engine import slots
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.step_run import StepRun
 from provisioner.gateways.perforce.types import HaveList
-from provisioner.workspaces import governor, states
-from provisioner.workspaces.models import Operation, Rescue, Step
+from provisioner.workspaces.models import Rescue
 from provisioner.workspaces.queries import operations_since_whole
 from provisioner.workspaces.steps.flushing import flush_towards_pin
-from provisioner.workspaces.steps.run import StepRun
 
 GIVEN_BACK = "was_given_back"
 IS_FLUSHED = "is_flushed"
@@ -17,7 +19,7 @@ IS_FLUSHED = "is_flushed"
 
 def note_given_back(run: StepRun) -> None:
     """Remember that a retirement stopped, and its owner can go on there."""
-    states.remember_remote(run.step, {GIVEN_BACK: True})
+    engine_states.remember_remote(run.step, {GIVEN_BACK: True})
 
 
 def was_given_back(run: StepRun) -> bool:
@@ -39,7 +41,7 @@ def last_rescue(run: StepRun) -> Rescue | None:
 
 def note_flushed(run: StepRun, *, knows: bool) -> None:
     """Remember whether the client, which we make anew, knows by now what it has."""
-    states.remember_remote(run.step, {IS_FLUSHED: knows})
+    engine_states.remember_remote(run.step, {IS_FLUSHED: knows})
 
 
 def is_flushed(run: StepRun) -> bool | None:
@@ -58,7 +60,7 @@ def flush_to_what_it_had(run: StepRun) -> HaveList:
     run.progress("flushing", done=0, total=total, unit="files")
     perforce = run.perforce_for(workspace.client_name)
     have = flush_towards_pin(
-        perforce, workspace, on_command=lambda use: governor.observe(run.step, use)
+        perforce, workspace, on_command=lambda use: slots.observe(run.step, use)
     )
     rescue = last_rescue(run)
     if rescue is not None and rescue.have_differences:

@@ -7,14 +7,15 @@ from contextlib import suppress
 import structlog
 from procrastinate.contrib.django import app
 
+from provisioner.catalog.steps.volumes import ensure_policy_rules, policies_of
+from provisioner.drift.comparison.facts import TAG_PREFIX
+from provisioner.engine.queueing import defer_once
+from provisioner.engine.workflow import STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.workspaces.audit.facts import TAG_PREFIX
-from provisioner.workspaces.models import OpenTo, Site, Workspace
-from provisioner.workspaces.queueing import defer_once
-from provisioner.workspaces.steps.volumes import ensure_policy_rules, policies_of
-from provisioner.workspaces.workflow import STORAGE
+from provisioner.sites.models import OpenTo, Site
+from provisioner.workspaces.models import Workspace
 
 log = structlog.get_logger(__name__)
 

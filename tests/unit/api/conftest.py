@@ -7,8 +7,12 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import purge
 
 
@@ -48,21 +52,21 @@ def as_nobody(db: None) -> APIClient:
 @pytest.fixture
 def workspace(alice: User, snapshot: Snapshot) -> Workspace:
     """One of alice's, being made."""
-    return actions.workspace_create(by=alice, template=snapshot.template, name="hers")
+    return workspace_create(by=alice, template=snapshot.template, name="hers")
 
 
 def end(workspace: Workspace, state: Operation.State, *, code: str = "") -> None:
     """Let the operation under way end as its last step would have it."""
     operation = workspace.operations.get(state=Operation.State.RUNNING)
-    states.end_operation(operation, state, code=code, message=code)
-    states.skip_waiting_steps(operation)
+    engine_states.end_operation(operation, state, code=code, message=code)
+    engine_states.skip_waiting_steps(operation)
 
 
 @pytest.fixture
 def ready(workspace: Workspace) -> Workspace:
     """One of alice's, ready to work in."""
     end(workspace, Operation.State.SUCCEEDED)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
@@ -70,11 +74,13 @@ def ready(workspace: Workspace) -> Workspace:
 def failed(workspace: Workspace) -> Workspace:
     """One of alice's, whose first step failed."""
     step = Step.objects.get(operation__workspace=workspace, name="clone")
-    states.queue_step(step, job_id=None)
-    states.start_step(step)
-    states.fail_step(step, code="aggregate_full", message="The aggregate is full.")
+    engine_states.queue_step(step, job_id=None)
+    engine_states.start_step(step)
+    engine_states.fail_step(
+        step, code="aggregate_full", message="The aggregate is full."
+    )
     end(workspace, Operation.State.FAILED, code="aggregate_full")
-    states.set_workspace_state(
+    engine_states.set_workspace_state(
         workspace,
         Workspace.State.FAILED,
         code="aggregate_full",
@@ -86,7 +92,7 @@ def failed(workspace: Workspace) -> Workspace:
 @pytest.fixture
 def retired(ready: Workspace, alice: User) -> Workspace:
     """One of alice's, taken back."""
-    actions.workspace_retire(by=alice, workspace=ready)
+    workspace_retire(by=alice, workspace=ready)
     end(ready, Operation.State.SUCCEEDED)
     purge(ready)
     return ready

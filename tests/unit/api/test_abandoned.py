@@ -7,7 +7,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.models import Notice, Workspace
+from provisioner.leases.models import Notice
+from provisioner.workspaces.models import Workspace
 from tests.support.abandoned import abandon
 
 ABANDONED = "/api/v1/abandoned"

@@ -11,19 +11,16 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.actions.bisecting import bisection_go_on
-from provisioner.workspaces.models import (
-    Bisection,
-    Event,
-    Operation,
-    Snapshot,
-    Step,
-    Template,
-    Workspace,
-)
-from provisioner.workspaces.steps.trial import INTERRUPTED
-from provisioner.workspaces.sweeps.bisections import sweep_bisections
+from provisioner.audit_log.models import Event
+from provisioner.bisect.actions import bisection_go_on
+from provisioner.bisect.models import Bisection
+from provisioner.bisect.steps import INTERRUPTED
+from provisioner.bisect.sweeps import sweep_bisections
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.workspaces.actions.retiring import workspace_retry
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory
 
 ADDRESS = "/api/v1/bisections"
@@ -57,13 +54,13 @@ def end_trial(
     operation = trial.workspace.operations.get(kind=Operation.Kind.TRIAL)
     step = operation.steps.filter(name="run").first()
     if not code and step is not None:
-        states.queue_step(step, job_id=None)
-        states.start_step(step)
-        states.finish_step(step, result={"verdict": verdict, "reason": message})
+        engine_states.queue_step(step, job_id=None)
+        engine_states.start_step(step)
+        engine_states.finish_step(step, result={"verdict": verdict, "reason": message})
     to = Operation.State.FAILED if code else Operation.State.SUCCEEDED
-    states.end_operation(operation, to, code=code, message=message)
-    states.skip_waiting_steps(operation)
-    states.set_workspace_state(
+    engine_states.end_operation(operation, to, code=code, message=message)
+    engine_states.skip_waiting_steps(operation)
+    engine_states.set_workspace_state(
         trial.workspace,
         Workspace.State.FAILED if code else Workspace.State.READY,
         code=code,
@@ -217,7 +214,7 @@ def test_a_failed_trial_that_is_tried_again_is_brought_to_its_change(
     end_trial(started, code="refused", message="No.")
     workspace = started.trials.get().workspace
 
-    operation = actions.workspace_retry(by=alice, workspace=workspace)
+    operation = workspace_retry(by=alice, workspace=workspace)
 
     assert operation.kind == Operation.Kind.TRIAL
     assert Step.objects.filter(operation=operation, name="files").exists()

@@ -13,8 +13,8 @@ from django.test import RequestFactory
 from rest_framework.test import APIClient
 
 from provisioner.api.errors import CODES, OTHER_CODES, REFUSAL_STATUS
+from provisioner.lib.refusals import ActionRefused
 from provisioner.urls import handler500
-from provisioner.workspaces.errors import ActionRefused
 
 
 def refusals(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
-from provisioner.workspaces.models import Event, Workspace
-from provisioner.workspaces.trail import record_event
+from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.models import Event
+from provisioner.workspaces.models import Workspace
 
 EVENTS = "/api/v1/events"
 

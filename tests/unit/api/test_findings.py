@@ -7,8 +7,9 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import Team, User
-from provisioner.workspaces.models import Finding, Workspace
-from provisioner.workspaces.sweeps.repairs import settle
+from provisioner.drift.models import Finding
+from provisioner.drift.repairs import settle
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.unit.api.conftest import api_of
 from tests.unit.web.test_audit_page import finding_about

@@ -6,8 +6,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.models import Operation, Snapshot, Template
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine.models import Operation
+from provisioner.workspace_requests.actions import workspace_create
 from tests.support.behind import known_to_be_behind
 from tests.support.factories import SnapshotFactory
 

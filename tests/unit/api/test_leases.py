@@ -10,22 +10,19 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import Team, User
-from provisioner.workspaces import actions, leases
-from provisioner.workspaces.actions.leases import LONGEST_SECONDS
-from provisioner.workspaces.models import (
-    Event,
-    LeasePolicy,
-    Notice,
-    Snapshot,
-    Template,
-    Workspace,
-)
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.actions.leases import LONGEST_SECONDS
+from provisioner.leases.models import LeasePolicy, Notice
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.unit.api.conftest import api_of
 
 WORKSPACES = "/api/v1/workspaces"
 POLICIES = "/api/v1/lease-policies"
-DAY = leases.DAY
+DAY = lease_queries.DAY
 
 
 def address(workspace: Workspace, verb: str = "") -> str:
@@ -274,7 +271,7 @@ def test_a_preview_says_whom_it_affects_and_changes_nothing(
     assert (affected["name"], affected["owner"]) == ("hers", "alice")
     assert "instead of" in affected["sentence"]
     assert not LeasePolicy.objects.exists()
-    assert leases.policy_for(ready.template, "development").source == "built-in"
+    assert lease_queries.policy_for(ready.template, "development").source == "built-in"
 
 
 def test_saving_pulls_deadlines_in_and_writes_events(
@@ -301,7 +298,7 @@ def test_a_stale_preview_is_refused(
     as_admin: APIClient, ready: Workspace, alice: User, snapshot: Snapshot
 ) -> None:
     seal = as_admin.post(POLICIES, policy(preview=True)).json()["seal"]
-    actions.workspace_create(by=alice, template=snapshot.template, name="another")
+    workspace_create(by=alice, template=snapshot.template, name="another")
 
     response = as_admin.post(POLICIES, policy(seal=seal))
 

@@ -10,16 +10,16 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.actions.repeating import KEYS_KEPT
-from provisioner.workspaces.models import (
-    Event,
-    Operation,
-    ServerAbilities,
-    Snapshot,
-    Workspace,
-)
-from provisioner.workspaces.sweeps.leases import sweep_leases
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.leases.actions.leases import workspace_keep
+from provisioner.leases.sweeps.leases import sweep_leases
+from provisioner.sites.models import ServerAbilities
+from provisioner.workspace_requests.repeat import KEYS_KEPT
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from tests.unit.api.conftest import api_of, end
 
 WORKSPACES = "/api/v1/workspaces"
@@ -40,7 +40,7 @@ def ask(client: APIClient, **fields: Any) -> Any:
 def become(state: Workspace.State, *, code: str = "") -> Workspace:
     workspace = Workspace.objects.get()
     end(workspace, Operation.State.SUCCEEDED)
-    states.set_workspace_state(workspace, state, code=code, message=code)
+    engine_states.set_workspace_state(workspace, state, code=code, message=code)
     return workspace
 
 
@@ -91,7 +91,7 @@ def test_what_is_gone_is_not_handed_out_again(
 ) -> None:
     ask(as_ci)
     workspace = become(Workspace.State.READY)
-    actions.workspace_retire(by=ci, workspace=workspace)
+    workspace_retire(by=ci, workspace=workspace)
     become(Workspace.State.TRASHED)
 
     response = ask(as_ci)
@@ -297,7 +297,7 @@ def test_a_job_that_is_heard_keeps_it(as_ci: APIClient, watched: Workspace) -> N
 
 
 def test_what_is_kept_needs_no_heartbeat(watched: Workspace, admin: User) -> None:
-    actions.workspace_keep(by=admin, workspace=watched, reason="To look at it.")
+    workspace_keep(by=admin, workspace=watched, reason="To look at it.")
     hours_later(watched, 0.1)
 
     sweep_leases(timestamp=0)
@@ -318,7 +318,7 @@ def test_a_heartbeat_for_nothing_is_refused(
         return response.status_code, response.json()["code"]
 
     assert answer() == (409, "no_heartbeat")
-    actions.workspace_retire(by=ci, workspace=workspace)
+    workspace_retire(by=ci, workspace=workspace)
     assert answer() == (409, "workspace_busy")
     become(Workspace.State.TRASHED)
     assert answer() == (409, "workspace_retired")

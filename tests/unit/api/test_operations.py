@@ -6,8 +6,12 @@ import pytest
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Operation, Template, Workspace
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 
 OPERATIONS = "/api/v1/operations"
 
@@ -19,16 +23,16 @@ def provision(workspace: Workspace) -> Operation:
 
 @pytest.fixture
 def build(template: Template, admin: User) -> Operation:
-    return actions.template_build(by=admin, template=template)
+    return template_build(by=admin, template=template)
 
 
 def test_the_owner_and_administrators_follow_the_steps(
     as_alice: APIClient, as_admin: APIClient, provision: Operation
 ) -> None:
     step = provision.steps.get(name="clone")
-    states.queue_step(step, job_id=None)
-    states.start_step(step)
-    states.record_progress(step, {"done": 1, "total": 2, "unit": "things"})
+    engine_states.queue_step(step, job_id=None)
+    engine_states.start_step(step)
+    engine_states.record_progress(step, {"done": 1, "total": 2, "unit": "things"})
 
     for client in (as_alice, as_admin):
         body = client.get(f"{OPERATIONS}/{provision.pk}").json()
@@ -49,9 +53,9 @@ def test_a_step_that_ended_says_how_long_it_took(
     as_alice: APIClient, provision: Operation
 ) -> None:
     step = provision.steps.get(name="clone")
-    states.queue_step(step, job_id=None)
-    states.start_step(step)
-    states.finish_step(step, result={})
+    engine_states.queue_step(step, job_id=None)
+    engine_states.start_step(step)
+    engine_states.finish_step(step, result={})
 
     body = as_alice.get(f"{OPERATIONS}/{provision.pk}").json()
 
@@ -103,9 +107,7 @@ def test_the_list_is_bounded_in_queries(
     django_assert_max_num_queries,
 ) -> None:
     for number in range(4):
-        actions.workspace_create(
-            by=alice, template=workspace.template, name=f"w{number}"
-        )
+        workspace_create(by=alice, template=workspace.template, name=f"w{number}")
 
     # The token, its owner's other tokens, its last use, its requests; the page, its
     # steps.

@@ -6,8 +6,11 @@ import pytest
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, tasks
-from provisioner.workspaces.models import Governor, Snapshot, Workspace
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import tasks
+from provisioner.engine.models import Governor
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +23,7 @@ def workspaces(alice: User, snapshot: Snapshot) -> list[Workspace]:
     server.save()
     made = []
     for number in range(2):
-        workspace = actions.workspace_create(
+        workspace = workspace_create(
             by=alice, template=snapshot.template, request_key=str(number)
         )
         operation = workspace.operations.get()

@@ -13,10 +13,11 @@ from django.utils import timezone
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
+from provisioner.accounts.actions.tickets import TOKEN_LIVES
+from provisioner.accounts.api import tokens
 from provisioner.accounts.models import ApiToken, SignInAttempts, User
-from provisioner.api import tokens
-from provisioner.workspaces.actions.tickets import TOKEN_LIVES
-from provisioner.workspaces.models import Event, PerforceServer, Site
+from provisioner.audit_log.models import Event
+from provisioner.sites.models import PerforceServer, Site
 from tests.contract.perforce_fixtures import running_lab, scene_at
 from tests.support.broker import ticket_at, ticket_of
 from tests.support.factories import UserFactory

@@ -8,7 +8,10 @@ import pytest
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.models import Event, Pool, Snapshot, Workspace
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot
+from provisioner.pools.models import Pool
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.warm_pools import filled, make_pool
 from tests.unit.api.conftest import api_of

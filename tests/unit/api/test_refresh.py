@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from provisioner.workspaces.models import RefreshPolicy, Snapshot
+from provisioner.catalog.models import RefreshPolicy, Snapshot
 from tests.support.behind import known_to_be_behind
 
 TEMPLATES = "/api/v1/templates"

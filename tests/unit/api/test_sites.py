@@ -6,8 +6,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import Site
+from provisioner.sites.actions import site_test
+from provisioner.sites.models import Site
 from tests.support.factories import SiteFactory
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ def test_it_says_what_the_last_test_found(as_admin: APIClient) -> None:
     [before] = as_admin.get("/api/v1/sites").json()
     assert (before["health"], before["reports"]) == ("unknown", [])
 
-    actions.site_test(by=User.objects.get(username="admin"), site=site)
+    site_test(by=User.objects.get(username="admin"), site=site)
 
     [after] = as_admin.get("/api/v1/sites").json()
     assert (after["name"], after["health"]) == ("munich-1", "failed")

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from provisioner.workspaces.models import Snapshot
+from provisioner.catalog.models import Snapshot
 from tests.support.factories import SnapshotFactory
 
 SNAPSHOTS = "/api/v1/snapshots"

@@ -9,7 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from provisioner.workspaces.models import Operation, Snapshot, Template
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine.models import Operation
 from tests.support.factories import SiteFactory, SnapshotFactory, TemplateFactory
 
 TEMPLATES = "/api/v1/templates"

@@ -11,17 +11,22 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import ApiToken, TokenUse, User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions, leases, states
-from provisioner.workspaces.errors import NotAllowed, OutOfScope
-from provisioner.workspaces.models import (
-    Bisection,
-    LeasePolicy,
-    Operation,
-    Snapshot,
-    Subscription,
-    Template,
-    Workspace,
+from provisioner.bisect.models import Bisection
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.actions.leases import workspace_keep
+from provisioner.leases.models import LeasePolicy
+from provisioner.lib.refusals import NotAllowed, OutOfScope
+from provisioner.notify.actions.subscriptions import (
+    template_subscribe,
+    template_unsubscribe,
 )
+from provisioner.notify.models import Subscription
+from provisioner.transfer.actions import workspace_forward
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory
 from tests.unit.api.conftest import JsonClient, end
 
@@ -48,7 +53,7 @@ def got_ready(client: APIClient, **asked: Any) -> Workspace:
     assert answer.status_code == 202, answer.json()
     workspace = Workspace.objects.get(pk=answer.json()["id"])
     end(workspace, Operation.State.SUCCEEDED)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
@@ -145,7 +150,7 @@ def test_the_scope_holds_whoever_calls(ci: User, snapshot: Snapshot) -> None:
     ci.token = token
 
     with pytest.raises(OutOfScope):
-        actions.workspace_create(by=ci, template=other, purpose="build")
+        workspace_create(by=ci, template=other, purpose="build")
 
 
 def test_a_lease_reaches_as_far_as_the_token_lets_it(
@@ -173,7 +178,7 @@ def test_no_more_at_a_time_than_the_token_may_have(
     ci: User, snapshot: Snapshot
 ) -> None:
     client = with_token(ci, max_workspaces=1)
-    actions.workspace_create(by=ci, template=snapshot.template, purpose="build")
+    workspace_create(by=ci, template=snapshot.template, purpose="build")
 
     first = client.post(WORKSPACES, ASKED, HTTP_IDEMPOTENCY_KEY="1")
     second = client.post(WORKSPACES, ASKED, HTTP_IDEMPOTENCY_KEY="2")
@@ -185,14 +190,14 @@ def test_no_more_at_a_time_than_the_token_may_have(
     assert again.json()["id"] == first.json()["id"]
 
 
-@pytest.mark.parametrize("default_seconds", [30 * leases.DAY, None])
+@pytest.mark.parametrize("default_seconds", [30 * lease_queries.DAY, None])
 def test_it_releases_what_was_kept_for_as_long_as_it_may_have_it(
     alice: User, admin: User, snapshot: Snapshot, default_seconds: int | None
 ) -> None:
     LeasePolicy.objects.create(purpose="development", default_seconds=default_seconds)
     client = with_token(alice, max_lease_seconds=HOUR)
     kept = got_ready(client)
-    actions.workspace_keep(by=admin, workspace=kept, reason="The trade fair")
+    workspace_keep(by=admin, workspace=kept, reason="The trade fair")
 
     response = client.post(f"{WORKSPACES}/{kept.pk}/release")
 
@@ -245,7 +250,7 @@ def test_where_a_person_brings_its_work_forward_the_new_one_is_not_its_own(
     SnapshotFactory(template=snapshot.template)
     person = {"alice": alice, "admin": admin}[who]
 
-    made = actions.workspace_forward(by=person, workspace=older)
+    made = workspace_forward(by=person, workspace=older)
 
     assert made.expires_at is not None
     assert made.expires_at - timezone.now() > dt.timedelta(days=29)
@@ -258,7 +263,7 @@ def test_where_a_person_brings_its_work_forward_the_new_one_is_not_its_own(
 
 
 def test_it_sees_and_changes_only_what_it_got(alice: User, snapshot: Snapshot) -> None:
-    hers = actions.workspace_create(by=alice, template=snapshot.template)
+    hers = workspace_create(by=alice, template=snapshot.template)
     client = with_token(alice, max_workspaces=5)
     its_own = client.post(WORKSPACES, ASKED).json()["id"]
 
@@ -286,7 +291,7 @@ def test_a_key_does_not_lead_to_what_it_did_not_get(
 
 
 def test_it_administers_nothing(admin: User, alice: User, snapshot: Snapshot) -> None:
-    hers = actions.workspace_create(by=alice, template=snapshot.template)
+    hers = workspace_create(by=alice, template=snapshot.template)
     client = with_token(admin, purposes=["build"])
 
     assert code_of(client.get("/api/v1/limits")) == (403, "not_allowed")
@@ -299,7 +304,7 @@ def test_it_administers_nothing(admin: User, alice: User, snapshot: Snapshot) ->
 def test_the_mails_that_its_person_gets_are_not_for_it(
     alice: User, template: Template, method: str
 ) -> None:
-    actions.template_subscribe(by=alice, template=template)
+    template_subscribe(by=alice, template=template)
     client = with_token(alice, max_workspaces=1)
 
     response = getattr(client, method)(f"/api/v1/templates/{template.pk}/subscription")
@@ -312,9 +317,9 @@ def test_mails_are_not_for_it_whoever_calls(alice: User, template: Template) -> 
     alice.token, _ = token_create(by=alice, max_workspaces=1)
 
     with pytest.raises(NotAllowed):
-        actions.template_subscribe(by=alice, template=template)
+        template_subscribe(by=alice, template=template)
     with pytest.raises(NotAllowed):
-        actions.template_unsubscribe(by=alice, template=template)
+        template_unsubscribe(by=alice, template=template)
 
 
 def test_it_revokes_itself_and_no_other(alice: User) -> None:

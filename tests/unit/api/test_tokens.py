@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces.models import Event
+from provisioner.audit_log.models import Event
 from tests.support.factories import PASSWORD, UserFactory
 from tests.unit.api.conftest import JsonClient, api_of
 

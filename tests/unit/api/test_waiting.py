@@ -12,9 +12,11 @@ from django.db import connection
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from provisioner.api.waiting import wait_until_settled
-from provisioner.workspaces import states
-from provisioner.workspaces.models import Operation, Snapshot, Workspace
+from provisioner.catalog.models import Snapshot
+from provisioner.dashboard.api.waiting import wait_until_settled
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.workspaces.models import Workspace
 from tests.unit.api.conftest import end
 
 WORKSPACES = "/api/v1/workspaces"
@@ -33,7 +35,7 @@ def settled_meanwhile(*, after_seconds: float, to: Workspace.State) -> Iterator[
             time.sleep(after_seconds)
             workspace = Workspace.objects.get()
             end(workspace, Operation.State.SUCCEEDED)
-            states.set_workspace_state(workspace, to)
+            engine_states.set_workspace_state(workspace, to)
         finally:
             connection.close()
 

@@ -9,8 +9,10 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine.models import Operation
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.unit.api.conftest import api_of
 
@@ -334,7 +336,7 @@ def test_a_failure_says_why(as_alice: APIClient, failed: Workspace) -> None:
 def test_the_list_is_filtered(
     as_admin: APIClient, workspace: Workspace, carol: User
 ) -> None:
-    theirs = actions.workspace_create(by=carol, template=workspace.template)
+    theirs = workspace_create(by=carol, template=workspace.template)
 
     def names(**query: Any) -> list[str]:
         response = as_admin.get(WORKSPACES, query)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from provisioner.bisect.models import Bisection
+from provisioner.catalog.models import Snapshot
 from provisioner.cli import cloneyard
-from provisioner.workspaces.models import Bisection, Snapshot
 from tests.support.command_line import CommandLine
 from tests.support.proxy import LOSE, Between
 from tests.unit.api.test_bisections import end_trial, read

@@ -17,10 +17,14 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.models import ApiToken, User
-from provisioner.api.serializers import STEP_TITLES
+from provisioner.catalog.models import Snapshot
 from provisioner.cli import cloneyard
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Operation, Snapshot, Workspace
+from provisioner.dashboard.api.serializers import STEP_TITLES
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.checking import workspace_look
+from provisioner.workspaces.models import Workspace
 from tests.support.command_line import CommandLine, Ran
 from tests.support.factories import PASSWORD, SnapshotFactory, TemplateFactory
 from tests.support.proxy import HOLD, LOSE, PASS, Between
@@ -35,7 +39,7 @@ FOUND = {"untracked": [{"path": "/mnt/hers/notes.txt", "action": "add"}]}
 def become(workspace: Workspace, state: Workspace.State, **why: Any) -> None:
     """End what is under way in a workspace, as its last step would."""
     end(workspace, Operation.State.SUCCEEDED)
-    states.set_workspace_state(workspace, state, **why)
+    engine_states.set_workspace_state(workspace, state, **why)
 
 
 def printed(ran: Ran, *, code: int = cloneyard.DONE) -> Any:
@@ -201,8 +205,8 @@ def test_what_failed_says_why(command_line: CommandLine, failed: Workspace) -> N
 def test_a_look_that_failed_is_nothing_to_who_waits(
     command_line: CommandLine, ready: Workspace, alice: User
 ) -> None:
-    look = actions.workspace_look(by=alice, workspace=ready)
-    states.end_operation(
+    look = workspace_look(by=alice, workspace=ready)
+    engine_states.end_operation(
         look, Operation.State.FAILED, code="unreachable", message="No answer."
     )
 
@@ -263,8 +267,8 @@ def test_a_list_has_ones_own_that_are_not_gone(
     command_line: CommandLine, retired: Workspace, alice: User, carol: User
 ) -> None:
     template = retired.template
-    mine = actions.workspace_create(by=alice, template=template, name="mine")
-    actions.workspace_create(by=carol, template=template, name="carols")
+    mine = workspace_create(by=alice, template=template, name="mine")
+    workspace_create(by=carol, template=template, name="carols")
 
     everything = printed(command_line.run("list", "--all", "--json"))
     table = command_line.run("list").stdout.splitlines()
@@ -280,14 +284,12 @@ def test_a_name_means_the_one_that_lives(
     command_line: CommandLine, retired: Workspace, alice: User
 ) -> None:
     gone = printed(command_line.run("show", "hers", "--json"))
-    mine = actions.workspace_create(
-        by=alice, template=retired.template, name=retired.name
-    )
+    mine = workspace_create(by=alice, template=retired.template, name=retired.name)
     living = printed(command_line.run("show", "hers", "--json"))
 
     assert (gone["id"], living["id"]) == (retired.pk, mine.pk)
     elsewhere = SnapshotFactory(template=TemplateFactory(name="elsewhere"))
-    actions.workspace_create(by=alice, template=elsewhere.template, name="hers")
+    workspace_create(by=alice, template=elsewhere.template, name="hers")
     ended_with(
         command_line.run("show", "hers"),
         cloneyard.REFUSED,
@@ -324,14 +326,14 @@ def test_a_retirement_that_was_refused_shows_what_was_found(
     command_line: CommandLine, ready: Workspace
 ) -> None:
     asked = command_line.run("retire", "hers", "--no-wait")
-    states.end_operation(
+    engine_states.end_operation(
         ready.operations.get(state="running"),
         Operation.State.REFUSED,
         code="unsaved_work",
         message="1 thing in this workspace is not submitted.",
         findings=FOUND,
     )
-    states.set_workspace_state(ready, Workspace.State.READY)
+    engine_states.set_workspace_state(ready, Workspace.State.READY)
     waited = command_line.run("wait", "hers", "--json")
 
     assert asked.stdout == "hers is being retired: “cloneyard wait hers”.\n"

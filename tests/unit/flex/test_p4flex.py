@@ -22,8 +22,11 @@ from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.attempts import BY_NAME_AND_ADDRESS
 from provisioner.accounts.models import ApiToken
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import Operation, Site, Template, Workspace
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Operation
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.broker import SCRIPT, Broker, said_by_broker, ticket_of
 from tests.support.factories import (
     SiteFactory,
@@ -142,7 +145,7 @@ def test_of_two_clones_of_one_name_the_site_says_which(
     elsewhere = SiteFactory(perforce_server=made.site.perforce_server)
     template = TemplateFactory(site=elsewhere)
     snapshot = SnapshotFactory(template=template)
-    actions.workspace_create(
+    workspace_create(
         by=made.owner, template=template, snapshot=snapshot, name=made.name
     )
 

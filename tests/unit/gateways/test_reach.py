@@ -14,7 +14,7 @@ from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.gateways.reach import P4PORT, is_encrypted, perforce_address
-from provisioner.workspaces.models import PerforceServer
+from provisioner.sites.models import PerforceServer
 from tests.support.factories import PerforceServerFactory
 
 ADDRESSES = {

@@ -8,8 +8,13 @@ import pytest
 from django.test import Client
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Operation, Snapshot, Step, Template, Workspace
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory, purge
 
 UNSAVED = {
@@ -84,10 +89,10 @@ def end(
     findings: dict[str, object] | None = None,
 ) -> None:
     """Let an operation end as its last step would have it."""
-    states.end_operation(
+    engine_states.end_operation(
         operation, state, code=code, message=message, findings=findings
     )
-    states.skip_waiting_steps(operation)
+    engine_states.skip_waiting_steps(operation)
 
 
 def running_of(subject: Workspace | Template) -> Operation:
@@ -97,7 +102,7 @@ def running_of(subject: Workspace | Template) -> Operation:
 @pytest.fixture
 def workspace(alice: User, snapshot: Snapshot) -> Workspace:
     """One of alice's, being made."""
-    return actions.workspace_create(by=alice, template=snapshot.template, name="hers")
+    return workspace_create(by=alice, template=snapshot.template, name="hers")
 
 
 @pytest.fixture
@@ -105,13 +110,13 @@ def ready(workspace: Workspace) -> Workspace:
     """One of alice's, ready to work in."""
     pin = workspace.snapshot
     flush = Step.objects.get(operation__workspace=workspace, name="flush")
-    states.queue_step(flush, job_id=None)
-    states.start_step(flush)
-    states.finish_step(
+    engine_states.queue_step(flush, job_id=None)
+    engine_states.start_step(flush)
+    engine_states.finish_step(
         flush, result={"have_count": pin.have_count, "have_digest": pin.have_digest}
     )
     end(running_of(workspace), Operation.State.SUCCEEDED)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
@@ -119,11 +124,11 @@ def ready(workspace: Workspace) -> Workspace:
 def failed(workspace: Workspace) -> Workspace:
     """One of alice's, whose first step failed."""
     step = Step.objects.get(operation__workspace=workspace, name="clone")
-    states.queue_step(step, job_id=None)
-    states.start_step(step)
-    states.fail_step(step, code="full", message="The aggregate is full.")
+    engine_states.queue_step(step, job_id=None)
+    engine_states.start_step(step)
+    engine_states.fail_step(step, code="full", message="The aggregate is full.")
     end(running_of(workspace), Operation.State.FAILED, code="full")
-    states.set_workspace_state(
+    engine_states.set_workspace_state(
         workspace,
         Workspace.State.FAILED,
         code="full",
@@ -135,7 +140,7 @@ def failed(workspace: Workspace) -> Workspace:
 @pytest.fixture
 def refused(ready: Workspace, alice: User) -> Workspace:
     """One of alice's, whose retirement found unsaved work."""
-    operation = actions.workspace_retire(by=alice, workspace=ready)
+    operation = workspace_retire(by=alice, workspace=ready)
     end(
         operation,
         Operation.State.REFUSED,
@@ -144,14 +149,14 @@ def refused(ready: Workspace, alice: User) -> Workspace:
         findings=UNSAVED,
     )
     ready.refresh_from_db()
-    states.set_workspace_state(ready, Workspace.State.READY)
+    engine_states.set_workspace_state(ready, Workspace.State.READY)
     return ready
 
 
 @pytest.fixture
 def retired(ready: Workspace, alice: User) -> Workspace:
     """One of alice's, taken back."""
-    end(actions.workspace_retire(by=alice, workspace=ready), Operation.State.SUCCEEDED)
+    end(workspace_retire(by=alice, workspace=ready), Operation.State.SUCCEEDED)
     ready.refresh_from_db()
     purge(ready)
     return ready
@@ -160,4 +165,4 @@ def retired(ready: Workspace, alice: User) -> Workspace:
 @pytest.fixture
 def build(admin: User, template: Template) -> Operation:
     """A build of the template under way."""
-    return actions.template_build(by=admin, template=template)
+    return template_build(by=admin, template=template)

@@ -4,9 +4,10 @@ import pytest
 from django.test import Client
 
 from provisioner.accounts.models import User
-from provisioner.web.lists.workspaces import ALL_WORKSPACES
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import Snapshot, Workspace
+from provisioner.catalog.models import Snapshot
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.lists import ALL_WORKSPACES
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory
 
 ADDRESS = "/workspaces/"
@@ -18,7 +19,7 @@ def others(carol: User, snapshot: Snapshot) -> Workspace:
     other = SnapshotFactory(
         template=TemplateFactory(name="tools", site=snapshot.template.site)
     )
-    return actions.workspace_create(by=carol, template=other.template, name="others")
+    return workspace_create(by=carol, template=other.template, name="others")
 
 
 def test_shows_everybodys(
@@ -70,9 +71,7 @@ def test_pages_keep_the_filters(
     as_admin: Client, alice: User, snapshot: Snapshot, django_assert_num_queries
 ) -> None:
     for number in range(ALL_WORKSPACES.page_size + 1):
-        actions.workspace_create(
-            by=alice, template=snapshot.template, name=f"w-{number}"
-        )
+        workspace_create(by=alice, template=snapshot.template, name=f"w-{number}")
     # the session, its user, open findings; how many there are, which are on the page,
     # these with what names them, policies, the filter's choices
     with django_assert_num_queries(8):

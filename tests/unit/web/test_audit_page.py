@@ -6,8 +6,10 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import Team, User
-from provisioner.workspaces.models import AuditRun, Event, Finding, Workspace
-from provisioner.workspaces.sweeps.repairs import settle
+from provisioner.audit_log.models import Event
+from provisioner.drift.models import AuditRun, Finding
+from provisioner.drift.repairs import settle
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.unit.web.conftest import browser_of
 

@@ -7,7 +7,9 @@ from django.test import Client
 from django.urls import reverse
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.models import Bisection, Snapshot, Workspace
+from provisioner.bisect.models import Bisection
+from provisioner.catalog.models import Snapshot
+from provisioner.workspaces.models import Workspace
 from tests.unit.api.test_bisections import end_trial, read
 from tests.unit.web.conftest import is_polling
 

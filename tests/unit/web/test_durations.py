@@ -8,9 +8,10 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.catalog.durations import BUILDS_PLOTTED, durations_of
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Operation, Step
 from provisioner.web.templatetags.plots import plot_of
-from provisioner.workspaces.durations import BUILDS_PLOTTED, durations_of
-from provisioner.workspaces.models import Operation, Step, Template
 
 DAY = dt.timedelta(days=1)
 

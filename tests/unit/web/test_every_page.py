@@ -13,8 +13,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Operation, Workspace
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from tests.unit.web.conftest import end
 
 TEMPLATES = sorted((settings.BASE_DIR / "templates").rglob("*.html"))
@@ -115,14 +117,14 @@ def test_pages_show_control_characters_of_others_as_pictures(
     steers = "a\x1b]0;title\x07\x9b31m\u202etxt.exe"
     path = {"action": "add", "depot_file": "", "path": f"/mnt/w/{steers}"}
     end(
-        actions.workspace_retire(by=alice, workspace=ready),
+        workspace_retire(by=alice, workspace=ready),
         Operation.State.REFUSED,
         code="unsaved_work",
         message=f"Look at {steers}.",
         findings={"untracked": [path]},
     )
     ready.refresh_from_db()
-    states.set_workspace_state(ready, Workspace.State.READY)
+    engine_states.set_workspace_state(ready, Workspace.State.READY)
 
     answer = as_alice.get(f"/workspaces/{ready.pk}/retire/")
 

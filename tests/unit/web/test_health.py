@@ -8,10 +8,10 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from provisioner.workspaces import health
-from provisioner.workspaces.models import WorkerQueues
-from provisioner.workspaces.worker_pools import Pool
-from provisioner.workspaces.workers import alive_workers, tell_clock, tell_queues
+from provisioner.dashboard import health
+from provisioner.engine.models import WorkerQueues
+from provisioner.engine.worker_pools import Pool
+from provisioner.engine.workers import alive_workers, tell_clock, tell_queues
 from tests.support.factories import SiteFactory
 
 

@@ -7,9 +7,10 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import Team, User
-from provisioner.web.views.jump import places_for
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.models import Operation, Workspace
+from provisioner.dashboard.views.palette import places_for
+from provisioner.engine.models import Operation
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 
 

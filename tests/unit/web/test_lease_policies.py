@@ -9,8 +9,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import LeasePolicy, Snapshot, Template, Workspace
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.leases.models import LeasePolicy
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 
 EDIT = "/lease-policies/edit/"
 SHORT = {
@@ -78,7 +80,7 @@ def test_nothing_is_saved_unseen(
     assert refused.status_code == 409
 
     seal = seal_in(refused.text)
-    actions.workspace_create(by=ready.owner, template=snapshot.template, name="more")
+    workspace_create(by=ready.owner, template=snapshot.template, name="more")
     refused = as_admin.post(EDIT, {**SHORT, "do": "save", "seal": seal})
 
     assert refused.status_code == 409

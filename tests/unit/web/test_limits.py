@@ -10,7 +10,9 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import Team, User
-from provisioner.workspaces.models import SiteCapacity, Snapshot, Template, Workspace
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.sites.models import SiteCapacity
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 
 

@@ -12,11 +12,16 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.test import Client
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.web.bulk import MOST_AT_A_TIME
 from provisioner.web.lists.listing import CountingPaginator, KeyPaginator
-from provisioner.web.lists.workspaces import ALL_WORKSPACES
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.actions.bulk import MOST_AT_A_TIME
-from provisioner.workspaces.models import Event, Operation, Snapshot, Workspace
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.lists import ALL_WORKSPACES
+from provisioner.workspaces.models import Workspace
 from tests.unit.web.conftest import end, running_of
 
 ALL, TRASH = "/workspaces/", "/trash/"
@@ -24,7 +29,7 @@ ALL, TRASH = "/workspaces/", "/trash/"
 
 def make_ready(workspace: Workspace) -> Workspace:
     end(running_of(workspace), Operation.State.SUCCEEDED)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
@@ -32,14 +37,12 @@ def make_ready(workspace: Workspace) -> Workspace:
 def three(alice: User, snapshot: Snapshot) -> list[Workspace]:
     """Three of alice's: "x" and "z" ready, "y" in the trash."""
     x, y, z = (
-        make_ready(
-            actions.workspace_create(by=alice, template=snapshot.template, name=name)
-        )
+        make_ready(workspace_create(by=alice, template=snapshot.template, name=name))
         for name in "xyz"
     )
-    end(actions.workspace_retire(by=alice, workspace=y), Operation.State.SUCCEEDED)
+    end(workspace_retire(by=alice, workspace=y), Operation.State.SUCCEEDED)
     y.refresh_from_db()
-    states.set_workspace_state(y, Workspace.State.TRASHED)
+    engine_states.set_workspace_state(y, Workspace.State.TRASHED)
     return [x, y, z]
 
 
@@ -179,11 +182,11 @@ def test_a_refusal_at_the_end_stops_no_other_and_says_why(
 ) -> None:
     preview = post(as_admin, ALL, do="retire", chosen=[w.pk for w in three])
     end(
-        actions.workspace_retire(by=alice, workspace=three[0]),
+        workspace_retire(by=alice, workspace=three[0]),
         Operation.State.SUCCEEDED,
     )
     three[0].refresh_from_db()
-    states.set_workspace_state(three[0], Workspace.State.TRASHED)
+    engine_states.set_workspace_state(three[0], Workspace.State.TRASHED)
 
     page = as_admin.get(confirm(as_admin, preview, ALL)["Location"]).text
 
@@ -258,7 +261,7 @@ def test_a_choice_that_cannot_be_is_said(
     said: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("provisioner.workspaces.actions.bulk.MOST_AT_A_TIME", 1)
+    monkeypatch.setattr("provisioner.web.bulk.MOST_AT_A_TIME", 1)
     said = said.replace(str(MOST_AT_A_TIME), "1")
     answer = post(as_admin, ALL, **sent)
     assert answer.status_code == 422

@@ -11,18 +11,21 @@ from django.test import Client
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions, lags
-from provisioner.workspaces.models import (
-    Bisection,
-    Finding,
-    LeasePolicy,
-    Pool,
-    Snapshot,
-    Template,
-    Webhook,
-    WebhookDelivery,
-    Workspace,
+from provisioner.bisect.actions import bisection_start
+from provisioner.bisect.models import Bisection
+from provisioner.catalog import freshness
+from provisioner.catalog.actions.refresh import (
+    refresh_policy_save,
+    template_refresh_pause,
 )
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.drift.models import Finding
+from provisioner.leases.actions.policies import lease_policy_save
+from provisioner.leases.models import LeasePolicy
+from provisioner.notify.actions.webhooks import webhook_test
+from provisioner.notify.models import Webhook, WebhookDelivery
+from provisioner.pools.models import Pool
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import TemplateFactory
 from tests.support.warm_pools import filled
 from tests.unit.web.test_audit_page import finding_about
@@ -41,7 +44,7 @@ def rows(alice: User, admin: User, ready: Workspace, snapshot: Snapshot) -> list
             owner=alice, url="https://hooks.example/", events=["template.built"]
         ),
         Pool.objects.create(template=template, purpose="ci", owner=alice, size=2),
-        actions.bisection_start(by=alice, template=template, good=1, bad=9),
+        bisection_start(by=alice, template=template, good=1, bad=9),
     ]
 
 
@@ -111,8 +114,8 @@ def test_a_refresh_is_paused_and_resumed_with_its_policy_as_it_was(
     admin: User, as_admin: Client, as_alice: Client
 ) -> None:
     one, other = TemplateFactory(name="one"), TemplateFactory(name="other")
-    actions.refresh_policy_save(by=admin, template=one, mode="cron", cron="0 3 * * *")
-    actions.template_refresh_pause(by=admin, template=other, is_paused=True)
+    refresh_policy_save(by=admin, template=one, mode="cron", cron="0 3 * * *")
+    template_refresh_pause(by=admin, template=other, is_paused=True)
 
     sent = {"do": "pause", "chosen": [one.pk, other.pk]}
     preview = post(as_admin, "/templates/", **sent)
@@ -121,10 +124,10 @@ def test_a_refresh_is_paused_and_resumed_with_its_policy_as_it_was(
     assert "The refresh of “other” is paused already." in text
     confirm(as_admin, preview, "/templates/")
 
-    policy = lags.policy_of(one)
+    policy = freshness.policy_of(one)
     assert (policy.is_paused, policy.cron) == (True, "0 3 * * *")
-    actions.template_refresh_pause(by=admin, template=one, is_paused=False)
-    assert lags.policy_of(one).sentence.endswith("submitted before.")
+    template_refresh_pause(by=admin, template=one, is_paused=False)
+    assert freshness.policy_of(one).sentence.endswith("submitted before.")
     assert "chosen" not in as_alice.get("/templates/").text
 
 
@@ -133,9 +136,9 @@ def test_what_was_sent_to_a_webhook_is_found_and_sent_again(
 ) -> None:
     webhook = Webhook.objects.get()
     address = f"/webhooks/{webhook.pk}/"
-    one = actions.webhook_test(by=alice, webhook=webhook)
+    one = webhook_test(by=alice, webhook=webhook)
     WebhookDelivery.objects.update(error="No answer.")
-    actions.webhook_test(by=alice, webhook=webhook)
+    webhook_test(by=alice, webhook=webhook)
 
     [found] = table(as_alice, f"{address}?as=csv&q=answer&sort=-event")
     assert found["message_id"] == str(one.message_id)
@@ -155,7 +158,7 @@ def test_policies_of_templates_are_removed_after_a_preview(
 ) -> None:
     address = "/lease-policies/"
     for purpose, template in (("ci", snapshot.template), ("ci", None)):
-        actions.lease_policy_save(
+        lease_policy_save(
             by=admin,
             template=template,
             purpose=purpose,

@@ -12,7 +12,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from provisioner.workspaces.models import Operation, Workspace
+from provisioner.engine.models import Operation
+from provisioner.workspaces.models import Workspace
 
 
 def table(browser: Client, query: str = "") -> list[dict[str, str]]:

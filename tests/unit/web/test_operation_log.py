@@ -7,9 +7,11 @@ import pytest
 from django.test import Client
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.logs import FOLLOWED_BYTES, PIECE_BYTES
-from provisioner.workspaces.models import Operation, Step, Workspace
+from provisioner.engine import states as engine_states
+from provisioner.engine.logs.reading import FOLLOWED_BYTES, PIECE_BYTES
+from provisioner.engine.models import Operation, Step
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from tests.unit.web.conftest import end, is_polling, purge
 
 HTMX = {"HX-Request": "true"}
@@ -28,8 +30,8 @@ def at_work(operation: Operation, name: str = "build") -> Step:
     """Let a worker be at a step."""
     step = operation.steps.get(name=name)
     if step.state == Step.State.WAITING:
-        states.queue_step(step, job_id=None)
-    states.start_step(step)
+        engine_states.queue_step(step, job_id=None)
+    engine_states.start_step(step)
     return step
 
 
@@ -43,7 +45,7 @@ def purged_log(
     at_work(making, "owner").log_path.write_text("re-owned\n")
     end(making, Operation.State.SUCCEEDED)
     workspace.refresh_from_db()
-    retirement = actions.workspace_retire(by=alice, workspace=workspace)
+    retirement = workspace_retire(by=alice, workspace=workspace)
     end(retirement, Operation.State.SUCCEEDED)
     workspace.refresh_from_db()
     purge(workspace)
@@ -55,7 +57,7 @@ def address_of(operation: Operation, step: str = "build") -> str:
 
 
 def finish(build: Operation) -> None:
-    states.finish_step(build.steps.get(name="build"), result={"seconds": 1.0})
+    engine_states.finish_step(build.steps.get(name="build"), result={"seconds": 1.0})
 
 
 def test_everybody_reads_what_was_printed(
@@ -126,7 +128,7 @@ def test_following_leaves_out_what_nobody_could_read(
 def test_following_sees_a_new_attempt(
     as_alice: Client, build: Operation, log: Path
 ) -> None:
-    states.retry_step_later(
+    engine_states.retry_step_later(
         build.steps.get(name="build"),
         code="x",
         message="Gone.",
@@ -233,7 +235,7 @@ def test_the_log_of_an_operation_is_that_of_the_step_in_question(
     assert sent_to() == address_of(build)
     verify.log_path.write_text("x")
     assert sent_to() == address_of(build, "verify")
-    states.fail_step(verify, code="x", message="x")
+    engine_states.fail_step(verify, code="x", message="x")
     assert sent_to() == address_of(build, "verify")
     build.steps.filter(name="build").update(result={"quality": "failed"})
     assert sent_to() == address_of(build)
@@ -306,7 +308,7 @@ def test_a_post_and_nobody_are_refused(
 def test_an_operation_shows_its_steps_while_they_move(
     as_alice: Client, build: Operation, log: Path
 ) -> None:
-    states.record_progress(
+    engine_states.record_progress(
         build.steps.get(name="build"), {"text": "12 MiB of 300 MiB, about 3 min left"}
     )
     page = as_alice.get(f"/operations/{build.pk}/").text

@@ -9,11 +9,14 @@ import pytest
 from django.http import StreamingHttpResponse
 from django.test import Client
 
+from provisioner.accounts.actions.accounts import account_update
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions
-from provisioner.workspaces.errors import NotAllowed
-from provisioner.workspaces.models import Event, Snapshot, Workspace
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot
+from provisioner.lib.refusals import NotAllowed
+from provisioner.notify.actions.subscriptions import template_subscribe
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.unit.web.test_lists import post, table
 
@@ -75,7 +78,7 @@ def test_the_lists_take_as_many_queries_for_many(
 
 def test_a_person_has_a_page(as_admin: Client, ready: Workspace, alice: User) -> None:
     token_create(by=alice, name="My script")
-    actions.template_subscribe(by=alice, template=ready.template)
+    template_subscribe(by=alice, template=ready.template)
 
     page = as_admin.get(f"{PEOPLE}{alice.pk}/").text
 
@@ -143,11 +146,11 @@ def test_who_keeps_no_rows_by_hand_gives_and_takes_that_not(
     admin: User, alice: User
 ) -> None:
     deputy = UserFactory(is_staff=True)
-    actions.account_update(by=deputy, account=alice, standing="administrator")
+    account_update(by=deputy, account=alice, standing="administrator")
     alice.refresh_from_db()
     assert (alice.is_staff, alice.is_superuser) == (True, False)
     with pytest.raises(NotAllowed):
-        actions.account_update(by=deputy, account=admin, standing="developer")
+        account_update(by=deputy, account=admin, standing="developer")
 
 
 def test_many_get_a_team_after_a_preview(

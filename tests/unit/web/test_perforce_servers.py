@@ -9,15 +9,15 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import ServerWatch, Snapshot
+from provisioner.engine import slots, tasks
+from provisioner.engine import states as engine_states
+from provisioner.engine.actions import perforce_server_pause
+from provisioner.engine.models import Governor
 from provisioner.gateways.perforce.types import LockUse
-from provisioner.workspaces import actions, governor, states, tasks
-from provisioner.workspaces.models import (
-    Governor,
-    PerforceServer,
-    ServerWatch,
-    Snapshot,
-    Workspace,
-)
+from provisioner.sites.models import PerforceServer
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import PerforceServerFactory, UserFactory
 from tests.unit.web.test_lists import confirm, post, table
 
@@ -32,11 +32,11 @@ def waiting(alice: User, snapshot: Snapshot) -> Workspace:
     server.save()
     ci = UserFactory(username="ci-1", is_service=True)
     for by in (alice, ci):
-        workspace = actions.workspace_create(by=by, template=snapshot.template)
+        workspace = workspace_create(by=by, template=snapshot.template)
         operation = workspace.operations.get()
         tasks.defer_step(operation, operation.steps.get(name="flush"))
         if by == alice:
-            states.start_step(operation.steps.get(name="flush"))
+            engine_states.start_step(operation.steps.get(name="flush"))
     return workspace
 
 
@@ -101,7 +101,7 @@ def test_it_costs_as_many_queries_for_many_as_for_one(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(3):
-        operation = actions.workspace_create(
+        operation = workspace_create(
             by=alice, template=waiting.template, request_key=str(number)
         ).operations.get()
         tasks.defer_step(operation, operation.steps.get(name="flush"))
@@ -117,7 +117,7 @@ def test_it_shows_waits_for_locks_and_that_fewer_may_run(
     server.save()
     assert "4 may run at a time, as set" in page_of(server, as_admin)
     step = waiting.operations.get().steps.get(name="flush")
-    governor.observe(
+    slots.observe(
         step, LockUse(command="sync -k", table="db.have", waited_ms=777, held_ms=3)
     )
 
@@ -163,7 +163,7 @@ def test_the_page_of_a_workspace_says_that_it_waits(
     assert f"Its turn at the Perforce server {server.name} is next." in page
     assert "Waits for its turn" in page
 
-    actions.perforce_server_pause(
+    perforce_server_pause(
         by=UserFactory(is_staff=True), server=server, reason="Move it"
     )
     page = as_admin.get(f"/workspaces/{waiting.pk}/").text

@@ -6,9 +6,11 @@ from django.test import Client
 from django.urls import reverse
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import Pool, Snapshot, Workspace
-from provisioner.workspaces.sweeps.pools import sweep_pools
+from provisioner.catalog.models import Snapshot
+from provisioner.pools.models import Pool
+from provisioner.pools.sweeps import sweep_pools
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.warm_pools import fail, filled, make_pool
 from tests.unit.web.conftest import browser_of
 
@@ -106,7 +108,7 @@ def test_the_page_says_warm_or_cold(ci: User, snapshot: Snapshot) -> None:
     assert browser.get(address).status_code == 404
 
     warm, cold = (
-        actions.workspace_create(by=ci, template=snapshot.template, purpose="ci")
+        workspace_create(by=ci, template=snapshot.template, purpose="ci")
         for _ in range(2)
     )
 

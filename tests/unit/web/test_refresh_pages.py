@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from provisioner.workspaces.models import (
-    Event,
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import (
     RefreshPolicy,
     RefreshSwitch,
     ServerWatch,

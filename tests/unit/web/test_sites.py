@@ -10,17 +10,14 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.web.site_forms import PerforceServerForm, SiteForm
-from provisioner.workspaces import actions, connections
-from provisioner.workspaces.connections.checklist import Check
-from provisioner.workspaces.models import (
-    ConnectionTest,
-    PerforceServer,
-    Site,
-    Workspace,
-)
-from provisioner.workspaces.worker_pools import Pool
-from provisioner.workspaces.workers import tell_queues
+from provisioner.engine.worker_pools import Pool
+from provisioner.engine.workers import tell_queues
+from provisioner.sites import connections
+from provisioner.sites.actions import site_test
+from provisioner.sites.connections.checklist import Check
+from provisioner.sites.forms import PerforceServerForm, SiteForm
+from provisioner.sites.models import ConnectionTest, PerforceServer, Site
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import PerforceServerFactory, SiteFactory
 from tests.unit.web.conftest import is_polling
 
@@ -69,7 +66,7 @@ def server(admin: User) -> PerforceServer:
 def tested(admin: User, server: PerforceServer) -> Site:
     """A site of which every place has found something, one of them a failure."""
     site: Site = SiteFactory(name="munich-1", perforce_server=server)
-    actions.site_test(by=admin, site=site)
+    site_test(by=admin, site=site)
     for place, found in {"web": WELL, "worker": WELL, "host": WRONG}.items():
         connections.keep(site, place, [found])
     return site

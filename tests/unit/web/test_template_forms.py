@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from provisioner.workspaces.models import Operation, Site, Template
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Operation
+from provisioner.sites.models import Site
 from tests.support.factories import SiteFactory
 
 

@@ -7,14 +7,10 @@ import datetime as dt
 from django.test import Client
 from django.utils import timezone
 
-from provisioner.workspaces import states
-from provisioner.workspaces.models import (
-    Operation,
-    Snapshot,
-    Step,
-    Template,
-    Workspace,
-)
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.workspaces.models import Workspace
 from tests.support.behind import known_to_be_behind
 from tests.support.factories import SnapshotFactory, TemplateFactory
 from tests.unit.web.conftest import end, is_polling
@@ -135,7 +131,7 @@ def test_htmx_gets_the_progress_then_all_of_it(
     assert "HX-Request" in moving["Vary"]
     end(build, Operation.State.SUCCEEDED)
     template.refresh_from_db()
-    states.set_template_state(template, Template.State.READY)
+    engine_states.set_template_state(template, Template.State.READY)
     settled = as_alice.get(address_of(template), headers=HTMX)
     assert settled["HX-Retarget"] == "#template"
     assert not is_polling(settled.text)
@@ -162,11 +158,11 @@ def test_a_failed_build_says_why_and_where_its_log_is(
     as_alice: Client, template: Template, build: Operation
 ) -> None:
     step = Step.objects.get(operation=build, name="volume")
-    states.start_step(step)
-    states.fail_step(step, code="x", message="No.")
+    engine_states.start_step(step)
+    engine_states.fail_step(step, code="x", message="No.")
     end(build, Operation.State.FAILED, code="build_failed", message="Exit code 2.")
     template.refresh_from_db()
-    states.set_template_state(
+    engine_states.set_template_state(
         template, Template.State.FAILED, code="build_failed", message="Exit code 2."
     )
     page = as_alice.get(address_of(template)).text

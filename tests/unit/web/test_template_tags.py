@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from provisioner.catalog.models import Template
+from provisioner.dashboard.overviews import StepLine
+from provisioner.engine.models import Operation, Step
 from provisioner.web.templatetags.cloneyard import STATE_ICONS, count, measure
-from provisioner.workspaces.models import Operation, Step, Template, Workspace
-from provisioner.workspaces.overviews import StepLine
+from provisioner.workspaces.models import Workspace
 
 
 @pytest.mark.parametrize(

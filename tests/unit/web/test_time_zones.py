@@ -10,9 +10,10 @@ from django.test import Client
 from provisioner.accounts import zones
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
+from provisioner.leases.models import Notice
+from provisioner.notify.mails import mail_of
 from provisioner.web.templatetags.cloneyard import size
-from provisioner.workspaces.mails import mail_of
-from provisioner.workspaces.models import Notice, Workspace
+from provisioner.workspaces.models import Workspace
 
 # The clocks of Berlin, of Kathmandu and of UTC show three different days.
 ENDS_AT = dt.datetime(2033, 7, 4, 23, 30, tzinfo=dt.UTC)

@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces.models import Snapshot
+from provisioner.catalog.models import Snapshot
 
 PAGE = "/tokens/"
 

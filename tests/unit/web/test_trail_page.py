@@ -8,9 +8,11 @@ import pytest
 from django.test import Client
 
 from provisioner.accounts.models import User
-from provisioner.web.lists.trail import TRAIL
-from provisioner.workspaces.models import Event, Template, Workspace
-from provisioner.workspaces.trail import record_event
+from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.lists import TRAIL
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Template
+from provisioner.workspaces.models import Workspace
 
 ADDRESS = "/trail/"
 DOWNLOAD = "/trail/?as=csv"
@@ -114,7 +116,7 @@ def test_nothing_of_it_is_changed_at_the_admin_site(
     as_admin: Client, told: Template
 ) -> None:
     event = Event.objects.get(kind="template_told")
-    address = f"/admin/workspaces/event/{event.pk}"
+    address = f"/admin/audit_log/event/{event.pk}"
     assert as_admin.get(f"{address}/change/").status_code == 200
     assert as_admin.post(f"{address}/change/", {"message": "x"}).status_code == 403
     assert as_admin.post(f"{address}/delete/", {"post": "yes"}).status_code == 403

@@ -9,13 +9,9 @@ from django.urls import reverse
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces.models import (
-    Event,
-    Subscription,
-    Template,
-    Webhook,
-    WebhookDelivery,
-)
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Template
+from provisioner.notify.models import Subscription, Webhook, WebhookDelivery
 
 URL = "https://hooks.example.com/a?key=hidden"
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from django.test import Client
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, connections
-from provisioner.workspaces.connections.checklist import Check
-from provisioner.workspaces.models import PerforceServer, Site, Snapshot, Workspace
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Snapshot
+from provisioner.sites import connections
+from provisioner.sites.actions import perforce_server_test
+from provisioner.sites.connections.checklist import Check
+from provisioner.sites.models import PerforceServer, Site
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import PerforceServerFactory, SiteFactory, TemplateFactory
 from tests.unit.web.conftest import is_polling
 
@@ -76,7 +80,7 @@ def test_what_a_test_found_is_said_at_its_step(as_admin: Client, admin: User) ->
 def test_it_looks_for_news_while_a_worker_is_to_be_started(
     as_admin: Client, admin: User
 ) -> None:
-    actions.perforce_server_test(by=admin, server=PerforceServerFactory(name="main"))
+    perforce_server_test(by=admin, server=PerforceServerFactory(name="main"))
     page = as_admin.get("/welcome/").text
     assert "python manage.py worker --queues perforce" in page
     assert is_polling(page)
@@ -93,7 +97,7 @@ def test_each_step_opens_the_next(as_admin: Client, admin: User) -> None:
 
     template = TemplateFactory(site=site, created_by=admin)
     assert f"/templates/{template.pk}/build/" in as_admin.get("/welcome/").text
-    actions.template_build(by=admin, template=template)
+    template_build(by=admin, template=template)
     page = as_admin.get("/welcome/").text
     assert "is being built" in page
     assert is_polling(page)

@@ -7,7 +7,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from provisioner.workspaces.models import Snapshot, Template, Workspace
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory
 
 

@@ -7,9 +7,12 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
 from provisioner.web.http import digest
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.unit.web.conftest import browser_of, is_polling
 
 HTMX = {"HX-Request": "true"}
@@ -27,9 +30,9 @@ def step_of(workspace: Workspace, name: str) -> Step:
 def flushing(workspace: Workspace) -> Step:
     """The flush of a workspace that is being made, under way."""
     step = step_of(workspace, "flush")
-    states.queue_step(step, job_id=None)
-    states.start_step(step)
-    states.record_progress(
+    engine_states.queue_step(step, job_id=None)
+    engine_states.start_step(step)
+    engine_states.record_progress(
         step, {"done": 1200, "total": 3612, "unit": "files", "text": "90 a second"}
     )
     return step
@@ -79,9 +82,7 @@ def test_what_reconcile_found_is_shown(as_alice: Client, ready: Workspace) -> No
 def test_a_build_only_one_has_no_perforce_commands(
     as_alice: Client, alice: User, snapshot: Snapshot
 ) -> None:
-    workspace = actions.workspace_create(
-        by=alice, template=snapshot.template, purpose="build"
-    )
+    workspace = workspace_create(by=alice, template=snapshot.template, purpose="build")
     Workspace.objects.update(state="ready", ready_at=timezone.now())
     page = as_alice.get(address_of(workspace)).text
     assert "<code>cd " in page
@@ -106,7 +107,7 @@ def test_a_retry_is_told_with_its_reason_and_time(
     as_alice: Client, workspace: Workspace, flushing: Step
 ) -> None:
     retry_at = timezone.now() + dt.timedelta(seconds=40)
-    states.retry_step_later(
+    engine_states.retry_step_later(
         flushing, code="busy", message="Perforce is busy.", retry_at=retry_at
     )
     page = as_alice.get(address_of(workspace)).text

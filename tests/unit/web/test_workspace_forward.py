@@ -12,9 +12,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Carry, Operation, Snapshot, Workspace
-from provisioner.workspaces.steps.forward_conflicts import kept_aside
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.transfer.actions import workspace_forward
+from provisioner.transfer.models import Carry
+from provisioner.transfer.steps.conflicts import kept_aside
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory
 
 SignIn = Callable[[User], Client]
@@ -22,16 +27,16 @@ SignIn = Callable[[User], Client]
 
 def be_ready(workspace: Workspace) -> Workspace:
     operation = workspace.operations.get(state=Operation.State.RUNNING)
-    states.end_operation(operation, Operation.State.SUCCEEDED)
-    states.skip_waiting_steps(operation)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.end_operation(operation, Operation.State.SUCCEEDED)
+    engine_states.skip_waiting_steps(operation)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
 @pytest.fixture
 def workspace(alice: User, snapshot: Snapshot) -> Workspace:
     """One of alice's, with a newer generation beside it."""
-    workspace = be_ready(actions.workspace_create(by=alice, template=snapshot.template))
+    workspace = be_ready(workspace_create(by=alice, template=snapshot.template))
     Snapshot.objects.filter(pk=snapshot.pk).update(
         created_at=timezone.now() - dt.timedelta(days=1)
     )
@@ -53,7 +58,7 @@ def test_the_button_has_the_workspace_looked_at(
     look = workspace.operations.get(kind=Operation.Kind.LOOK)
     part = browser.get(answer["Location"], headers={"HX-Request": "true"})
     assert "every 1s" in part.content.decode()
-    states.end_operation(
+    engine_states.end_operation(
         look,
         Operation.State.SUCCEEDED,
         findings={
@@ -122,7 +127,7 @@ def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
 def test_conflicts_are_shown_with_their_commands(
     workspace: Workspace, alice: User, signed_in: SignIn
 ) -> None:
-    made = be_ready(actions.workspace_forward(by=alice, workspace=workspace))
+    made = be_ready(workspace_forward(by=alice, workspace=workspace))
     Carry.objects.update(
         shelves=[],
         conflicts={"4 untracked": [kept_aside("a b.txt", "a b.txt.from-old")]},

@@ -6,8 +6,11 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Operation, Snapshot, Workspace
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory
 from tests.unit.web.conftest import end, is_polling, running_of
 from tests.unit.web.test_lists import confirm, post, states_of, table
@@ -36,7 +39,7 @@ def test_many_are_chosen_retired_and_found_by_their_owner(
     as_alice: Client, as_carol: Client, alice: User, ready: Workspace
 ) -> None:
     assert 'name="chosen"' not in as_alice.get("/").text, "one has its own page"
-    other = actions.workspace_create(by=alice, template=ready.template, name="other")
+    other = workspace_create(by=alice, template=ready.template, name="other")
     page = as_alice.get("/?choose=page").text
     assert page.count('name="chosen"') == page.count(" checked>") == 2
     assert ">other<" not in as_alice.get("/?state=ready").text
@@ -83,7 +86,7 @@ def test_it_polls_while_something_moves_and_no_longer(
 ) -> None:
     assert 'hx-trigger="every 2s"' in as_alice.get("/").text
     end(running_of(workspace), Operation.State.SUCCEEDED)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     assert not is_polling(as_alice.get("/").text)
 
 
@@ -101,9 +104,7 @@ def test_more_workspaces_take_no_more_queries(
 ) -> None:
     for number in range(5):
         SnapshotFactory(template=TemplateFactory(site=snapshot.template.site))
-        actions.workspace_create(
-            by=alice, template=snapshot.template, name=f"w-{number}"
-        )
+        workspace_create(by=alice, template=snapshot.template, name=f"w-{number}")
     # the session, its user, how many workspaces there are, which the page shows, these,
     # policies, the templates, how many of these there are, how many are in the trash,
     # what others share

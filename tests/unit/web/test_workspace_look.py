@@ -8,9 +8,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from provisioner.workspaces import states
-from provisioner.workspaces.models import Operation, Workspace
-from provisioner.workspaces.overviews import LOOK_HOLDS
+from provisioner.dashboard.overviews import LOOK_HOLDS
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.workspaces.models import Workspace
 
 FOUND = {
     "untracked": [{"path": "/mnt/w/notes.txt"}],
@@ -43,8 +44,8 @@ def looked(
     look = workspace.operations.get(
         kind=Operation.Kind.LOOK, state=Operation.State.RUNNING
     )
-    states.end_operation(look, Operation.State.SUCCEEDED, findings=found)
-    states.skip_waiting_steps(look)
+    engine_states.end_operation(look, Operation.State.SUCCEEDED, findings=found)
+    engine_states.skip_waiting_steps(look)
     return look
 
 
@@ -96,7 +97,7 @@ def test_who_retires_sees_what_there_is_before_anything_is_chosen(
     assert answer["Location"] == retire_of(ready)
     assert "every 1s" in part(as_alice, retire_of(ready))
     look = ready.operations.get(kind=Operation.Kind.LOOK)
-    states.end_operation(look, Operation.State.SUCCEEDED, findings=FOUND)
+    engine_states.end_operation(look, Operation.State.SUCCEEDED, findings=FOUND)
 
     page = part(as_alice, retire_of(ready))
     assert 'value="rescue"' in page
@@ -120,7 +121,7 @@ def test_a_look_that_failed_says_why_and_does_not_begin_again(
 ) -> None:
     as_alice.post(look_of(ready))
     look = ready.operations.get(kind=Operation.Kind.LOOK)
-    states.end_operation(
+    engine_states.end_operation(
         look, Operation.State.FAILED, code="unreachable", message="No answer."
     )
 
@@ -139,7 +140,7 @@ def test_a_look_that_failed_leaves_what_the_retirement_found(
 ) -> None:
     as_alice.post(look_of(refused))
     look = refused.operations.get(kind=Operation.Kind.LOOK)
-    states.end_operation(
+    engine_states.end_operation(
         look, Operation.State.FAILED, code="unreachable", message="No answer."
     )
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from provisioner.workspaces.models import Operation, Workspace
+from provisioner.engine.models import Operation
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 
 

@@ -9,18 +9,20 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions, states
-from provisioner.workspaces.models import Operation, Rescue, Workspace
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Rescue, Workspace
 
 
 @pytest.fixture
 def trashed(ready: Workspace, alice: User) -> Workspace:
     """One of alice's, in the trash."""
-    operation = actions.workspace_retire(by=alice, workspace=ready)
-    states.end_operation(operation, Operation.State.SUCCEEDED)
-    states.skip_waiting_steps(operation)
+    operation = workspace_retire(by=alice, workspace=ready)
+    engine_states.end_operation(operation, Operation.State.SUCCEEDED)
+    engine_states.skip_waiting_steps(operation)
     ready.refresh_from_db()
-    states.set_workspace_state(
+    engine_states.set_workspace_state(
         ready,
         Workspace.State.TRASHED,
         purge_at=timezone.now() + dt.timedelta(hours=73),

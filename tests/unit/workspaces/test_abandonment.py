@@ -8,21 +8,23 @@ import pytest
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import states
-from provisioner.workspaces.abandoned import abandoned_matching, abandoned_workspaces
-from provisioner.workspaces.abandonment import Abandonment, abandonment_of
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.errors import NotAllowed
-from provisioner.workspaces.models import Operation, Snapshot, Workspace
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.leases.abandoned import abandoned_matching, abandoned_workspaces
+from provisioner.leases.abandonment import Abandonment, abandonment_of
+from provisioner.lib.refusals import NotAllowed
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.abandoned import abandon
 
 
 def make_ready(owner: User, snapshot: Snapshot, *, name: str) -> Workspace:
     workspace = workspace_create(by=owner, template=snapshot.template, name=name)
     operation = workspace.operations.get()
-    states.end_operation(operation, Operation.State.SUCCEEDED)
-    states.skip_waiting_steps(operation)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.end_operation(operation, Operation.State.SUCCEEDED)
+    engine_states.skip_waiting_steps(operation)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 

@@ -11,13 +11,14 @@ import pytest
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import Template, Workspace
-from provisioner.workspaces.sweeps.activity import (
+from provisioner.catalog.models import Template
+from provisioner.leases.sweeps.activity import (
     look_at_clients,
     look_at_trees,
     sweep_activity,
 )
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
 
@@ -34,7 +35,7 @@ def workspace(published_template: Template, run_jobs: Callable[[], None]) -> Wor
         uid=20001 if os.geteuid() == 0 else os.geteuid(),
         gid=20000 if os.geteuid() == 0 else os.getegid(),
     )
-    workspace = actions.workspace_create(by=owner, template=published_template)
+    workspace = workspace_create(by=owner, template=published_template)
     run_jobs()
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY, workspace.status_message

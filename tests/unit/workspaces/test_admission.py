@@ -12,20 +12,17 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import Team, User
-from provisioner.workspaces import admission
-from provisioner.workspaces.actions import template_build, workspace_create
-from provisioner.workspaces.errors import ActionRefused
-from provisioner.workspaces.limits import REFUSALS, Limit, LimitReached
-from provisioner.workspaces.limits_overview import limits_of_sites
-from provisioner.workspaces.models import (
-    Operation,
-    Site,
-    SiteCapacity,
-    Snapshot,
-    Template,
-    Workspace,
-)
-from provisioner.workspaces.tallies import Tallies
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.dashboard.tallies import Tallies
+from provisioner.engine.models import Operation
+from provisioner.lib.refusals import ActionRefused
+from provisioner.limits import admission
+from provisioner.limits.limits import REFUSALS, Limit, LimitReached
+from provisioner.limits.queries import limits_of_sites
+from provisioner.sites.models import Site, SiteCapacity
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 
 GIB = 2**30

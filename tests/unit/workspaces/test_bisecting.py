@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.workspaces.bisecting import Search, nearest, search, verdict_of
-from provisioner.workspaces.models import Verdict
+from provisioner.bisect.models import Verdict
+from provisioner.bisect.search import Search, nearest, search, verdict_of
 
 CHANGES = st.lists(st.integers(1, 100_000), min_size=1, max_size=300, unique=True).map(
     sorted

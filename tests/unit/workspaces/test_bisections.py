@@ -11,25 +11,24 @@ from typing import Any
 import pytest
 
 from provisioner.accounts.models import User
+from provisioner.bisect.actions import (
+    bisection_go_on,
+    bisection_start,
+    bisection_stop,
+    bisection_verdict,
+)
+from provisioner.bisect.models import Bisection, Trial
+from provisioner.bisect.steps import INTERRUPTED, StopWatch
+from provisioner.bisect.sweeps import sweep_bisections
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import step_run, workflow
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.step_run import StepRun
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Unreachable
-from provisioner.workspaces import actions, workflow
-from provisioner.workspaces.actions.bisecting import bisection_go_on
-from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import (
-    Bisection,
-    Operation,
-    Site,
-    Snapshot,
-    Step,
-    Template,
-    Trial,
-    Workspace,
-)
-from provisioner.workspaces.steps import run
-from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.trial import INTERRUPTED, StopWatch
-from provisioner.workspaces.sweeps.bisections import sweep_bisections
+from provisioner.lib.refusals import StepRefused
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.support.jobs import run_jobs_once
 from tests.support.lab import Lab
@@ -125,7 +124,7 @@ def test_a_command_finds_the_first_bad_change(
 
     # The file went with the sixth change, which `sync -p` alone would not do.
     bisection = wait_for(
-        actions.bisection_start(
+        bisection_start(
             by=alice,
             template=built,
             good=changes[0],
@@ -168,9 +167,7 @@ def test_people_decide_skip_and_stop_though_replies_are_lost(
         {"command": "sync", "drop": "after", "times": 1},
     )
     bisection = wait_for(
-        actions.bisection_start(
-            by=alice, template=built, good=changes[0], bad=changes[-1]
-        )
+        bisection_start(by=alice, template=built, good=changes[0], bad=changes[-1])
     )
     trial = bisection.trials.get()
     assert bisection.status_code == "waits_for_verdict"
@@ -183,7 +180,7 @@ def test_people_decide_skip_and_stop_though_replies_are_lost(
     if os.geteuid() == 0:
         assert (trial.workspace.path / "src/new4.txt").stat().st_uid == alice.uid
 
-    actions.bisection_verdict(
+    bisection_verdict(
         by=alice, bisection=bisection, change=trial.change, verdict="skip"
     )
     wait_for(bisection)
@@ -195,8 +192,8 @@ def test_people_decide_skip_and_stop_though_replies_are_lost(
     assert following.change != trial.change
     assert following.workspace.state == Workspace.State.READY
 
-    actions.bisection_stop(by=alice, bisection=bisection)
-    actions.bisection_stop(by=alice, bisection=bisection)
+    bisection_stop(by=alice, bisection=bisection)
+    bisection_stop(by=alice, bisection=bisection)
     wait_for(bisection)
 
     assert bisection.state == State.STOPPED
@@ -215,7 +212,7 @@ def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
     changes = changes_of(built, others)
     lab.break_perforce({"command": "sync", "error": "no way"})
     bisection = wait_for(
-        actions.bisection_start(
+        bisection_start(
             by=alice,
             template=built,
             good=changes[0],
@@ -231,7 +228,7 @@ def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
 
     # Another clone of the same change: its command is ended by a signal.
     lab.break_perforce()
-    actions.bisection_verdict(
+    bisection_verdict(
         by=alice, bisection=bisection, change=failed.change, verdict="again"
     )
     wait_for(bisection)
@@ -246,13 +243,13 @@ def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
         workflow.perform(ran)
     assert refusal.value.code == INTERRUPTED, "not twice in one clone"
     ran.remote.clear()
-    monkeypatch.setattr(run, "VISIBLE_WITHIN_SECONDS", 0.05)
+    monkeypatch.setattr(step_run, "VISIBLE_WITHIN_SECONDS", 0.05)
     monkeypatch.setattr(ran.operation.site, "mount_root", "/not/mounted/here")
     with pytest.raises(Unreachable):
         workflow.perform(ran)
     assert "began" not in ran.remote, "where nothing ran, it may be tried again"
 
-    actions.bisection_stop(by=alice, bisection=bisection)
+    bisection_stop(by=alice, bisection=bisection)
     wait_for(bisection)
     assert is_left_of(again) == []
     assert set(
@@ -267,7 +264,7 @@ def test_a_server_that_does_not_answer_is_asked_again_until_time_is_up(
 ) -> None:
     template = TemplateFactory(site=lab_site)
     SnapshotFactory(template=template)
-    bisection = actions.bisection_start(by=alice, template=template, good=1, bad=9)
+    bisection = bisection_start(by=alice, template=template, good=1, bad=9)
     lab.break_perforce({"command": "*", "drop": "before"})
     run_jobs_once()
     bisection.refresh_from_db()
@@ -288,7 +285,7 @@ def test_where_nothing_was_submitted_there_is_nothing_to_find(
     published_template: Template, alice: User
 ) -> None:
     change = published_template.snapshots.get().change
-    bisection = actions.bisection_start(
+    bisection = bisection_start(
         by=alice, template=published_template, good=change + 10**6, bad=change + 10**7
     )
     run_jobs_once()
@@ -309,7 +306,7 @@ def test_a_change_with_files_that_the_owner_may_not_read_is_not_tried(
     protect(f"list user alice * -{others.there}/secret/...")
 
     bisection = wait_for(
-        actions.bisection_start(
+        bisection_start(
             by=alice, template=built, good=good, bad=changes_of(built, others)[-1]
         )
     )
@@ -324,8 +321,8 @@ def test_a_command_that_nobody_waits_for_is_stopped(
     snapshot: Snapshot, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # To show progress finds that out, too, where some is due.
-    monkeypatch.setattr(run, "PROGRESS_EVERY_SECONDS", 3600.0)
-    bisection = actions.bisection_start(
+    monkeypatch.setattr(step_run, "PROGRESS_EVERY_SECONDS", 3600.0)
+    bisection = bisection_start(
         by=alice, template=snapshot.template, good=1, bad=9, command="sleep 600"
     )
     rows = [{"change": c, "user": "bob", "title": "x"} for c in (3, 9)]
@@ -335,7 +332,7 @@ def test_a_command_that_nobody_waits_for_is_stopped(
     watch = StopWatch(StepRun(step), every_seconds=0)
     watch.look("running")
 
-    actions.bisection_stop(by=alice, bisection=bisection)
+    bisection_stop(by=alice, bisection=bisection)
 
     with pytest.raises(StepRefused):
         watch.look("running")

@@ -12,21 +12,15 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Template
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
-from provisioner.workspaces.actions import (
-    template_build,
-    workspace_create,
-    workspace_retry,
-)
-from provisioner.workspaces.models import (
-    CapacityDay,
-    Site,
-    SiteCapacity,
-    Template,
-    Workspace,
-)
-from provisioner.workspaces.sweeps import capacity
+from provisioner.sites.models import CapacityDay, Site, SiteCapacity
+from provisioner.sites.sweeps import capacity
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retry
+from provisioner.workspaces.models import Workspace
 from tests.contract.ontap_fixtures import LabControl
 from tests.support.entries import entries_below
 from tests.support.factories import SiteFactory, UserFactory

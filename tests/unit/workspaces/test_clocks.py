@@ -21,14 +21,16 @@ from procrastinate.testing import InMemoryConnector
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
-from provisioner.workspaces import clocks, job_manager
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.job_manager import ClockIsOff, LastingJobManager
-from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
-from provisioner.workspaces.sweeps.leases import purge_expired, sweep_leases
-from provisioner.workspaces.worker_pools import Pool
-from provisioner.workspaces.workers import alive_workers
+from provisioner.engine import clocks, job_manager
+from provisioner.engine.job_manager import ClockIsOff, LastingJobManager
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.worker_pools import Pool
+from provisioner.engine.workers import alive_workers
+from provisioner.leases.sweeps.leases import purge_expired, sweep_leases
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.chaos.clock import can_be_shifted, clock_ahead
 
 pytestmark = pytest.mark.django_db(transaction=True)

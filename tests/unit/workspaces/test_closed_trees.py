@@ -12,11 +12,14 @@ import pytest
 from django.urls import reverse
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.drift.comparison.facts import TAG_PREFIX
+from provisioner.engine.models import Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import ExportRule
-from provisioner.workspaces import actions
-from provisioner.workspaces.audit.facts import TAG_PREFIX
-from provisioner.workspaces.models import OpenTo, Site, Step, Template, Workspace
+from provisioner.sites.models import OpenTo, Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.sweeps.exports import apply_exports
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once
@@ -88,9 +91,7 @@ def test_whoever_gives_a_clone_away_it_is_closed(
     reown: Site.Reown,
 ) -> None:
     Site.objects.update(reown=reown)
-    workspace = actions.workspace_create(
-        by=alice_of_the_lab, template=published_template
-    )
+    workspace = workspace_create(by=alice_of_the_lab, template=published_template)
     run_jobs()
 
     file = a_file_of(workspace)
@@ -105,9 +106,7 @@ def test_a_site_may_open_its_clones_to_their_owners_groups(
     alice_of_the_lab: User,
 ) -> None:
     Site.objects.update(clones_open_to=OpenTo.GROUP_READS)
-    workspace = actions.workspace_create(
-        by=alice_of_the_lab, template=published_template
-    )
+    workspace = workspace_create(by=alice_of_the_lab, template=published_template)
     run_jobs()
 
     assert can_read(a_file_of(workspace), who=COLLEAGUE)

@@ -12,12 +12,19 @@ from typing import Any
 import pytest
 
 from provisioner.accounts.models import User
+from provisioner.catalog.steps.volumes import policies_of
+from provisioner.engine.workers import AliveWorker
 from provisioner.gateways import registry
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.mounts import Mount
 from provisioner.gateways.ontap.types import ExportRule
-from provisioner.workspaces import actions
-from provisioner.workspaces.connections import (
+from provisioner.sites.actions import (
+    perforce_server_test,
+    site_save,
+    site_test,
+    site_try_out,
+)
+from provisioner.sites.connections import (
     look_at_ontap,
     look_at_perforce,
     look_from_host,
@@ -25,12 +32,10 @@ from provisioner.workspaces.connections import (
     trial,
     try_out,
 )
-from provisioner.workspaces.connections.checklist import Check
-from provisioner.workspaces.connections.trial import COMMENT
-from provisioner.workspaces.connections_overview import connection_of
-from provisioner.workspaces.models import ConnectionTest, PerforceServer, Site
-from provisioner.workspaces.steps.volumes import policies_of
-from provisioner.workspaces.workers import AliveWorker
+from provisioner.sites.connections.checklist import Check
+from provisioner.sites.connections.trial import COMMENT
+from provisioner.sites.models import ConnectionTest, PerforceServer, Site
+from provisioner.sites.queries import connection_of
 from tests.contract.lab_perforce import lab_server
 from tests.support.factories import SiteFactory
 from tests.support.lab import Lab
@@ -376,7 +381,7 @@ def test_a_host_without_mount_and_rescue_area_is_told_what_to_do(
 
 def test_what_is_mounted_instead_of_the_namespace_is_named(tmp_path: Path) -> None:
     """No NFS is mounted here: the rules are tried on what the kernel would list."""
-    from provisioner.workspaces.connections.hosts import _Looks
+    from provisioner.sites.connections.hosts import _Looks
 
     site = SiteFactory.build(ontap_host="ontap.example", mount_root="/clones")
 
@@ -412,7 +417,7 @@ def test_what_is_mounted_instead_of_the_namespace_is_named(tmp_path: Path) -> No
 def test_workers_look_too_once_somebody_asks(
     lab_site: Site, admin: User, run_jobs: Callable[[], None]
 ) -> None:
-    actions.site_test(by=admin, site=lab_site)
+    site_test(by=admin, site=lab_site)
     everywhere = [AliveWorker(**WORKER, queues=None)]
     before = connection_of(lab_site, workers=everywhere)
     assert before.health == "looking"
@@ -421,7 +426,7 @@ def test_workers_look_too_once_somebody_asks(
     assert "storage" in unserved.first_failure
 
     run_jobs()
-    actions.perforce_server_test(by=admin, server=lab_site.perforce_server)
+    perforce_server_test(by=admin, server=lab_site.perforce_server)
     run_jobs()
 
     after = connection_of(Site.objects.get(), workers=[])
@@ -430,14 +435,14 @@ def test_workers_look_too_once_somebody_asks(
     server = PerforceServer.objects.get()
     assert connection_of(server, workers=[]).health == "well"
 
-    actions.site_save(by=admin, site=lab_site)
+    site_save(by=admin, site=lab_site)
     assert list(ConnectionTest.objects.filter(site=lab_site)) == []
 
 
 def test_a_trial_proves_everything_and_leaves_nothing(
     lab_site: Site, admin: User, run_jobs: Callable[[], None]
 ) -> None:
-    actions.site_try_out(by=admin, site=lab_site)
+    site_try_out(by=admin, site=lab_site)
     run_jobs()
 
     [report] = connection_of(lab_site, workers=[]).reports

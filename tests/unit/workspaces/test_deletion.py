@@ -14,18 +14,19 @@ import pytest
 from pytest_django import Settings
 
 from provisioner.demo.checks import left_behind
+from provisioner.engine.models import Operation, Unsaved
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec, ShelvedFile
-from provisioner.workspaces import actions
-from provisioner.workspaces.errors import NotInTrash, WorkspaceRetired
-from provisioner.workspaces.models import (
-    Operation,
-    Rescue,
-    Site,
-    Unsaved,
-    Workspace,
+from provisioner.lib.refusals import NotInTrash, WorkspaceRetired
+from provisioner.sites.models import Site
+from provisioner.workspaces.actions.retiring import (
+    workspace_purge,
+    workspace_restore,
+    workspace_retire,
+    workspace_retry,
 )
+from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.work import AtWork
@@ -184,14 +185,14 @@ def test_no_obstacle_costs_any_work(
     client, shelved = client_of(perforce, workspace), shelved_in(perforce, workspace)
     pending = pending_in(perforce, workspace)
 
-    retirement = ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    retirement = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
     assert retirement.state == Operation.State.SUCCEEDED, retirement.status_message
     assert workspace.state == Workspace.State.TRASHED
     assert perforce.find_client(workspace.client_name) is None
     with pytest.raises(WorkspaceRetired):
-        ask(actions.workspace_retire, workspace)
+        ask(workspace_retire, workspace)
 
-    restoration = ask(actions.workspace_restore, workspace)
+    restoration = ask(workspace_restore, workspace)
     assert restoration.state == Operation.State.SUCCEEDED, restoration.status_message
     not_restored = (restoration.findings or {})["not_restored"]
     assert not_restored == []
@@ -202,10 +203,10 @@ def test_no_obstacle_costs_any_work(
     # What was shelved before stays as it is; it was put there to last.
     assert {c: perforce.list_shelved_files(c) for c in shelved} == shelved
 
-    again = ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    again = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
     assert again.state == Operation.State.SUCCEEDED, again.status_message
     assert workspace.state == Workspace.State.TRASHED
-    ask(actions.workspace_purge, workspace)
+    ask(workspace_purge, workspace)
     assert workspace.state == Workspace.State.RETIRED, workspace.status_message
     assert left_behind(workspace) == []
     rescue = Rescue.objects.filter(workspace=workspace).first()
@@ -219,7 +220,7 @@ def test_no_obstacle_costs_any_work(
     assert {c: perforce.list_shelved_files(c) for c in shelved} == shelved
 
 
-@pytest.mark.parametrize("goes_on_by", [actions.workspace_restore, None])
+@pytest.mark.parametrize("goes_on_by", [workspace_restore, None])
 @needs_root
 def test_a_lock_survives_a_retirement_that_fails_and_one_that_tries_again(
     goes_on_by: Callable[..., Operation] | None,
@@ -234,7 +235,7 @@ def test_a_lock_survives_a_retirement_that_fails_and_one_that_tries_again(
     # Its deletion fails for good: the client stays, unlocked by the step before.
     settings.STEP_GIVE_UP_SECONDS, patience = 0.0, settings.STEP_GIVE_UP_SECONDS
     lab.break_perforce({"command": "revert", "error": "no such luck", "times": 1})
-    retirement = ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    retirement = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
     assert retirement.state == Operation.State.FAILED, retirement.status_message
     settings.STEP_GIVE_UP_SECONDS = patience
     client = perforce.find_client(workspace.client_name)
@@ -242,9 +243,9 @@ def test_a_lock_survives_a_retirement_that_fails_and_one_that_tries_again(
     assert " unlocked" in client.options
 
     if goes_on_by is None:
-        again = ask(actions.workspace_retry, workspace)
+        again = ask(workspace_retry, workspace)
         assert again.state == Operation.State.SUCCEEDED, again.status_message
-    ask(actions.workspace_restore, workspace)
+    ask(workspace_restore, workspace)
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
     client = perforce.find_client(workspace.client_name)
@@ -281,7 +282,7 @@ def test_a_full_rescue_area_stops_everything_and_loses_nothing(
     Site.objects.update(rescue_root=str(full_rescue_area))
 
     for _ in range(2):
-        operation = ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+        operation = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
         assert operation.state == Operation.State.FAILED
         assert operation.status_code == "rescue_disk_full"
         assert workspace.state == Workspace.State.FAILED
@@ -289,20 +290,20 @@ def test_a_full_rescue_area_stops_everything_and_loses_nothing(
         assert not list(full_rescue_area.rglob("*.tar"))
 
     with pytest.raises(NotInTrash):
-        ask(actions.workspace_purge, workspace)
+        ask(workspace_purge, workspace)
     assert state_of(workspace.path) == files
 
-    ask(actions.workspace_restore, workspace)
+    ask(workspace_restore, workspace)
     assert workspace.state == Workspace.State.READY
     assert state_of(workspace.path) == files
 
     # With room again it goes, and a purge needs none: the disk is full once more.
     mount = ["mount", "-o", "remount,size=1m,nr_inodes=100", str(full_rescue_area)]
     subprocess.run(mount, check=True)
-    ask(actions.workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
     assert workspace.state == Workspace.State.TRASHED, workspace.status_message
     fill(full_rescue_area)
-    ask(actions.workspace_purge, workspace)
+    ask(workspace_purge, workspace)
     assert workspace.state == Workspace.State.RETIRED, workspace.status_message
     assert left_behind(workspace) == []
     rescue = Rescue.objects.get(workspace=workspace, is_complete=True)

@@ -8,15 +8,17 @@ import uuid
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from provisioner.gateways import registry
-from provisioner.gateways.ontap.types import ExportRule
-from provisioner.workspaces.actions import template_build
-from provisioner.workspaces.models import Site, Step, Template
-from provisioner.workspaces.steps.run import StepRun
-from provisioner.workspaces.steps.volumes import (
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Template
+from provisioner.catalog.steps.volumes import (
     ensure_export_policy,
     ensure_frozen_policy,
 )
+from provisioner.engine.models import Step
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import ExportRule
+from provisioner.sites.models import Site
 from provisioner.workspaces.sweeps.exports import apply_exports, sweep_exports
 from tests.support.lab import Lab
 

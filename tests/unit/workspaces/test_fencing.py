@@ -20,16 +20,27 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
 
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child, manage
+from provisioner.engine import states as engine_states
+from provisioner.engine import tasks
+from provisioner.engine.fencing import AttemptLeave
+from provisioner.engine.management.commands.worker import in_its_name
+from provisioner.engine.models import Operation, Step
 from provisioner.gateways import fence, registry
 from provisioner.gateways.hosts.files import write_as_owner
 from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.removal import remove_contents
-from provisioner.workspaces import actions, states, tasks
-from provisioner.workspaces.errors import StateChanged, StepCutShort
-from provisioner.workspaces.fencing import AttemptLeave
-from provisioner.workspaces.management.commands.worker import in_its_name
-from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from provisioner.lib.refusals import StateChanged, StepCutShort
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.checking import workspace_look
+from provisioner.workspaces.actions.retiring import (
+    workspace_purge,
+    workspace_restore,
+    workspace_retire,
+)
+from provisioner.workspaces.models import Workspace
 from tests.support.database_outage import cut_off_everybody_else, let_in
 from tests.support.factories import UserFactory
 from tests.support.forkserver import Warm, warm
@@ -54,9 +65,9 @@ def taken_over(step: Step) -> None:
 @pytest.fixture
 def step(lab_workspace: Workspace) -> Step:
     """A step at work."""
-    operation = actions.workspace_look(by=lab_workspace.owner, workspace=lab_workspace)
+    operation = workspace_look(by=lab_workspace.owner, workspace=lab_workspace)
     step = operation.steps.get()
-    states.start_step(step)
+    engine_states.start_step(step)
     return step
 
 
@@ -70,7 +81,7 @@ def test_leave_is_given_to_the_attempt_under_way_alone(step: Step) -> None:
 
 
 def test_leave_ends_with_the_operation(step: Step) -> None:
-    states.cancel_operation(step.operation, message="Enough.")
+    engine_states.cancel_operation(step.operation, message="Enough.")
 
     with pytest.raises(StepCutShort):
         AttemptLeave(step)()
@@ -134,12 +145,12 @@ def test_an_attempt_that_was_followed_writes_nothing_of_its_step(step: Step) -> 
     taken_over(step)
 
     with pytest.raises(StateChanged):
-        states.finish_step(step, result={"late": True})
+        engine_states.finish_step(step, result={"late": True})
     with pytest.raises(StateChanged):
-        states.fail_step(step, code="late", message="Late.")
+        engine_states.fail_step(step, code="late", message="Late.")
     with pytest.raises(StateChanged):
-        states.skip_step(step)
-    for write in (states.record_progress, states.remember_remote):
+        engine_states.skip_step(step)
+    for write in (engine_states.record_progress, engine_states.remember_remote):
         with pytest.raises(StepCutShort):
             write(step, {"late": True})
 
@@ -237,23 +248,23 @@ def test_whatever_is_taken_over_goes_on_once(
             operation.refresh_from_db()
         assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 
-    actions.template_build(by=lab_template.created_by, template=lab_template)
+    template_build(by=lab_template.created_by, template=lab_template)
     settled(Operation.Kind.TEMPLATE_BUILD)
     alice = UserFactory(username="alice", uid=20001, gid=20000)
-    workspace = actions.workspace_create(by=alice, template=lab_template)
+    workspace = workspace_create(by=alice, template=lab_template)
     settled(Operation.Kind.PROVISION)
     path = workspace.path / "src" / "mine.txt"
     path.write_text("mine")
     os.chown(path, 20001, 20000) if os.geteuid() == 0 else None
-    actions.workspace_retire(by=alice, workspace=workspace, unsaved="rescue")
+    workspace_retire(by=alice, workspace=workspace, unsaved="rescue")
     settled(Operation.Kind.RETIRE)
-    actions.workspace_restore(by=alice, workspace=workspace)
+    workspace_restore(by=alice, workspace=workspace)
     settled(Operation.Kind.RESTORE)
     workspace.refresh_from_db()
     assert path.read_text() == "mine"
-    actions.workspace_retire(by=alice, workspace=workspace, unsaved="rescue")
+    workspace_retire(by=alice, workspace=workspace, unsaved="rescue")
     settled(Operation.Kind.RETIRE)
-    actions.workspace_purge(by=alice, workspace=workspace)
+    workspace_purge(by=alice, workspace=workspace)
     settled(Operation.Kind.PURGE)
 
     acted = {name for kind, name in TakenOver.seen if kind == Operation.Kind.RETIRE}
@@ -320,7 +331,7 @@ def test_a_worker_stopped_inside_a_retirement_deletes_no_client_afterwards(
     """It stops before the client goes, and wakes when its owner is at work again."""
     workspace, owner = lab_workspace, lab_workspace.owner
     lab.break_perforce({"command": "client", "latency_seconds": 0.6})
-    operation = actions.workspace_retire(by=owner, workspace=workspace)
+    operation = workspace_retire(by=owner, workspace=workspace)
     first = start_worker()
     running = operation.steps.filter(name="client", state=Step.State.RUNNING)
     wait_for(running.exists)
@@ -329,7 +340,7 @@ def test_a_worker_stopped_inside_a_retirement_deletes_no_client_afterwards(
     start_worker()
     wait_for(lambda: settled(workspace) == Workspace.State.TRASHED)
     lab.break_perforce()
-    actions.workspace_restore(by=owner, workspace=workspace)
+    workspace_restore(by=owner, workspace=workspace)
     wait_for(lambda: settled(workspace) == Workspace.State.READY)
     at_work.open_for_edit()
 
@@ -352,7 +363,7 @@ def test_a_command_outlives_an_absence_of_the_database(
     project.submit_paths({"src/a.txt": "one\n"})
     command = f"echo begun >> runs; sleep {STALLED_SECONDS}"
     template = make_template(project, build_command=command)
-    operation = actions.template_build(by=template.created_by, template=template)
+    operation = template_build(by=template.created_by, template=template)
     worker = start_worker()
     wait_for((template.path / "runs").exists)
 

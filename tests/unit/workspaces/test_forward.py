@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Snapshot
 from provisioner.demo.checks import left_behind
-from provisioner.workspaces import actions, workflow
-from provisioner.workspaces.errors import (
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step
+from provisioner.lib.refusals import (
     BeingCarried,
     NothingGoodNewer,
     NothingNewer,
@@ -17,7 +20,15 @@ from provisioner.workspaces.errors import (
     StepRefused,
     WorkspaceNotReady,
 )
-from provisioner.workspaces.models import Operation, Snapshot, Step, Workspace
+from provisioner.transfer.actions import workspace_forward, workspace_forward_abort
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.checking import workspace_look
+from provisioner.workspaces.actions.retiring import (
+    workspace_restore,
+    workspace_retire,
+    workspace_retry,
+)
+from provisioner.workspaces.models import Workspace
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.newer_snapshots import (
@@ -112,7 +123,7 @@ def test_work_arrives_in_the_newer_generation(
     assert carry.counts["untracked"] == 1
     assert carry.counts["left_changes"] == [int(shelved)]
 
-    actions.workspace_restore(by=workspace.owner, workspace=workspace)
+    workspace_restore(by=workspace.owner, workspace=workspace)
     settle(workspace)
     assert opened_in(workspace).keys() == opened.keys()
 
@@ -211,14 +222,14 @@ def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
 ) -> None:
     before = everything_about(with_work)
     with pytest.raises(NothingToAbort):
-        actions.workspace_forward_abort(by=with_work.owner, workspace=with_work)
+        workspace_forward_abort(by=with_work.owner, workspace=with_work)
     for name in STEPS:
-        made = actions.workspace_forward(
+        made = workspace_forward(
             by=with_work.owner, workspace=with_work, takes_untracked=True
         )
         kill_after(name, made)
 
-        actions.workspace_forward_abort(by=with_work.owner, workspace=made)
+        workspace_forward_abort(by=with_work.owner, workspace=made)
         settle(made)
 
         assert made.state == Workspace.State.RETIRED, (name, made.status_message)
@@ -231,7 +242,7 @@ def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
         {"command": "unshelve", "drop": "after", "times": 1},
         {"command": "resolve", "drop": "after", "times": 1},
     )
-    made = actions.workspace_forward(
+    made = workspace_forward(
         by=with_work.owner,
         workspace=with_work,
         takes_untracked=True,
@@ -239,9 +250,9 @@ def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
     )
     for name in STEPS:
         kill_after(name, made)
-        actions.workspace_retry(by=with_work.owner, workspace=made)
+        workspace_retry(by=with_work.owner, workspace=made)
         with pytest.raises(BeingCarried):
-            actions.workspace_retire(by=with_work.owner, workspace=with_work)
+            workspace_retire(by=with_work.owner, workspace=with_work)
     settle(made)
 
     assert made.state == Workspace.State.READY, made.status_message
@@ -267,13 +278,13 @@ def test_what_is_not_resolved_stops_it_before_anything_is_copied(
 ) -> None:
     edit(alice_at_work, "src/file1.txt", "mine\n")
     with pytest.raises(NothingNewer):
-        actions.workspace_forward(by=workspace.owner, workspace=workspace)
+        workspace_forward(by=workspace.owner, workspace=workspace)
     others.write("src/file1.txt", "theirs\n")
     others.publish(workspace.template)
     alice_at_work.p4.run("sync", "-q", str(alice_at_work.root / "src/file1.txt"))
     before = everything_about(workspace)
 
-    look = actions.workspace_look(by=workspace.owner, workspace=workspace)
+    look = workspace_look(by=workspace.owner, workspace=workspace)
     settle(workspace)
 
     look.refresh_from_db()
@@ -298,7 +309,7 @@ def test_what_lies_in_a_part_is_merged_with_what_that_part_is(
     others.write("src/file4.txt", "theirs\n")
     others.submit()
     template, path = workspace.template, f"{others.there}/src/..."
-    actions.template_build(by=template.created_by, template=template, paths=[path])
+    template_build(by=template.created_by, template=template, paths=[path])
     settle(template)
     newest = template.snapshots.latest("created_at")
     assert newest.parts == [{"path": path, "change": newest.part_change}]
@@ -318,8 +329,8 @@ def test_what_lies_in_a_part_is_merged_with_what_that_part_is(
 def test_a_workspace_that_is_not_ready_is_not_brought_forward(
     snapshot: Snapshot, alice: User
 ) -> None:
-    workspace = actions.workspace_create(by=alice, template=snapshot.template)
+    workspace = workspace_create(by=alice, template=snapshot.template)
     with pytest.raises(WorkspaceNotReady):
-        actions.workspace_forward(by=alice, workspace=workspace)
+        workspace_forward(by=alice, workspace=workspace)
     with pytest.raises(WorkspaceNotReady):
-        actions.workspace_look(by=alice, workspace=workspace)
+        workspace_look(by=alice, workspace=workspace)

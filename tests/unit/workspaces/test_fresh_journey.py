@@ -13,22 +13,20 @@ from django.db.models.signals import post_save
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.catalog.actions.refresh import refresh_policy_save
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.freshness import lag_of
+from provisioner.catalog.models import ServerWatch, Snapshot, Template
+from provisioner.catalog.sweeps.refresh import refresh_all
+from provisioner.catalog.sweeps.watch import poll
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
-from provisioner.workspaces import actions, workflow
-from provisioner.workspaces.lags import lag_of
-from provisioner.workspaces.models import (
-    Operation,
-    ServerWatch,
-    Snapshot,
-    Step,
-    Subscription,
-    Template,
-    Workspace,
-)
+from provisioner.notify.models import Subscription
+from provisioner.notify.sweeps.mails import sweep_notices
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import default_snapshot
-from provisioner.workspaces.sweeps.notices import sweep_notices
-from provisioner.workspaces.sweeps.refresh import refresh_all
-from provisioner.workspaces.sweeps.watch import poll
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab
@@ -61,10 +59,10 @@ def template(
         test_command="! grep WRONG all.out",
         wanted_quality="tested",
     )
-    actions.template_build(by=template.created_by, template=template)
+    template_build(by=template.created_by, template=template)
     settle(template)
     assert template.state == Template.State.READY, template.status_message
-    actions.refresh_policy_save(
+    refresh_policy_save(
         by=template.created_by,
         template=template,
         mode="on_change",
@@ -117,7 +115,7 @@ def follow(template: Template) -> Operation:
 
 
 def workspace_of(person: User, template: Template) -> Workspace:
-    workspace = settle(actions.workspace_create(by=person, template=template))
+    workspace = settle(workspace_create(by=person, template=template))
     assert workspace.state == Workspace.State.READY, workspace.status_message
     return workspace
 
@@ -170,9 +168,7 @@ def test_templates_follow_and_a_broken_change_reaches_nobody(
     concerned = ("alice", "bob", "dave")
     assert new_mails() == [(f"{name}@example.com", failed) for name in concerned]
     assert all("ends with:\n\n    WRONG\n" in message.body for message in mail.outbox)
-    chosen = actions.workspace_create(
-        by=people["carol"], template=template, snapshot=broken
-    )
+    chosen = workspace_create(by=people["carol"], template=template, snapshot=broken)
     workspaces.append(settle(chosen))
 
     # What carol mends is what everybody gets from then on.

@@ -10,23 +10,16 @@ import pytest
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.snapshot_comments import mark_of
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
-from provisioner.workspaces import workflow
-from provisioner.workspaces.actions import (
-    template_build,
-    workspace_create,
-    workspace_restore,
-    workspace_retire,
-)
-from provisioner.workspaces.models import (
-    Operation,
-    Snapshot,
-    Step,
-    Template,
-    Workspace,
-)
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import default_snapshot
-from provisioner.workspaces.snapshot_marks import mark_of
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.projects import Project

@@ -8,20 +8,19 @@ import pytest
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import lags, retention, states
-from provisioner.workspaces.actions import (
-    template_build,
-    template_update,
-    workspace_create,
-)
-from provisioner.workspaces.errors import (
+from provisioner.catalog import freshness, retention
+from provisioner.catalog.actions.templates import template_build, template_update
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.lib.refusals import (
     InvalidRequest,
     NoGoodSnapshot,
     NoSnapshot,
     NothingToRefresh,
     TemplateInvalid,
 )
-from provisioner.workspaces.models import Snapshot, Template, Workspace
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import (
     default_snapshot,
     reference_snapshot,
@@ -151,11 +150,11 @@ def test_each_generation_knows_how_far_it_is_behind(template: Template) -> None:
     old = SnapshotFactory(template=template, change=100)
     new = SnapshotFactory(template=template, change=102)
     part = SnapshotFactory(template=template, change=100, parts=PART)
-    assert lags.behind_of([old, new]) == {}
+    assert freshness.behind_of([old, new]) == {}
 
     known_to_be_behind(old, "alice", "bob", "carol")
 
-    assert lags.behind_of([old, new, part]) == {old.pk: 3, new.pk: 1}
+    assert freshness.behind_of([old, new, part]) == {old.pk: 3, new.pk: 1}
 
 
 def test_a_template_is_behind_by_what_its_default_lacks(
@@ -163,7 +162,7 @@ def test_a_template_is_behind_by_what_its_default_lacks(
 ) -> None:
     known_to_be_behind(of_change(tested_template, 100), "alice", "bob")
 
-    lag = lags.lag_of(tested_template)
+    lag = freshness.lag_of(tested_template)
 
     assert lag is not None
     assert lag.changes == 2
@@ -218,10 +217,10 @@ def test_what_a_workspace_needs_is_kept_until_it_is_gone_for_good(
     for state in (Workspace.State.RETIRING, Workspace.State.TRASHED):
         assert kept(tested_template)[300] == ["mine"]
         assert not retention.withdraw(failed)
-        states.set_workspace_state(workspace, state)
+        engine_states.set_workspace_state(workspace, state)
     assert kept(tested_template)[300] == ["mine"]
     for state in (Workspace.State.PURGING, Workspace.State.RETIRED):
-        states.set_workspace_state(workspace, state)
+        engine_states.set_workspace_state(workspace, state)
 
     assert failed in retention.superfluous(tested_template)
     assert retention.withdraw(failed)
@@ -296,8 +295,8 @@ def test_a_build_of_parts_says_nothing_about_the_refresh_of_all(
         "change": snapshot.change + 1,
         "paths": ["//depot/main/src/..."],
     }
-    lag = lags.lag_of(template)
-    state = lags.refresh_state_of(template, lag=lag)
+    lag = freshness.lag_of(template)
+    state = freshness.refresh_state_of(template, lag=lag)
     assert (state.tried, state.tried_at, state.clean_tried_at) == (0, None, None)
 
 
@@ -311,7 +310,7 @@ def test_a_workspace_of_parts_knows_its_mark(template: Template) -> None:
 def test_the_one_who_is_gone_pins_nothing(template: Template, alice: User) -> None:
     snapshot = SnapshotFactory(template=template)
     workspace = workspace_create(by=alice, template=template)
-    states.set_workspace_state(workspace, Workspace.State.RETIRING)
+    engine_states.set_workspace_state(workspace, Workspace.State.RETIRING)
     purge(workspace)
 
     assert retention.pins_of_snapshot(snapshot).workspaces == []

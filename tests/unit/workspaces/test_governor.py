@@ -17,31 +17,23 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog import freshness
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.sweeps.watch import sweep_watch
+from provisioner.engine import slots, tasks
+from provisioner.engine import states as engine_states
+from provisioner.engine.actions import perforce_server_pause, perforce_server_resume
+from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
+from provisioner.engine.slots_overview import turns_for
 from provisioner.gateways.errors import Busy, Unreachable
 from provisioner.gateways.perforce.types import LockUse
-from provisioner.workspaces import governor, lags, states, tasks
-from provisioner.workspaces.actions import (
-    perforce_server_pause,
-    perforce_server_resume,
-    template_build,
-    workspace_create,
-    workspace_retire,
-)
-from provisioner.workspaces.errors import InvalidRequest, NotAllowed
-from provisioner.workspaces.models import (
-    Event,
-    Governor,
-    LockWait,
-    Operation,
-    PerforceServer,
-    PerforceUse,
-    Snapshot,
-    Step,
-    Template,
-)
-from provisioner.workspaces.sweeps.pools import sweep_pools
-from provisioner.workspaces.sweeps.watch import sweep_watch
-from provisioner.workspaces.turns_overview import turns_for
+from provisioner.lib.refusals import InvalidRequest, NotAllowed
+from provisioner.pools.sweeps import sweep_pools
+from provisioner.sites.models import PerforceServer
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.support.warm_pools import make_pool
 
@@ -104,7 +96,7 @@ def turns(steps: Iterable[Step]) -> list[bool]:
 
 def settle(step: Step) -> None:
     """End a step as its job would."""
-    states.start_step(step)
+    engine_states.start_step(step)
     tasks._settle_success(in_job(job_of(step)), step, {})
 
 
@@ -159,7 +151,7 @@ def lose_job(step: Step) -> None:
 def test_a_budget_is_kept_and_long_steps_leave_room(
     uses: list[PerforceUse], turns: int
 ) -> None:
-    budget = governor.Budget(limit=turns)
+    budget = slots.Budget(limit=turns)
 
     for use in uses:
         budget.take(use)
@@ -190,7 +182,7 @@ def test_a_step_that_fails_gives_its_turn_to_the_next(
 ) -> None:
     limit(template, 1)
     steps = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
-    states.start_step(steps[0])
+    engine_states.start_step(steps[0])
 
     tasks._settle_failure(steps[0], code="no", message="No.", why=ValueError())
 
@@ -312,11 +304,11 @@ def test_a_retry_waits_where_its_turn_is_taken_and_keeps_its_count(
         ask_to_flush(alice, template, key=str(number)) for number in range(2)
     ]
     run(first)
-    states.start_step(second)
+    engine_states.start_step(second)
 
     run(first)
 
-    assert governor.is_waiting(first)
+    assert slots.is_waiting(first)
     assert first.attempt == 1
     tasks._settle_success(in_job(job_of(second)), second, {})
     assert has_turn(first)
@@ -361,7 +353,7 @@ def test_a_job_whose_step_waits_for_its_turn_leaves_it_alone(
 
     run(waits, job=job_of(first))
 
-    assert governor.is_waiting(waits)
+    assert slots.is_waiting(waits)
     assert waits.attempt == 0
 
 
@@ -381,7 +373,7 @@ def test_the_turn_of_a_step_whose_job_was_lost_stays_its_own(
 ) -> None:
     limit(template, 1)
     steps = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
-    states.start_step(steps[0])
+    engine_states.start_step(steps[0])
     lose_job(steps[0])
 
     tasks.sweep_turns(timestamp=0)
@@ -453,7 +445,7 @@ def test_what_is_made_for_a_pool_comes_after_all_who_ask(
 
 def before(step: Step) -> int:
     step.refresh_from_db()
-    wait = governor.wait_of(step)
+    wait = slots.wait_of(step)
     assert wait is not None
     return wait.before
 
@@ -475,8 +467,8 @@ def test_who_waits_is_told_how_many_come_before(
     # What is long waits for all that is short and of people, and holds up none of it.
     assert [before(step) for step in (first_sync, second_sync)] == [2, 3]
     running.refresh_from_db()
-    assert governor.wait_of(running) is None
-    wait = governor.wait_of(of_ci[0])
+    assert slots.wait_of(running) is None
+    wait = slots.wait_of(of_ci[0])
     assert wait is not None
     assert wait.sentence == (
         f"Waits for its turn at the Perforce server {wait.server}: 2 are before it."
@@ -510,7 +502,7 @@ def test_at_a_paused_server_nothing_begins_until_it_goes_on(
     light = flushes[0].operation.steps.get(name="access")
 
     assert turns([*flushes, light]) == [False, False, False]
-    wait = governor.wait_of(light)
+    wait = slots.wait_of(light)
     assert wait is not None
     assert wait.sentence == (
         f"The Perforce server {wait.server} is paused: A checkpoint is made. It goes "
@@ -523,7 +515,7 @@ def test_at_a_paused_server_nothing_begins_until_it_goes_on(
     assert resume(template, by=admin)
 
     assert turns([*flushes, light]) == [True, False, True]
-    assert governor.wait_of(light) is None
+    assert slots.wait_of(light) is None
 
 
 def test_a_job_that_was_queued_before_the_pause_begins_nothing(
@@ -534,7 +526,7 @@ def test_a_job_that_was_queued_before_the_pause_begins_nothing(
 
     run(step)
 
-    assert governor.is_waiting(step)
+    assert slots.is_waiting(step)
     assert step.attempt == 0
 
 
@@ -543,13 +535,13 @@ def test_what_has_begun_goes_on_through_a_pause_and_its_next_step_waits(
 ) -> None:
     operation = workspace_create(by=alice, template=template).operations.get()
     access = operation.steps.get(name="access")
-    states.start_step(access)
+    engine_states.start_step(access)
     pause(template, by=admin)
 
     assert tasks._settle_success(in_job(job_of(access)), access, {}) is None
 
     client = operation.steps.get(name="client")
-    assert governor.is_waiting(client)
+    assert slots.is_waiting(client)
     # What does not use Perforce goes on.
     clone = operation.steps.get(name="clone")
     assert (clone.state, bool(clone.job_id)) == (Step.State.QUEUED, True)
@@ -600,11 +592,13 @@ def test_the_switch_is_for_administrators(
 def test_templates_of_a_paused_server_are_not_refreshed(
     admin: User, template: Template
 ) -> None:
-    assert not lags.refresh_state_of(template, lag=None).is_paused_elsewhere
+    assert not freshness.refresh_state_of(template, lag=None).is_paused_elsewhere
     pause(template, by=admin)
 
-    assert lags.refresh_state_of(template, lag=None).is_paused_elsewhere
-    assert any("is paused: A checkpoint" in said for said in lags.pauses_of(template))
+    assert freshness.refresh_state_of(template, lag=None).is_paused_elsewhere
+    assert any(
+        "is paused: A checkpoint" in said for said in freshness.pauses_of(template)
+    )
     sweep_watch(timestamp=0)
     assert not ProcrastinateJob.objects.filter(task_name="watch_server").exists()
     resume(template, by=admin)
@@ -618,13 +612,13 @@ def test_templates_of_a_paused_server_are_not_refreshed(
 def waited(step: Step, ms: int) -> None:
     """Let the server tell that a command of a step waited so long."""
     use = LockUse(command="sync -k", table="db.have", waited_ms=ms, held_ms=1)
-    governor.observe(step, use)
+    slots.observe(step, use)
 
 
 def present(template: Template) -> int:
     server = PerforceServer.objects.get(pk=template.site.perforce_server_id)
     known = Governor.objects.filter(server=server).first()
-    return governor.present_limit(server, known, now=timezone.now())
+    return slots.present_limit(server, known, now=timezone.now())
 
 
 def let_pass(**times: float) -> None:
@@ -639,7 +633,7 @@ def test_after_a_long_wait_half_as_many_run_and_then_one_more_each_minute(
 ) -> None:
     limit(template, 4)
     steps = [ask_to_flush(alice, template, key=str(number)) for number in range(6)]
-    waited(steps[0], governor.LONG_WAIT_MS)
+    waited(steps[0], slots.LONG_WAIT_MS)
     assert present(template) == 2
 
     settle(steps[0])
@@ -666,11 +660,11 @@ def test_a_jam_that_many_waited_for_is_one_reason_and_a_later_one_another(
         waited(step, 900)
     assert present(template) == 4
 
-    let_pass(seconds=governor.SAME_JAM_SECONDS + 1)
+    let_pass(seconds=slots.SAME_JAM_SECONDS + 1)
     waited(step, 900)
     assert present(template) == 2
     for _ in range(5):
-        let_pass(seconds=governor.SAME_JAM_SECONDS + 1)
+        let_pass(seconds=slots.SAME_JAM_SECONDS + 1)
         waited(step, 900)
     assert present(template) == 1
 
@@ -679,12 +673,12 @@ def test_short_waits_are_told_and_change_nothing(
     alice: User, template: Template
 ) -> None:
     step = ask_to_flush(alice, template, key="a")
-    waited(step, governor.WORTH_TELLING_MS - 1)
+    waited(step, slots.WORTH_TELLING_MS - 1)
     assert not LockWait.objects.exists()
 
-    waited(step, governor.LONG_WAIT_MS - 1)
+    waited(step, slots.LONG_WAIT_MS - 1)
 
-    assert LockWait.objects.get().waited_ms == governor.LONG_WAIT_MS - 1
+    assert LockWait.objects.get().waited_ms == slots.LONG_WAIT_MS - 1
     assert present(template) == 4
 
 
@@ -699,14 +693,14 @@ def test_the_last_waits_are_kept(alice: User, template: Template) -> None:
             waited_ms=number,
             held_ms=0,
         )
-        for number in range(governor.WAITS_KEPT + 5)
+        for number in range(slots.WAITS_KEPT + 5)
     )
 
     waited(step, 30)
 
-    assert LockWait.objects.count() == governor.WAITS_KEPT
+    assert LockWait.objects.count() == slots.WAITS_KEPT
     assert LockWait.objects.filter(waited_ms=30, table="db.have").exists()
-    assert not LockWait.objects.filter(waited_ms=governor.WAITS_KEPT).exists()
+    assert not LockWait.objects.filter(waited_ms=slots.WAITS_KEPT).exists()
 
 
 def test_a_pause_and_a_back_off_do_not_undo_each_other(

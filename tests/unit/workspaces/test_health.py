@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from provisioner.workspaces.health import (
+from provisioner.dashboard.health import (
     ANSWER_WITHIN_SECONDS,
     FarSides,
     HealthCheck,

@@ -13,10 +13,12 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
+from provisioner.bisect.actions import bisection_go_on
+from provisioner.bisect.models import Bisection
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Operation, Step
 from provisioner.gateways.hosts import run_as
 from provisioner.gateways.hosts.nursery import Child
-from provisioner.workspaces.actions.bisecting import bisection_go_on
-from provisioner.workspaces.models import Bisection, Operation, Step, Template
 from tests.support.newer_snapshots import Others, others
 from tests.unit.api.conftest import api_of
 from tests.unit.gateways.hosts.processes import pids_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.workspaces import actions
+from provisioner.engine.models import Unsaved
+from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.models.operations import Unsaved
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.newer_snapshots import Others, alice_at_work, bring, edit, others
@@ -80,7 +80,7 @@ def test_work_on_it_is_rescued_as_it_was_written(
     edit(at_keys, NAME, text)
     workspace = at_keys.workspace
 
-    actions.workspace_retire(
+    workspace_retire(
         by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE, purge=True
     )
     settle(workspace)

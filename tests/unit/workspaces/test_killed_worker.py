@@ -14,10 +14,13 @@ from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child, manage
-from provisioner.workspaces import workflow
-from provisioner.workspaces.actions import template_build, workspace_create
-from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.forkserver import Warm, warm
 from tests.support.lab import Lab

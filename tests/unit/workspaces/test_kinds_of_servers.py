@@ -11,6 +11,12 @@ import pytest
 from django.test import Client
 
 from provisioner.accounts.models import User
+from provisioner.bisect.actions import bisection_start
+from provisioner.bisect.models import Bisection
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Template
+from provisioner.drift.models import Finding
+from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.connection import (
     Connection,
@@ -19,16 +25,9 @@ from provisioner.gateways.perforce.connection import (
 )
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.types import PerforceAccount
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import (
-    Bisection,
-    Finding,
-    Operation,
-    Rescue,
-    Site,
-    Template,
-    Workspace,
-)
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab, fill, running_lab
@@ -123,7 +122,7 @@ def submit(lab: Lab, others: Others) -> None:
 
 def publish(lab: Lab, others: Others, template: Template) -> None:
     submit(lab, others)
-    actions.template_build(by=template.created_by, template=template)
+    template_build(by=template.created_by, template=template)
     settle(template)
     assert template.state == Template.State.READY, template.status_message
 
@@ -158,7 +157,7 @@ def built(
 
 @pytest.fixture
 def workspace(built: Template, alice: User) -> Workspace:
-    workspace = settle(actions.workspace_create(by=alice, template=built))
+    workspace = settle(workspace_create(by=alice, template=built))
     assert workspace.state == Workspace.State.READY, workspace.status_message
     return workspace
 
@@ -302,7 +301,7 @@ def test_the_first_bad_change_is_found(
     command = "cat */theirs*; ! grep -q 1 */theirs*"
 
     bisection = wait_for(
-        actions.bisection_start(
+        bisection_start(
             by=alice, template=built, good=changes[0], bad=changes[2], command=command
         )
     )

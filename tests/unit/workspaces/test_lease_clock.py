@@ -15,28 +15,30 @@ from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions, leases, notices, states, tasks
-from provisioner.workspaces.actions import lease_policies
-from provisioner.workspaces.actions.leases import (
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import states as engine_states
+from provisioner.engine import tasks
+from provisioner.engine.models import Operation
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.actions import policies
+from provisioner.leases.actions.leases import (
     workspace_extend,
     workspace_keep,
     workspace_release,
 )
-from provisioner.workspaces.errors import ActionRefused
-from provisioner.workspaces.mails import mail_of
-from provisioner.workspaces.models import (
-    Notice,
-    Operation,
-    Rescue,
-    Snapshot,
-    Workspace,
-)
-from provisioner.workspaces.sweeps.leases import (
+from provisioner.leases.models import Notice
+from provisioner.leases.sweeps.leases import (
     purge_expired,
     retire_expired,
     tell_owners,
 )
-from provisioner.workspaces.sweeps.notices import send_due
+from provisioner.lib.refusals import ActionRefused
+from provisioner.notify import workspaces
+from provisioner.notify.mails import mail_of
+from provisioner.notify.sweeps.mails import send_due
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
+from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.clock import BEGINS_AT, Clock, clock
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.mail_server import BACKEND, Killed, Mailbox
@@ -77,7 +79,7 @@ def make_ready(
     lease_seconds: int | None = None,
     name: str = "hers",
 ) -> Workspace:
-    workspace = actions.workspace_create(
+    workspace = workspace_create(
         by=owner,
         template=snapshot.template,
         name=name,
@@ -85,7 +87,7 @@ def make_ready(
         lease_seconds=lease_seconds,
     )
     end_running(workspace, Operation.State.SUCCEEDED)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
@@ -94,10 +96,10 @@ def end_running(
 ) -> Operation:
     """Let what is under way end as its last step would have it."""
     operation = workspace.operations.get(state=Operation.State.RUNNING)
-    states.end_operation(
+    engine_states.end_operation(
         operation, state, code="" if not message else "broken", message=message
     )
-    states.skip_waiting_steps(operation)
+    engine_states.skip_waiting_steps(operation)
     return operation
 
 
@@ -107,16 +109,16 @@ def work(workspace: Workspace, clock: Clock) -> None:
     State = Workspace.State
     if workspace.state == State.RETIRING:
         end_running(workspace, Operation.State.SUCCEEDED)
-        policy = leases.policy_for(workspace.template, workspace.purpose)
+        policy = lease_queries.policy_for(workspace.template, workspace.purpose)
         until = clock.now + dt.timedelta(seconds=policy.trash_seconds)
-        states.set_workspace_state(workspace, State.TRASHED, purge_at=until)
+        engine_states.set_workspace_state(workspace, State.TRASHED, purge_at=until)
     elif workspace.state == State.PURGING:
         end_running(workspace, Operation.State.SUCCEEDED)
-        states.set_workspace_state(workspace, State.RETIRED)
+        engine_states.set_workspace_state(workspace, State.RETIRED)
     elif workspace.state == State.RESTORING:
         operation = workspace.operations.get(state=Operation.State.RUNNING)
         with transaction.atomic():
-            states.skip_waiting_steps(operation)
+            engine_states.skip_waiting_steps(operation)
             tasks.advance(operation)
 
 
@@ -136,25 +138,25 @@ def run(clock: Clock, *, days: float, every: dt.timedelta = 6 * HOUR) -> None:
         tick(clock)
 
 
-def deadline(workspace: Workspace, clock: Clock) -> leases.Deadline:
+def deadline(workspace: Workspace, clock: Clock) -> lease_queries.Deadline:
     workspace.refresh_from_db()
-    policy = leases.policy_for(workspace.template, workspace.purpose)
-    return leases.deadline_of(workspace, policy, clock.now)
+    policy = lease_queries.policy_for(workspace.template, workspace.purpose)
+    return lease_queries.deadline_of(workspace, policy, clock.now)
 
 
 def sent_at() -> list[dt.datetime]:
     return [at for at, _ in Mailbox.delivered]
 
 
-def save_policy(by: User, **changes: object) -> lease_policies.PolicyPreview:
+def save_policy(by: User, **changes: object) -> policies.PolicyPreview:
     policy = {
-        "default_seconds": 30 * leases.DAY,
-        "maximum_seconds": 90 * leases.DAY,
-        "trash_seconds": 72 * leases.HOUR,
-        "warn_seconds": [7 * leases.DAY, leases.DAY],
+        "default_seconds": 30 * lease_queries.DAY,
+        "maximum_seconds": 90 * lease_queries.DAY,
+        "trash_seconds": 72 * lease_queries.HOUR,
+        "warn_seconds": [7 * lease_queries.DAY, lease_queries.DAY],
         **changes,
     }
-    return lease_policies.lease_policy_save(
+    return policies.lease_policy_save(
         by=by,
         template=None,
         purpose=DEVELOPMENT,
@@ -205,7 +207,7 @@ def test_a_rescue_is_promised_to_those_alone_who_can_submit(
     clock: Clock, alice: User, snapshot: Snapshot, purpose: str, is_promised: bool
 ) -> None:
     workspace = make_ready(alice, snapshot, purpose=purpose)
-    notice = notices.say(
+    notice = workspaces.say(
         workspace,
         Notice.Kind.LEASE_ENDS,
         due_at=clock.now,
@@ -229,7 +231,7 @@ def test_the_trash_is_announced_and_emptied_in_time(
 
     assert Mailbox.subjects() == ["hers is in the trash"]
     _, mail = Mailbox.delivered[0]
-    assert leases.exact(trashed_at + 3 * DAY) in mail.body
+    assert lease_queries.exact(trashed_at + 3 * DAY) in mail.body
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.TRASHED
 
@@ -245,7 +247,7 @@ def test_the_trash_is_announced_and_emptied_in_time(
 def test_who_retires_it_gets_no_mail_about_it(
     workspace: Workspace, clock: Clock, alice: User
 ) -> None:
-    actions.workspace_retire(by=alice, workspace=workspace)
+    workspace_retire(by=alice, workspace=workspace)
     work(workspace, clock)
 
     run(clock, days=40, every=DAY)
@@ -256,7 +258,7 @@ def test_who_retires_it_gets_no_mail_about_it(
 def test_who_had_it_retired_by_somebody_is_told(
     workspace: Workspace, clock: Clock, admin: User
 ) -> None:
-    actions.workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
+    workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
     work(workspace, clock)
 
     run(clock, days=1)
@@ -270,11 +272,11 @@ def test_who_had_work_discarded_by_somebody_is_told_that(
     workspace: Workspace, clock: Clock, admin: User, was_found: bool
 ) -> None:
     nothing, discarded = "nothing in it that was not", "was discarded, as admin chose"
-    actions.workspace_retire(by=admin, workspace=workspace, unsaved="discard")
+    workspace_retire(by=admin, workspace=workspace, unsaved="discard")
     if was_found:
         # Whoever chose it last had it done.
         for actor in (workspace.owner, admin):
-            states.record_event(
+            engine_states.record_event(
                 workspace, kind="unsaved_work_discarded", message="3", actor=actor
             )
     work(workspace, clock)
@@ -289,7 +291,7 @@ def test_who_had_work_discarded_by_somebody_is_told_that(
 def test_what_an_earlier_try_had_rescued_is_told(
     workspace: Workspace, clock: Clock, admin: User
 ) -> None:
-    actions.workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
+    workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
     Rescue.objects.create(
         workspace=workspace,
         operation=workspace.operations.get(kind=Operation.Kind.RETIRE),
@@ -298,8 +300,8 @@ def test_what_an_earlier_try_had_rescued_is_told(
     )
     end_running(workspace, Operation.State.FAILED)
     failed = Workspace.State.FAILED
-    states.set_workspace_state(workspace, failed, code="x", message="It failed.")
-    actions.workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
+    engine_states.set_workspace_state(workspace, failed, code="x", message="It failed.")
+    workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
     work(workspace, clock)
 
     run(clock, days=1)
@@ -329,7 +331,7 @@ def test_machines_get_no_mail_and_no_trash(
 def test_a_short_lease_is_not_announced_as_if_it_had_been_long(
     clock: Clock, alice: User, snapshot: Snapshot
 ) -> None:
-    workspace = make_ready(alice, snapshot, lease_seconds=2 * leases.HOUR)
+    workspace = make_ready(alice, snapshot, lease_seconds=2 * lease_queries.HOUR)
 
     run(clock, days=2 / 24, every=MINUTE)
 
@@ -366,7 +368,7 @@ def test_an_extension_after_the_last_second_wins_until_the_sweep_comes(
     clock.at(BEGINS_AT + 30 * DAY + dt.timedelta(seconds=30))
     assert deadline(workspace, clock).is_over
 
-    workspace_extend(by=alice, workspace=workspace, seconds=leases.DAY * 3)
+    workspace_extend(by=alice, workspace=workspace, seconds=lease_queries.DAY * 3)
     tick(clock)
 
     workspace.refresh_from_db()
@@ -395,7 +397,7 @@ def test_a_mail_that_is_due_is_not_sent_once_the_lease_is_extended(
 
     assert Mailbox.delivered == []
     notice = workspace.notices.get(
-        deadline_at=BEGINS_AT + 30 * DAY, seconds_before=7 * leases.DAY
+        deadline_at=BEGINS_AT + 30 * DAY, seconds_before=7 * lease_queries.DAY
     )
     assert notice.voided_at is not None
 
@@ -404,7 +406,7 @@ def test_no_mail_goes_out_for_what_is_gone(
     workspace: Workspace, clock: Clock, alice: User
 ) -> None:
     clock.at(BEGINS_AT + 23 * DAY)
-    actions.workspace_retire(by=alice, workspace=workspace)
+    workspace_retire(by=alice, workspace=workspace)
 
     send_due(now=clock.now)
     work(workspace, clock)
@@ -471,7 +473,7 @@ def test_nobody_loses_a_workspace_because_we_were_down(
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY
     assert Mailbox.subjects() == ["The lease of hers ends in 1 day"]
-    assert leases.exact(clock.now + DAY) in Mailbox.delivered[0][1].body
+    assert lease_queries.exact(clock.now + DAY) in Mailbox.delivered[0][1].body
     assert workspace.events.filter(kind="lease_postponed").count() == 1
 
     run(clock, days=1)
@@ -602,7 +604,7 @@ def test_a_retirement_that_fails_is_tried_again_with_pauses_and_one_mail(
         workspace.refresh_from_db()
         if workspace.state == Workspace.State.RETIRING:
             end_running(workspace, Operation.State.REFUSED, message="Not comparable.")
-            states.set_workspace_state(workspace, Workspace.State.READY)
+            engine_states.set_workspace_state(workspace, Workspace.State.READY)
         tick(clock)
         clock.advance(minutes=30)
 
@@ -618,7 +620,7 @@ def test_what_was_brought_back_has_a_lease_again(
     run(clock, days=30)
     work(workspace, clock)
     clock.advance(days=1)
-    actions.workspace_restore(by=alice, workspace=workspace)
+    workspace_restore(by=alice, workspace=workspace)
     work(workspace, clock)
 
     tick(clock)
@@ -631,13 +633,13 @@ def test_what_was_brought_back_has_a_lease_again(
 def test_what_a_token_got_and_brought_back_has_a_lease_as_long_as_the_token_may_have(
     alice: User, snapshot: Snapshot, clock: Clock
 ) -> None:
-    alice.token, _ = token_create(by=alice, max_lease_seconds=leases.HOUR)
+    alice.token, _ = token_create(by=alice, max_lease_seconds=lease_queries.HOUR)
     workspace = make_ready(alice, snapshot)
     clock.advance(hours=1)
     tick(clock)
     work(workspace, clock)
     clock.advance(hours=1)
-    actions.workspace_restore(by=alice, workspace=workspace)
+    workspace_restore(by=alice, workspace=workspace)
     work(workspace, clock)
 
     tick(clock)
@@ -652,10 +654,10 @@ def test_what_was_brought_back_is_warned_as_the_policy_is_by_then(
 ) -> None:
     run(clock, days=25, every=5 * DAY)
     Mailbox.empty()
-    actions.workspace_retire(by=alice, workspace=workspace)
+    workspace_retire(by=alice, workspace=workspace)
     work(workspace, clock)
-    save_policy(admin, warn_seconds=[2 * leases.DAY])
-    actions.workspace_restore(by=alice, workspace=workspace)
+    save_policy(admin, warn_seconds=[2 * lease_queries.DAY])
+    workspace_restore(by=alice, workspace=workspace)
     work(workspace, clock)
     ends_at = deadline(workspace, clock).ends_at
     assert ends_at is not None
@@ -668,13 +670,13 @@ def test_what_was_brought_back_is_warned_as_the_policy_is_by_then(
 def test_a_trash_that_could_not_be_emptied_is_tried_again(
     workspace: Workspace, clock: Clock, alice: User
 ) -> None:
-    actions.workspace_retire(by=alice, workspace=workspace)
+    workspace_retire(by=alice, workspace=workspace)
     work(workspace, clock)
     run(clock, days=3)
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.PURGING
     end_running(workspace, Operation.State.FAILED, message="Busy.")
-    states.set_workspace_state(workspace, Workspace.State.FAILED, code="busy")
+    engine_states.set_workspace_state(workspace, Workspace.State.FAILED, code="busy")
 
     run(clock, days=0.5 / 24, every=MINUTE)
     workspace.refresh_from_db()
@@ -691,11 +693,13 @@ def test_a_trash_that_could_not_be_emptied_is_tried_again(
 def test_a_shorter_maximum_pulls_deadlines_in_and_warns_first(
     workspace: Workspace, clock: Clock, admin: User, alice: User
 ) -> None:
-    workspace_extend(by=alice, workspace=workspace, seconds=90 * leases.DAY)
+    workspace_extend(by=alice, workspace=workspace, seconds=90 * lease_queries.DAY)
     clock.advance(days=1)
 
     preview = save_policy(
-        admin, default_seconds=2 * leases.DAY, maximum_seconds=3 * leases.DAY
+        admin,
+        default_seconds=2 * lease_queries.DAY,
+        maximum_seconds=3 * lease_queries.DAY,
     )
 
     assert preview.moving == 1
@@ -708,7 +712,7 @@ def test_a_shorter_maximum_pulls_deadlines_in_and_warns_first(
 def test_other_moments_count_for_leases_that_run(
     workspace: Workspace, clock: Clock, admin: User
 ) -> None:
-    save_policy(admin, warn_seconds=[3 * leases.DAY, 2 * leases.HOUR])
+    save_policy(admin, warn_seconds=[3 * lease_queries.DAY, 2 * lease_queries.HOUR])
 
     run(clock, days=30, every=HOUR)
 
@@ -756,7 +760,12 @@ class Expected:
         return None if newest in self.said else newest
 
 
-WARNINGS = ((7 * leases.DAY, leases.DAY), (3 * leases.DAY,), (leases.HOUR,), ())
+WARNINGS = (
+    (7 * lease_queries.DAY, lease_queries.DAY),
+    (3 * lease_queries.DAY,),
+    (lease_queries.HOUR,),
+    (),
+)
 STEPS = st.one_of(
     st.tuples(st.just("advance"), st.integers(1, 20 * 24 * 60)),
     st.tuples(st.just("advance"), st.integers(1, 180)),
@@ -782,7 +791,7 @@ class World:
         self.clock = clock
         self.owner = UserFactory(username="walter", email="walter@example.com")
         self.admin = UserFactory(username="wanda", is_staff=True)
-        self.warn: tuple[int, ...] = (7 * leases.DAY, leases.DAY)
+        self.warn: tuple[int, ...] = (7 * lease_queries.DAY, lease_queries.DAY)
         self.maximum_days = 90
         self.snapshot = SnapshotFactory()
         self.count = 0
@@ -793,7 +802,7 @@ class World:
         self.workspace = make_ready(
             self.owner,
             self.snapshot,
-            lease_seconds=min(hours, self.maximum_days * 24) * leases.HOUR,
+            lease_seconds=min(hours, self.maximum_days * 24) * lease_queries.HOUR,
             name=f"w{self.count}",
         )
         self.expected = Expected(None, set(), set())
@@ -803,8 +812,8 @@ class World:
 
     def _another(self, hours: int) -> None:
         """Put this one away, and go on with another."""
-        if self.workspace.state in leases.LEASED:
-            actions.workspace_retire(by=self.owner, workspace=self.workspace)
+        if self.workspace.state in lease_queries.LEASED:
+            workspace_retire(by=self.owner, workspace=self.workspace)
             work(self.workspace, self.clock)
         self._begin(hours)
 
@@ -826,7 +835,7 @@ class World:
     def _extend(self, hours: int) -> None:
         now = self.clock.now
         extended = workspace_extend(
-            by=self.owner, workspace=self.workspace, seconds=hours * leases.HOUR
+            by=self.owner, workspace=self.workspace, seconds=hours * lease_queries.HOUR
         )
         assert extended.expires_at == now + dt.timedelta(hours=hours)
         self.expected.set_end(extended.expires_at, warn=self.warn, now=now)
@@ -840,10 +849,10 @@ class World:
         self.expected.set_end(released.expires_at, warn=self.warn, now=self.clock.now)
 
     def _retire(self, _: object) -> None:
-        actions.workspace_retire(by=self.owner, workspace=self.workspace)
+        workspace_retire(by=self.owner, workspace=self.workspace)
 
     def _restore(self, _: object) -> None:
-        actions.workspace_restore(by=self.owner, workspace=self.workspace)
+        workspace_restore(by=self.owner, workspace=self.workspace)
 
     def _policy(self, warn: tuple[int, ...]) -> None:
         self.warn = warn
@@ -857,17 +866,17 @@ class World:
         before, now = self.workspace.expires_at, self.clock.now
         save_policy(
             self.admin,
-            default_seconds=min(30, self.maximum_days) * leases.DAY,
-            maximum_seconds=self.maximum_days * leases.DAY,
+            default_seconds=min(30, self.maximum_days) * lease_queries.DAY,
+            maximum_seconds=self.maximum_days * lease_queries.DAY,
             warn_seconds=self.warn,
         )
         self.workspace.refresh_from_db()
         after = self.workspace.expires_at
-        if before is not None and self.workspace.state in leases.LEASED:
+        if before is not None and self.workspace.state in lease_queries.LEASED:
             assert after is not None
             earliest = now + dt.timedelta(seconds=max(self.warn, default=0))
             assert after == before or earliest <= after < before
-        if self.workspace.state in leases.LEASED:
+        if self.workspace.state in lease_queries.LEASED:
             self.expected.set_end(after, warn=self.warn, now=now)
 
     def _trouble(self, trouble: str) -> None:
@@ -881,7 +890,7 @@ class World:
             self._begin(30 * 24)
             was = self.workspace
         retired = retire_expired(now=now)
-        is_leased = was.state in leases.LEASED
+        is_leased = was.state in lease_queries.LEASED
         self._check_end(was, retired=bool(retired))
         purge_expired(now=now)
         work(self.workspace, self.clock)
@@ -889,7 +898,7 @@ class World:
             self.expected.replan(self.warn, now=now)
         tell_owners(now=now)
         due = self.expected.due(now) if is_leased else None
-        if self.workspace.state not in leases.LEASED:
+        if self.workspace.state not in lease_queries.LEASED:
             due = None
         before = len(Mailbox.delivered)
         trouble = Mailbox.trouble
@@ -933,14 +942,14 @@ class World:
             assert expected.ends_at is not None
             assert len(warnings) == (0 if is_lost else 1)
             for mail in warnings:
-                assert leases.exact(expected.ends_at) in mail.body
+                assert lease_queries.exact(expected.ends_at) in mail.body
                 assert expected.ends_at > now
         for mail in mails:
             if "trash" in mail.subject:
                 self.workspace.refresh_from_db()
                 assert self.workspace.state == Workspace.State.TRASHED
                 assert self.workspace.purge_at is not None
-                assert leases.exact(self.workspace.purge_at) in mail.body
+                assert lease_queries.exact(self.workspace.purge_at) in mail.body
         sent = Notice.objects.filter(sent_at__isnull=False).count()
         assert sent <= len(Mailbox.delivered)
         assert len(Mailbox.delivered) <= Notice.objects.exclude(claimed_at=None).count()

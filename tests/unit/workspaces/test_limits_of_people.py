@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from provisioner.workspaces.models import Operation, Rescue, Unsaved, Workspace
+from provisioner.engine.models import Operation, Unsaved
+from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.lab import Lab
 from tests.support.submits import submit
 from tests.support.work import AtWork

@@ -10,15 +10,15 @@ import pytest
 from django.db import connection, transaction
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import states, tasks
-from provisioner.workspaces.actions import (
-    template_build,
-    template_build_stop,
-    workspace_create,
-    workspace_retire,
-)
-from provisioner.workspaces.errors import NothingToStop
-from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
+from provisioner.catalog.actions.templates import template_build, template_build_stop
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine import tasks
+from provisioner.engine.models import Operation
+from provisioner.lib.refusals import NothingToStop
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -57,7 +57,7 @@ def test_a_build_is_asked_for_while_a_workspace_of_the_template_is(
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = '5s'")
             cursor.execute(
-                "SELECT 1 FROM workspaces_template WHERE id = %s FOR KEY SHARE",
+                "SELECT 1 FROM catalog_template WHERE id = %s FOR KEY SHARE",
                 [template.pk],
             )
 
@@ -81,8 +81,8 @@ def test_a_workspace_is_retired_while_its_last_step_ends(
             tasks._lock(operation)
             retired = others.submit(in_a_connection_of_its_own(retire))
             wait_until_somebody_waits_for_a_lock()
-            states.end_operation(operation, Operation.State.SUCCEEDED)
-            states.set_workspace_state(workspace, Workspace.State.READY)
+            engine_states.end_operation(operation, Operation.State.SUCCEEDED)
+            engine_states.set_workspace_state(workspace, Workspace.State.READY)
         retirement = retired.result()
 
     assert isinstance(retirement, Operation)
@@ -96,14 +96,14 @@ def test_a_build_is_stopped_in_the_moment_in_which_it_begins_to_publish(
 ) -> None:
     build = template_build(by=admin, template=template)
     publishing = build.steps.get(name="snapshot")
-    states.queue_step(publishing, job_id=None)
+    engine_states.queue_step(publishing, job_id=None)
 
     def stop() -> Operation:
         return template_build_stop(by=admin, template=template)
 
     with ThreadPoolExecutor(1) as others:
         with transaction.atomic():
-            states.start_step(publishing)
+            engine_states.start_step(publishing)
             stopped = others.submit(in_a_connection_of_its_own(stop))
             wait_until_somebody_waits_for_a_lock()
         with pytest.raises(NothingToStop):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.workspaces.log_excerpt import LONGEST_LINE, Excerpt, excerpt_of
+from provisioner.engine.logs.excerpt import LONGEST_LINE, Excerpt, excerpt_of
 
 ERRORS = {
     "gcc": "src/a.c:12:5: error: 'x' undeclared (first use in this function)",

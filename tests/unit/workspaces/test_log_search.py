@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from provisioner.workspaces import log_search
-from provisioner.workspaces.log_search import Found, search_log
+from provisioner.engine.logs import search
+from provisioner.engine.logs.search import Found, search_log
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_many_hits_come_page_by_page(path: Path) -> None:
 def test_a_search_ends_in_time_and_goes_on_from_there(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_search, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(search, "BLOCK_BYTES", 64)
     path.write_text("nothing\n" * 100 + "needle\n")
     found = there(search_log(path, text="needle", seconds=-1))
     assert not found.hits
@@ -84,13 +84,13 @@ def test_blocks_do_not_change_what_is_found(
 ) -> None:
     path = tmp_path / "any.log"
     path.write_text("\n".join(["a" * 10, *lines]))
-    log_search.BLOCK_BYTES = 2**20
+    search.BLOCK_BYTES = 2**20
     whole = there(search_log(path, text="ab"))
-    log_search.BLOCK_BYTES = max(size, 13)  # a line longer than a block is cut
+    search.BLOCK_BYTES = max(size, 13)  # a line longer than a block is cut
     assert there(search_log(path, text="ab")).hits == whole.hits
 
 
 @pytest.fixture
 def restored_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give blocks back their size afterwards."""
-    monkeypatch.setattr(log_search, "BLOCK_BYTES", log_search.BLOCK_BYTES)
+    monkeypatch.setattr(search, "BLOCK_BYTES", search.BLOCK_BYTES)

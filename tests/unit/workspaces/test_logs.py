@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from provisioner.workspaces import logs
-from provisioner.workspaces.logs import (
+from provisioner.engine.logs import reading
+from provisioner.engine.logs.reading import (
     FOLLOWED_BYTES,
     PIECE_BYTES,
     LogPiece,
@@ -77,7 +77,7 @@ def test_pieces_lead_back_without_a_gap(path: Path) -> None:
 def test_whatever_is_in_it_all_of_it_is_read_once(
     tmp_path: Path, monkeypatch_pieces: None, data: bytes, size: int, offset: int
 ) -> None:
-    logs.PIECE_BYTES = size
+    reading.PIECE_BYTES = size
     path = tmp_path / "any.log"
     path.write_bytes(data)
     end, piece = 0, there(read_from(path, offset=0))
@@ -96,7 +96,7 @@ def test_whatever_is_in_it_all_of_it_is_read_once(
 @pytest.fixture
 def monkeypatch_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give pieces back their size afterwards."""
-    monkeypatch.setattr(logs, "PIECE_BYTES", PIECE_BYTES)
+    monkeypatch.setattr(reading, "PIECE_BYTES", PIECE_BYTES)
 
 
 def test_a_line_longer_than_a_piece_is_read_all_the_same(path: Path) -> None:

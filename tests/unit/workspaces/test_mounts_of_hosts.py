@@ -11,18 +11,19 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
+from provisioner.engine.models import WorkerQueues
+from provisioner.engine.worker_pools import Pool
+from provisioner.engine.workers import tell_queues
 from provisioner.gateways.hosts.mounts import Mount
-from provisioner.workspaces import connections
-from provisioner.workspaces.connections.checklist import Check, Wrong
-from provisioner.workspaces.connections.hosts import _Looks
-from provisioner.workspaces.models import ConnectionTest, Site, WorkerQueues
-from provisioner.workspaces.sweeps.connections import (
+from provisioner.sites import connections
+from provisioner.sites.connections.checklist import Check, Wrong
+from provisioner.sites.connections.hosts import _Looks
+from provisioner.sites.models import ConnectionTest, Site
+from provisioner.sites.sweeps.connections import (
     PASSED_ON_AT_MOST,
     look_at_mount,
     sweep_mounts,
 )
-from provisioner.workspaces.worker_pools import Pool
-from provisioner.workspaces.workers import tell_queues
 from tests.support.factories import SiteFactory
 
 pytestmark = pytest.mark.django_db

@@ -11,15 +11,12 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import states
-from provisioner.workspaces.models import (
-    Notice,
-    Operation,
-    Snapshot,
-    Subscription,
-    Template,
-)
-from provisioner.workspaces.sweeps import notices as sweep
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.leases.models import Notice
+from provisioner.notify.models import Subscription
+from provisioner.notify.sweeps import mails as sweep
 from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
 from tests.support.clock import Clock, clock
 from tests.support.factories import SnapshotFactory, UserFactory
@@ -139,8 +136,8 @@ def test_a_cancelled_build_is_not_told(
 ) -> None:
     submitted(good, 101, "alice")
     operation = build(good, by=admin, change=101)
-    states.end_operation(operation, Operation.State.CANCELLED)
-    states.set_template_state(good, Template.State.FAILED, code="cancelled")
+    engine_states.end_operation(operation, Operation.State.CANCELLED)
+    engine_states.set_template_state(good, Template.State.FAILED, code="cancelled")
 
     assert told(clock) == []
     assert not Notice.objects.exists()

@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import Site, SiteCapacity, Template, Workspace
-from provisioner.workspaces.sweeps.capacity import measure
+from provisioner.catalog.models import Template
+from provisioner.sites.models import Site, SiteCapacity
+from provisioner.sites.sweeps.capacity import measure
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_purge, workspace_retire
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import build
 
@@ -28,17 +31,17 @@ def test_a_workspace_lives_with_an_account_of_the_svm(
 ) -> None:
     template = build(lab_template, run_jobs)
     alice = UserFactory(username="alice", uid=20001, gid=20000)
-    workspace = actions.workspace_create(by=alice, template=template)
+    workspace = workspace_create(by=alice, template=template)
     run_jobs()
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY, workspace.status_message
 
-    actions.workspace_retire(by=alice, workspace=workspace)
+    workspace_retire(by=alice, workspace=workspace)
     run_jobs()
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.TRASHED, workspace.status_message
 
-    actions.workspace_purge(by=UserFactory(is_staff=True), workspace=workspace)
+    workspace_purge(by=UserFactory(is_staff=True), workspace=workspace)
     run_jobs()
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.RETIRED, workspace.status_message

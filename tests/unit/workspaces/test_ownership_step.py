@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from provisioner.catalog.models import Template
+from provisioner.engine import step_run as running
+from provisioner.engine.models import Step
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Unreachable
 from provisioner.gateways.hosts.sampling import (
     OwnershipSample,
     sample_ownership_remotely,
 )
-from provisioner.workspaces.actions import workspace_create, workspace_retry
-from provisioner.workspaces.models import Site, Step, Template, Workspace
-from provisioner.workspaces.steps import run as running
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retry
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.provision import ensure_owner
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory

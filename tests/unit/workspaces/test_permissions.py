@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.workspaces import permissions
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.errors import NotAllowed
-from provisioner.workspaces.models import Snapshot, Workspace
+from provisioner.catalog.models import Snapshot
+from provisioner.lib.refusals import NotAllowed
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 
 

@@ -16,37 +16,39 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import ApiToken, Team, User
 from provisioner.accounts.tokens import token_create
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.dashboard.ready_times import usual_seconds
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.tasks import BEHIND_REQUESTS
 from provisioner.gateways import registry
-from provisioner.workspaces import actions, leases, pools, states
-from provisioner.workspaces.abandoned import abandoned_workspaces
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.actions.claiming import seconds_it_took, why_cold
-from provisioner.workspaces.errors import (
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.abandoned import abandoned_workspaces
+from provisioner.leases.actions.policies import lease_policy_preview
+from provisioner.leases.sweeps.leases import sweep_leases
+from provisioner.lib.refusals import (
     AccountIncomplete,
     InvalidRequest,
     NameTaken,
     NotAllowed,
     PoolExists,
 )
-from provisioner.workspaces.limits import LimitReached
-from provisioner.workspaces.models import (
-    Event,
-    Operation,
-    Pool,
-    Snapshot,
-    Step,
-    Template,
-    WebhookDelivery,
-    Workspace,
-)
+from provisioner.limits.limits import LimitReached
+from provisioner.notify.actions.webhooks import webhook_create
+from provisioner.notify.models import WebhookDelivery
+from provisioner.pools import queries as pool_queries
+from provisioner.pools.actions import pool_create, pool_delete, pool_update
+from provisioner.pools.models import Pool
+from provisioner.pools.sweeps import AT_ONCE, sweep_pools
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspace_requests.claim import seconds_it_took, why_cold
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import (
     operations_visible_to,
     workspaces_visible_to,
 )
-from provisioner.workspaces.ready_times import usual_seconds
-from provisioner.workspaces.sweeps.leases import sweep_leases
-from provisioner.workspaces.sweeps.pools import AT_ONCE, sweep_pools
-from provisioner.workspaces.tasks import BEHIND_REQUESTS
 from tests.support.factories import SnapshotFactory, UserFactory, purge
 from tests.support.warm_pools import fail, filled, finish, make_pool
 
@@ -66,7 +68,7 @@ def claim(pool: Pool, **asked: Any) -> Workspace:
 
 
 def members(pool: Pool, *states_: str) -> list[Workspace]:
-    return list(pools.members_of(pool).filter(state__in=states_ or W.values))
+    return list(pool_queries.members_of(pool).filter(state__in=states_ or W.values))
 
 
 def later(pool: Pool, seconds: float) -> None:
@@ -108,7 +110,7 @@ def test_what_lies_ready_is_handed_out_with_nothing_left_to_do(pool: Pool) -> No
     assert Operation.objects.count() == operations
     assert got.expires_at is not None
     assert got.expires_at - got.created_at == dt.timedelta(seconds=900)
-    assert not leases.is_silent(got, timezone.now())
+    assert not lease_queries.is_silent(got, timezone.now())
     event = got.events.get(kind="workspace_claimed")
     assert event.actor == pool.owner
     assert event.data["seconds_saved"] == got.seconds_saved
@@ -281,7 +283,7 @@ def test_one_that_loses_the_last_to_another_finds_an_empty_pool(
     ) -> Any:
         answer = execute(sql, params, *rest)
         if READY in params and not sql.startswith("UPDATE"):
-            pools.members_of(pool).update(is_pooled=False)
+            pool_queries.members_of(pool).update(is_pooled=False)
         return answer
 
     with connection.execute_wrapper(ask_and_be_late):
@@ -415,7 +417,7 @@ def test_a_made_up_name_that_is_taken_is_passed_over(pool: Pool) -> None:
 
 def test_members_are_nobodys_yet(pool: Pool, admin: User) -> None:
     User.objects.filter(pk=pool.owner_id).update(max_workspaces=3)
-    hook = actions.webhook_create(
+    hook = webhook_create(
         by=pool.owner, url="https://hooks.example.com/", events=["workspace.ready"]
     )
     filled(pool)
@@ -429,7 +431,7 @@ def test_members_are_nobodys_yet(pool: Pool, admin: User) -> None:
     sweep_leases(timestamp=0)
     assert len(members(pool, READY)) == 3
     assert not WebhookDelivery.objects.exists()
-    preview = actions.lease_policy_preview(
+    preview = lease_policy_preview(
         by=admin,
         template=None,
         purpose="ci",
@@ -450,7 +452,7 @@ def test_nobody_waited_for_what_was_made_ahead(pool: Pool) -> None:
 
 
 def test_a_claim_is_told_as_ready(pool: Pool) -> None:
-    actions.webhook_create(
+    webhook_create(
         by=pool.owner, url="https://hooks.example.com/", events=["workspace.ready"]
     )
     filled(pool)
@@ -594,11 +596,11 @@ def test_one_that_is_claimed_meanwhile_is_not_retired(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sweep has looked, then somebody claims, then the sweep retires."""
-    from provisioner.workspaces.sweeps import pools as sweep
+    from provisioner.pools import sweeps as pool_sweeps
 
     filled(pool)
     Pool.objects.update(size=2)
-    really = sweep.locked
+    really = pool_sweeps.locked
     got: list[Workspace] = []
 
     def claimed_first(member: Workspace) -> Workspace:
@@ -606,7 +608,7 @@ def test_one_that_is_claimed_meanwhile_is_not_retired(
             got.append(claim(pool))
         return really(member)
 
-    monkeypatch.setattr(sweep, "locked", claimed_first)
+    monkeypatch.setattr(pool_sweeps, "locked", claimed_first)
     sweep_pools(timestamp=0)
 
     got[0].refresh_from_db()
@@ -620,7 +622,7 @@ def test_an_idle_pool_shrinks_by_halves(pool: Pool) -> None:
     def wanted(hours: float) -> int:
         pool.refresh_from_db()
         at = now + dt.timedelta(hours=hours, minutes=1)
-        return pools.wanted_size(pool, last_asked_at=now, now=at)
+        return pool_queries.wanted_size(pool, last_asked_at=now, now=at)
 
     assert [wanted(hours) for hours in (0, 0.9, 1, 2, 3, 4, 1000)] == [
         *(8, 8, 4, 2, 1, 0, 0)
@@ -632,7 +634,7 @@ def test_an_idle_pool_shrinks_by_halves(pool: Pool) -> None:
     assert len(members(pool, READY)) == 2
     got = [claim(pool) for _ in range(3)]
     assert [each.cold_reason for each in got] == ["", "", "pool_empty"]
-    assert pools.overviews_of([pool])[0].wanted == 8
+    assert pool_queries.overviews_of([pool])[0].wanted == 8
 
 
 def test_a_schedule_decides_how_many(pool: Pool) -> None:
@@ -660,7 +662,7 @@ def test_failed_members_go_and_the_pool_pauses(pool: Pool) -> None:
     sweep_pools(timestamp=0)
     assert members(pool, W.PROVISIONING) == []
     for member in members(pool):
-        states.end_operation(
+        engine_states.end_operation(
             member.operations.get(state=Operation.State.RUNNING),
             Operation.State.SUCCEEDED,
         )
@@ -712,11 +714,11 @@ def test_a_failed_member_is_never_handed_out(pool: Pool) -> None:
 
 def test_pools_are_for_administrators(pool: Pool, alice: User) -> None:
     for attempt in (
-        lambda: actions.pool_create(
+        lambda: pool_create(
             by=alice, template=pool.template, purpose="ci", owner=alice, size=1
         ),
-        lambda: actions.pool_update(by=alice, pool=pool, size=1),
-        lambda: actions.pool_delete(by=alice, pool=pool),
+        lambda: pool_update(by=alice, pool=pool, size=1),
+        lambda: pool_delete(by=alice, pool=pool),
     ):
         with pytest.raises(NotAllowed):
             attempt()
@@ -727,7 +729,7 @@ def test_what_makes_no_sense_is_refused(
 ) -> None:
     def create(**changes: Any) -> None:
         asked = {"template": template, "purpose": "build", "owner": pool.owner}
-        actions.pool_create(by=admin, **{**asked, "size": 1, **changes})
+        pool_create(by=admin, **{**asked, "size": 1, **changes})
 
     for wrong in (
         {"purpose": "other"},
@@ -750,10 +752,10 @@ def test_what_makes_no_sense_is_refused(
 
 
 def test_changes_enter_the_trail(pool: Pool, admin: User) -> None:
-    actions.pool_update(by=admin, pool=pool, size=7, windows=["MON 07:00-19:00  5"])
+    pool_update(by=admin, pool=pool, size=7, windows=["MON 07:00-19:00  5"])
     pool.refresh_from_db()
     assert (pool.size, pool.windows) == (7, ["mon 07:00-19:00 5"])
-    actions.pool_delete(by=admin, pool=pool)
+    pool_delete(by=admin, pool=pool)
 
     told = Event.objects.filter(subject_kind="pool").order_by("pk")
     assert [event.kind for event in told] == [
@@ -770,7 +772,7 @@ def test_figures_say_what_it_costs_and_saves(pool: Pool) -> None:
     Workspace.objects.filter(pk=members(pool)[0].pk).update(unique_bytes=2**30)
     claim(pool, wants_reconcile=True)
 
-    [figures] = pools.overviews_of([pool])
+    [figures] = pool_queries.overviews_of([pool])
 
     assert (figures.ready, figures.warm, figures.cold) == (1, 2, 1)
     assert figures.unique_bytes == 2**30
@@ -801,7 +803,7 @@ def test_a_pool_on_the_lab_from_its_filling_to_its_end(
     assert f"P4CLIENT={got.client_name}" in (got.path / ".p4config").read_text()
     assert got.seconds_saved is not None
     assert got.seconds_saved > 0
-    operation = actions.workspace_retire(by=ci, workspace=got, purge=True)
+    operation = workspace_retire(by=ci, workspace=got, purge=True)
     Pool.objects.update(size=0)
     sweep_pools(timestamp=0)
     run_jobs()

@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume, VolumeSpec
-from provisioner.workspaces import workflow
-from provisioner.workspaces.actions import workspace_create, workspace_retry
-from provisioner.workspaces.models import Operation, Step, Template, Workspace
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retry
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps import flushing
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory

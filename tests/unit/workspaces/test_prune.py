@@ -8,17 +8,15 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from provisioner.catalog.actions.templates import template_build, template_update
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.steps.pruning import delete_superfluous
+from provisioner.catalog.sweeps.retention import sweep_retention
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
-from provisioner.workspaces import workflow
-from provisioner.workspaces.actions import (
-    template_build,
-    template_update,
-    workspace_create,
-)
-from provisioner.workspaces.models import Operation, Snapshot, Step, Template
-from provisioner.workspaces.steps.pruning import delete_superfluous
-from provisioner.workspaces.sweeps.retention import sweep_retention
+from provisioner.workspace_requests.actions import workspace_create
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once
 

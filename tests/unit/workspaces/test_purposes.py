@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Step
 from provisioner.gateways import registry
-from provisioner.workspaces import actions
-from provisioner.workspaces.errors import PurposeNotSupported
-from provisioner.workspaces.models import ServerAbilities, Step, Template, Workspace
-from provisioner.workspaces.sweeps.abilities import look_at_abilities
+from provisioner.lib.refusals import PurposeNotSupported
+from provisioner.sites.models import ServerAbilities
+from provisioner.sites.sweeps.abilities import look_at_abilities
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 
@@ -36,7 +40,7 @@ def no_partitions(p4: Any) -> Iterator[None]:
 
 def made_for(purpose: str, *, by: User, template: Template) -> Workspace:
     return settle(
-        actions.workspace_create(
+        workspace_create(
             by=by, template=template, purpose=purpose, name=f"{by.username}-{purpose}"
         )
     )
@@ -83,7 +87,7 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
     p4.client = reading.client_name
     p4.save_change(change)
     for workspace in (reading, editing):
-        actions.workspace_retire(by=ci, workspace=workspace)
+        workspace_retire(by=ci, workspace=workspace)
         settle(workspace)
 
     assert reading.state == Workspace.State.RETIRED, reading.status_message
@@ -109,7 +113,7 @@ def test_what_the_server_lacks_is_said_before_or_at_the_latest_by_its_step(
     look_at_abilities(server.pk)
     assert ServerAbilities.objects.get(server=server).client_types == ["writeable"]
     with pytest.raises(PurposeNotSupported):
-        actions.workspace_create(
+        workspace_create(
             by=ci, template=published_template, purpose="ci-edit", name="another"
         )
 

@@ -11,9 +11,13 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import queries, states
-from provisioner.workspaces.actions import template_build, workspace_create
-from provisioner.workspaces.models import Operation, Snapshot, Template, Workspace
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces import queries as workspace_queries
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory, purge
 
 
@@ -31,10 +35,10 @@ def test_people_see_their_workspaces_and_administrators_all(
     [hers] = ask(alice, snapshot.template)
     [strange] = ask(carol, snapshot.template)
 
-    assert list(queries.workspaces_visible_to(alice)) == [hers]
-    assert list(queries.workspaces_visible_to(carol)) == [strange]
-    assert set(queries.workspaces_visible_to(admin)) == {hers, strange}
-    assert list(queries.workspaces_of(admin)) == []
+    assert list(workspace_queries.workspaces_visible_to(alice)) == [hers]
+    assert list(workspace_queries.workspaces_visible_to(carol)) == [strange]
+    assert set(workspace_queries.workspaces_visible_to(admin)) == {hers, strange}
+    assert list(workspace_queries.workspaces_of(admin)) == []
 
 
 def test_an_administrator_who_left_sees_nothing_of_others(
@@ -43,18 +47,18 @@ def test_an_administrator_who_left_sees_nothing_of_others(
     ask(alice, snapshot.template)
     admin.is_active = False
 
-    assert not queries.workspaces_visible_to(admin).exists()
+    assert not workspace_queries.workspaces_visible_to(admin).exists()
 
 
 def test_retired_workspaces_are_seen_but_not_among_ones_own(
     alice: User, snapshot: Snapshot
 ) -> None:
     [workspace] = ask(alice, snapshot.template)
-    states.set_workspace_state(workspace, Workspace.State.RETIRING)
+    engine_states.set_workspace_state(workspace, Workspace.State.RETIRING)
     purge(workspace)
 
-    assert list(queries.workspaces_visible_to(alice)) == [workspace]
-    assert not queries.workspaces_of(alice).exists()
+    assert list(workspace_queries.workspaces_visible_to(alice)) == [workspace]
+    assert not workspace_queries.workspaces_of(alice).exists()
 
 
 def test_operations_are_seen_with_ones_workspaces_and_builds_by_all(
@@ -64,9 +68,9 @@ def test_operations_are_seen_with_ones_workspaces_and_builds_by_all(
     provision = workspace.operations.get()
     build = template_build(by=admin, template=snapshot.template)
 
-    assert set(queries.operations_visible_to(alice)) == {provision, build}
-    assert set(queries.operations_visible_to(carol)) == {build}
-    assert set(queries.operations_visible_to(admin)) == {provision, build}
+    assert set(workspace_queries.operations_visible_to(alice)) == {provision, build}
+    assert set(workspace_queries.operations_visible_to(carol)) == {build}
+    assert set(workspace_queries.operations_visible_to(admin)) == {provision, build}
 
 
 def test_the_default_snapshot_is_the_newest_that_is_there(
@@ -75,33 +79,35 @@ def test_the_default_snapshot_is_the_newest_that_is_there(
     template = snapshot.template
     newer = SnapshotFactory(template=template, change=200)
     SnapshotFactory(change=300)
-    assert queries.default_snapshot(template) == newer
-    [offered] = queries.templates_visible_to(alice).filter(pk=template.pk)
+    assert workspace_queries.default_snapshot(template) == newer
+    [offered] = workspace_queries.templates_visible_to(alice).filter(pk=template.pk)
     assert (offered.default_snapshot_id, offered.default_change) == (newer.pk, 200)
 
     Snapshot.objects.filter(pk=newer.pk).update(deleted_at=timezone.now())
 
-    assert queries.default_snapshot(template) == snapshot
-    assert newer not in queries.available_snapshots()
-    assert newer not in queries.snapshots_visible_to(alice)
+    assert workspace_queries.default_snapshot(template) == snapshot
+    assert newer not in workspace_queries.available_snapshots()
+    assert newer not in workspace_queries.snapshots_visible_to(alice)
 
 
 def test_a_template_without_snapshot_has_no_default(alice: User) -> None:
     template = TemplateFactory()
 
-    assert queries.default_snapshot(template) is None
-    assert queries.templates_visible_to(alice).get().default_snapshot_id is None
+    assert workspace_queries.default_snapshot(template) is None
+    assert (
+        workspace_queries.templates_visible_to(alice).get().default_snapshot_id is None
+    )
 
 
 def test_the_newest_operation_of_a_workspace_is_the_last(
     alice: User, snapshot: Snapshot
 ) -> None:
     [workspace] = ask(alice, snapshot.template)
-    [loaded] = queries.with_newest_operation(Workspace.objects.all())
+    [loaded] = workspace_queries.with_newest_operation(Workspace.objects.all())
 
     assert loaded.newest_operations == [workspace.operations.get()]
-    assert queries.latest_operation(workspace) == workspace.operations.get()
-    assert queries.latest_operation(snapshot.template) is None
+    assert workspace_queries.latest_operation(workspace) == workspace.operations.get()
+    assert workspace_queries.latest_operation(snapshot.template) is None
 
 
 def shown_workspaces(rows: QuerySet[Workspace]) -> list[object]:
@@ -110,7 +116,7 @@ def shown_workspaces(rows: QuerySet[Workspace]) -> list[object]:
             *(row.owner, row.template, row.snapshot, row.site.perforce_server),
             [list(operation.steps.all()) for operation in row.newest_operations],
         )
-        for row in queries.with_newest_operation(rows)
+        for row in workspace_queries.with_newest_operation(rows)
     ]
 
 
@@ -129,11 +135,11 @@ def shown_snapshots(rows: QuerySet[Snapshot]) -> list[object]:
 @pytest.mark.parametrize(
     ("query", "shown", "count"),
     [
-        (queries.workspaces_visible_to, shown_workspaces, 3),
-        (queries.workspaces_of, shown_workspaces, 3),
-        (queries.operations_visible_to, shown_operations, 2),
-        (queries.templates_visible_to, shown_templates, 1),
-        (queries.snapshots_visible_to, shown_snapshots, 1),
+        (workspace_queries.workspaces_visible_to, shown_workspaces, 3),
+        (workspace_queries.workspaces_of, shown_workspaces, 3),
+        (workspace_queries.operations_visible_to, shown_operations, 2),
+        (workspace_queries.templates_visible_to, shown_templates, 1),
+        (workspace_queries.snapshots_visible_to, shown_snapshots, 1),
     ],
 )
 @pytest.mark.parametrize("rows", [1, 6])

@@ -10,10 +10,12 @@ from django.db import connection, transaction
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from provisioner.workspaces import states
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.models import Step, Template, Workspace
-from provisioner.workspaces.queueing import defer_once
+from provisioner.catalog.models import Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Step
+from provisioner.engine.queueing import defer_once
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,8 +56,8 @@ def test_a_job_is_not_seen_before_what_it_is_about(
                 seen.append(elsewhere.submit(look, job_id).result())
         queue_step(step, job_id=job_id)
 
-    queue_step = states.queue_step
-    monkeypatch.setattr(states, "queue_step", look_first)
+    queue_step = engine_states.queue_step
+    monkeypatch.setattr(engine_states, "queue_step", look_first)
     alice = UserFactory(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=published_template)
 

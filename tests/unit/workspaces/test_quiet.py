@@ -6,11 +6,12 @@ import pytest
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.step_run import StepRun
+from provisioner.engine.steps import ensure_quiet
 from provisioner.gateways.errors import Busy
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.models import Operation, Snapshot, Step
-from provisioner.workspaces.steps.quiet import ensure_quiet
-from provisioner.workspaces.steps.run import StepRun
+from provisioner.workspace_requests.actions import workspace_create
 
 pytestmark = pytest.mark.django_db
 

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
 from provisioner.demo import depot
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.specs import parse_client_spec
-from provisioner.workspaces.actions import workspace_create, workspace_retry
-from provisioner.workspaces.models import PerforceServer, Template, Workspace
+from provisioner.sites.models import PerforceServer
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retry
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import DEPOT, Lab
 

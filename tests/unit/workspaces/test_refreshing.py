@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.gateways.perforce.submitted import DepotView, touches
-from provisioner.workspaces.refreshing import (
+from provisioner.catalog.refresh_policy import (
     QUIET_PERIODS,
     Mode,
     Policy,
@@ -21,6 +20,7 @@ from provisioner.workspaces.refreshing import (
     is_schedule,
     last_time,
 )
+from provisioner.gateways.perforce.submitted import DepotView, touches
 
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
 

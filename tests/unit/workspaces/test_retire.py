@@ -9,27 +9,18 @@ import pytest
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.demo.checks import left_behind
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step, Unsaved
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
-from provisioner.workspaces import workflow
-from provisioner.workspaces.actions import (
-    workspace_create,
-    workspace_retire,
-    workspace_retry,
-)
-from provisioner.workspaces.errors import NotAllowed, WorkspaceRetired
-from provisioner.workspaces.models import (
-    Event,
-    Operation,
-    Rescue,
-    Site,
-    Snapshot,
-    Step,
-    Template,
-    Unsaved,
-    Workspace,
-)
+from provisioner.lib.refusals import NotAllowed, WorkspaceRetired
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
+from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle

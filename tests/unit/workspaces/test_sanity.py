@@ -9,12 +9,14 @@ from django.test import Client
 from django.urls import reverse
 
 from provisioner.accounts.models import User
+from provisioner.catalog import checks
+from provisioner.catalog.actions.checks import template_check, template_preview
+from provisioner.catalog.models import Template
+from provisioner.catalog.sweeps.checks import check_template
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.types import ServerInfo, ViewSurvey
-from provisioner.workspaces import actions, sanity
-from provisioner.workspaces.errors import NotAllowed, TemplateInvalid
-from provisioner.workspaces.models import Template, TemplateCheck
-from provisioner.workspaces.sweeps.checks import check_template
+from provisioner.lib.refusals import NotAllowed, TemplateInvalid
+from provisioner.notify.models import TemplateCheck
 from tests.support.factories import TemplateFactory
 from tests.support.lab import Lab
 from tests.support.submits import submit
@@ -41,7 +43,7 @@ def info(*, is_unicode: bool) -> ServerInfo:
     )
 
 
-def kinds(remarks: list[sanity.Remark]) -> list[str]:
+def kinds(remarks: list[checks.Remark]) -> list[str]:
     return [remark.kind for remark in remarks]
 
 
@@ -64,7 +66,7 @@ def test_a_view_is_judged_by_what_it_holds(
     db: None, fields: dict[str, object], expected: list[str]
 ) -> None:
     template = TemplateFactory.build(volume_size_bytes=2**33)
-    assert kinds(sanity._on_view(template, survey(**fields))) == expected
+    assert kinds(checks._on_view(template, survey(**fields))) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_times_of_files_that_would_hurt_are_explained(
     options: str, build: str, files: int | None, expected: list[str]
 ) -> None:
     template = Template(client_options=f"noallwrite {options}", build_command=build)
-    assert kinds(sanity._on_times(template, files=files)) == expected
+    assert kinds(checks._on_times(template, files=files)) == expected
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_a_charset_that_does_not_go_with_the_server_is_said(
     is_unicode: bool, charset: str, said: str
 ) -> None:
     template = TemplateFactory.build(site__perforce_server__p4charset=charset)
-    remarks = sanity.remarks_on_build(
+    remarks = checks.remarks_on_build(
         template, files=1, info=info(is_unicode=is_unicode)
     )
     assert [said in remark.sentence for remark in remarks] == ([True] if said else [])
@@ -136,7 +138,7 @@ def test_a_definition_is_looked_at_and_kept_for_its_page(
 
     Template.objects.filter(pk=lab_template.pk).update(client_options="modtime")
     lab_template.refresh_from_db()
-    actions.template_check(by=admin, template=lab_template)
+    template_check(by=admin, template=lab_template)
     row.refresh_from_db()
     assert [remark["kind"] for remark in row.remarks] == ["modtime"]
 
@@ -155,7 +157,7 @@ def test_a_preview_saves_nothing_and_refuses_what_saving_would(
 ) -> None:
     fields = {"site": template.site, "view": "//depot/main/... //any/..."}
     options = "noallwrite noclobber nocompress unlocked modtime normdir"
-    check = actions.template_preview(
+    check = template_preview(
         by=admin, **fields, client_options=options, build_command="make"
     )
     assert "modtime" in kinds(list(check.remarks))
@@ -163,6 +165,6 @@ def test_a_preview_saves_nothing_and_refuses_what_saving_would(
     assert Template.objects.count() == 1
     assert not TemplateCheck.objects.exists()
     with pytest.raises(TemplateInvalid):
-        actions.template_preview(by=admin, site=template.site, view="//...  //any/...")
+        template_preview(by=admin, site=template.site, view="//...  //any/...")
     with pytest.raises(NotAllowed):
-        actions.template_preview(by=carol, **fields)
+        template_preview(by=carol, **fields)

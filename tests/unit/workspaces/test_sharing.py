@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 
 from provisioner.accounts.models import Team, User
+from provisioner.accounts.permissions import Role, can_see_workspace, roles_of
 from provisioner.accounts.tokens import token_create
-from provisioner.workspaces import actions
-from provisioner.workspaces.errors import (
+from provisioner.lib.refusals import (
     ActionRefused,
     AlreadyTheirs,
     InvalidRequest,
@@ -17,8 +17,9 @@ from provisioner.workspaces.errors import (
     NotAllowed,
     WorkspaceNotReady,
 )
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.sharing import workspace_share, workspace_unshare
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.permissions import Role, can_see_workspace, roles_of
 from provisioner.workspaces.queries import workspaces_shared_with, workspaces_visible_to
 from provisioner.workspaces.sharing import company_of
 from tests.support.factories import SnapshotFactory, UserFactory
@@ -46,8 +47,8 @@ def test_a_share_opens_the_workspace_until_it_is_revoked(
     alice, carol = people["alice"], people["carol"]
     assert not can_see_workspace(carol, workspace)
 
-    share = actions.workspace_share(by=alice, workspace=workspace, team="Audio")
-    again = actions.workspace_share(by=alice, workspace=workspace, team="Audio")
+    share = workspace_share(by=alice, workspace=workspace, team="Audio")
+    again = workspace_share(by=alice, workspace=workspace, team="Audio")
 
     assert again == share
     assert roles_of(carol, workspace) == {Role.STRANGER, Role.READER}
@@ -55,7 +56,7 @@ def test_a_share_opens_the_workspace_until_it_is_revoked(
     assert workspaces_shared_with(carol).get() == workspace
     assert not workspaces_shared_with(alice)
 
-    actions.workspace_unshare(by=people["admin"], share=share)
+    workspace_unshare(by=people["admin"], share=share)
 
     assert not can_see_workspace(carol, workspace)
     assert not workspaces_shared_with(carol)
@@ -91,7 +92,7 @@ def test_sharing_refuses(
 ) -> None:
     UserFactory(username="gone", is_active=False)
     with pytest.raises(refusal):
-        actions.workspace_share(by=people[by], workspace=workspace, **named)
+        workspace_share(by=people[by], workspace=workspace, **named)
     assert workspace.shares.count() == 1
 
 
@@ -100,7 +101,7 @@ def test_what_is_put_away_is_not_shared(people: People, workspace: Workspace) ->
         state="trashed", trashed_at=workspace.ready_at, purge_at=workspace.ready_at
     )
     with pytest.raises(WorkspaceNotReady):
-        actions.workspace_share(by=people["alice"], workspace=workspace, person="carol")
+        workspace_share(by=people["alice"], workspace=workspace, person="carol")
     assert not workspaces_shared_with(people["dave"])
 
 
@@ -118,9 +119,9 @@ def test_siblings_of_others_are_counted_not_named(
 ) -> None:
     template = workspace.template
     for who in ("alice", "carol", "ci"):
-        actions.workspace_create(by=people[who], template=template, name=f"of-{who}")
+        workspace_create(by=people[who], template=template, name=f"of-{who}")
     other = SnapshotFactory(template=template)
-    actions.workspace_create(by=people["alice"], template=template, snapshot=other)
+    workspace_create(by=people["alice"], template=template, snapshot=other)
 
     seen = {who: company_of(people[who], workspace) for who in ("alice", "dave")}
     seen["admin"] = company_of(people["admin"], workspace)

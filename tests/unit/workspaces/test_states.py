@@ -9,16 +9,12 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import states
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.errors import StateChanged
-from provisioner.workspaces.models import (
-    Operation,
-    Snapshot,
-    Step,
-    Template,
-    Workspace,
-)
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.lib.refusals import StateChanged
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import purge
 
 W = Workspace.State
@@ -30,9 +26,9 @@ def workspace(alice: User, snapshot: Snapshot) -> Workspace:
 
 
 def test_every_state_has_its_row_in_the_table() -> None:
-    assert set(states.WORKSPACE_TRANSITIONS) == set(Workspace.State)
-    assert set(states.TEMPLATE_TRANSITIONS) == set(Template.State)
-    assert set(states.STEP_TRANSITIONS) == set(Step.State)
+    assert set(engine_states.WORKSPACE_TRANSITIONS) == set(Workspace.State)
+    assert set(engine_states.TEMPLATE_TRANSITIONS) == set(Template.State)
+    assert set(engine_states.STEP_TRANSITIONS) == set(Step.State)
 
 
 @pytest.mark.parametrize(("start", "to"), list(itertools.product(W, W)))
@@ -48,15 +44,15 @@ def test_a_workspace_moves_only_as_the_table_says(
         purge_at=timezone.now(),
     )
 
-    if to in states.WORKSPACE_TRANSITIONS[start]:
-        states.set_workspace_state(workspace, to, code="because")
+    if to in engine_states.WORKSPACE_TRANSITIONS[start]:
+        engine_states.set_workspace_state(workspace, to, code="because")
         workspace.refresh_from_db()
         assert workspace.state == to
         assert workspace.events.filter(kind=f"workspace_{to.value}").exists()
     else:
         events = workspace.events.count()
         with pytest.raises(StateChanged), transaction.atomic():
-            states.set_workspace_state(workspace, to, code="because")
+            engine_states.set_workspace_state(workspace, to, code="because")
         workspace.refresh_from_db()
         assert workspace.state == start
         assert workspace.events.count() == events
@@ -124,7 +120,7 @@ def test_the_database_refuses_two_running_operations(workspace: Workspace) -> No
 
 
 def test_a_retired_name_is_free_again(workspace: Workspace, alice: User) -> None:
-    states.set_workspace_state(workspace, W.RETIRING)
+    engine_states.set_workspace_state(workspace, W.RETIRING)
     purge(workspace)
 
     again = workspace_create(by=alice, template=workspace.template, name=workspace.name)
@@ -134,15 +130,15 @@ def test_a_retired_name_is_free_again(workspace: Workspace, alice: User) -> None
 
 def test_waiting_for_a_turn_and_for_a_worker_is_one_wait(workspace: Workspace) -> None:
     flush = Step.objects.get(operation__workspace=workspace, name="flush")
-    states.queue_step(flush, job_id=None)
+    engine_states.queue_step(flush, job_id=None)
     since = flush.queued_at
     assert since is not None
 
-    states.queue_step(flush, job_id=7)
+    engine_states.queue_step(flush, job_id=7)
 
     assert flush.queued_at == since
-    states.start_step(flush)
-    states.retry_step_later(flush, code="busy", message="Busy.", retry_at=since)
-    states.queue_step(flush, job_id=8)
+    engine_states.start_step(flush)
+    engine_states.retry_step_later(flush, code="busy", message="Busy.", retry_at=since)
+    engine_states.queue_step(flush, job_id=8)
     assert flush.queued_at is not None
     assert flush.queued_at > since

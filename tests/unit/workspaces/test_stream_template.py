@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from provisioner.catalog.actions.templates import template_build, template_create
+from provisioner.catalog.models import Template
 from provisioner.gateways import registry
-from provisioner.workspaces.actions import (
-    template_build,
-    template_create,
-    workspace_create,
-)
-from provisioner.workspaces.models import Site, Template, Workspace
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
 

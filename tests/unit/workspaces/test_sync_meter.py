@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from provisioner.catalog.steps import syncing
+from provisioner.catalog.steps.syncing import SyncMeter
 from provisioner.gateways.perforce.types import SyncPhase, SyncProgress
-from provisioner.workspaces.steps import syncing
-from provisioner.workspaces.steps.syncing import SyncMeter
 
 MIB = 2**20
 

@@ -15,18 +15,16 @@ from procrastinate.jobs import Job
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.sweeps.watch import watch_server
+from provisioner.engine import states as engine_states
+from provisioner.engine import tasks, workflow
+from provisioner.engine.models import Operation, Step
 from provisioner.gateways.errors import Busy, Refused, Unreachable
-from provisioner.workspaces import states, tasks, workflow
-from provisioner.workspaces.actions import workspace_create, workspace_retire
-from provisioner.workspaces.models import (
-    Event,
-    Operation,
-    Snapshot,
-    Step,
-    Template,
-    Workspace,
-)
-from provisioner.workspaces.sweeps.watch import watch_server
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import Lab
@@ -249,7 +247,7 @@ def test_a_job_of_an_ended_operation_does_nothing(
     workspace: Workspace, run_jobs: Callable[[], None]
 ) -> None:
     provision = workspace.operations.get()
-    states.end_operation(provision, Operation.State.CANCELLED)
+    engine_states.end_operation(provision, Operation.State.CANCELLED)
 
     run_jobs()
 
@@ -379,7 +377,7 @@ def test_a_step_whose_job_vanished_is_queued_again(
 
 
 def test_steps_of_ended_operations_are_not_queued_again(workspace: Workspace) -> None:
-    states.end_operation(workspace.operations.get(), Operation.State.CANCELLED)
+    engine_states.end_operation(workspace.operations.get(), Operation.State.CANCELLED)
     execute("DELETE FROM procrastinate_jobs")
 
     tasks.sweep_steps(timestamp=0)
@@ -391,7 +389,7 @@ def test_a_step_that_died_in_an_ended_operation_holds_up_no_retirement(
     workspace: Workspace,
 ) -> None:
     step = steps_queued(workspace)[0]
-    states.start_step(step)
+    engine_states.start_step(step)
     workspace_retire(by=workspace.owner, workspace=workspace)
     execute("UPDATE procrastinate_jobs SET status = 'failed'")
 
@@ -422,9 +420,9 @@ def test_a_step_of_another_queue_is_handed_to_those_who_serve_it(
     """A worker for everything went on to it and died; its job is in the first queue."""
     workspace = workspace_create(by=owner, template=published_template)
     access, clone = workspace.operations.get().steps.order_by("position")[:2]
-    states.start_step(access)
-    states.finish_step(access, result={})
-    states.start_step(clone, job_id=access.job_id)
+    engine_states.start_step(access)
+    engine_states.finish_step(access, result={})
+    engine_states.start_step(clone, job_id=access.job_id)
 
     run_jobs_once(queues=["perforce"])
 
@@ -446,7 +444,7 @@ def test_a_machine_goes_on_in_another_queue_unless_a_person_waits(
         by=ci, template=template, purpose=Workspace.Purpose.BUILD
     ).operations.get()
     access = operation.steps.get(name="access")
-    states.start_step(access)
+    engine_states.start_step(access)
     job = Job(
         id=access.job_id,
         queue="perforce",

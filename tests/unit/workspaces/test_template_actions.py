@@ -9,15 +9,18 @@ import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import sanity, states
-from provisioner.workspaces.actions import (
-    site_save,
+from provisioner.audit_log.models import Event
+from provisioner.catalog import checks
+from provisioner.catalog.actions.templates import (
     template_build,
     template_build_stop,
     template_create,
     template_update,
 )
-from provisioner.workspaces.errors import (
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.lib.refusals import (
     ActionRefused,
     InvalidRequest,
     NameTaken,
@@ -27,15 +30,8 @@ from provisioner.workspaces.errors import (
     TemplateBusy,
     TemplateInvalid,
 )
-from provisioner.workspaces.models import (
-    Event,
-    Operation,
-    PerforceServer,
-    Site,
-    Snapshot,
-    Step,
-    Template,
-)
+from provisioner.sites.actions import site_save
+from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.queries import default_snapshot
 from tests.support.factories import PerforceServerFactory, SiteFactory, UserFactory
 
@@ -98,7 +94,7 @@ def test_a_defined_template_has_its_event_and_no_build(admin: User, site: Site) 
     event = template.events.get()
     assert (event.kind, event.actor) == ("template_defined", admin)
     assert not template.operations.exists()
-    assert {job.task_name for job in ProcrastinateJob.objects.all()} == {sanity.CHECK}
+    assert {job.task_name for job in ProcrastinateJob.objects.all()} == {checks.CHECK}
 
 
 def test_a_template_can_follow_a_stream(admin: User, site: Site) -> None:
@@ -270,7 +266,7 @@ def test_a_stopped_build_leaves_what_was_published_on_offer(
     template = snapshot.template
     build = template_build(by=admin, template=template)
     at_work = build.steps.get(name="volume")
-    states.start_step(at_work)
+    engine_states.start_step(at_work)
 
     template_build_stop(by=admin, template=template)
 
@@ -292,8 +288,8 @@ def test_a_stopped_build_leaves_what_was_published_on_offer(
         match=template.name,
     )
     with pytest.raises(StepCutShort):
-        states.record_progress(at_work, {"text": "synced one more"})
-    states.skip_step(at_work)
+        engine_states.record_progress(at_work, {"text": "synced one more"})
+    engine_states.skip_step(at_work)
     assert template_build(by=admin, template=template).pk > build.pk
 
 
@@ -302,8 +298,8 @@ def test_a_build_that_is_publishing_is_not_stopped(
 ) -> None:
     build = template_build(by=admin, template=template)
     publishing = build.steps.get(name="snapshot")
-    states.queue_step(publishing, job_id=None)
-    states.start_step(publishing)
+    engine_states.queue_step(publishing, job_id=None)
+    engine_states.start_step(publishing)
 
     refuse(
         NothingToStop,

@@ -14,29 +14,25 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
+from provisioner.catalog.actions.templates import (
+    template_build,
+    template_build_stop,
+    template_update,
+)
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.steps.settled_tree import changes_named
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.tasks import FIRST_RETRY_SECONDS
 from provisioner.gateways import registry
 from provisioner.gateways.hosts.build import note_of
 from provisioner.gateways.hosts.writers import find_writers
 from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.workspaces import workflow
-from provisioner.workspaces.actions import (
-    template_build,
-    template_build_stop,
-    template_update,
-    workspace_create,
-)
-from provisioner.workspaces.errors import StepRefused
-from provisioner.workspaces.models import (
-    Operation,
-    Snapshot,
-    Step,
-    Template,
-)
+from provisioner.lib.refusals import StepRefused
+from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.queries import default_snapshot
-from provisioner.workspaces.steps.settled_tree import changes_named
-from provisioner.workspaces.tasks import FIRST_RETRY_SECONDS
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle

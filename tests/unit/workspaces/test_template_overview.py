@@ -8,10 +8,11 @@ import pytest
 from django.db import connection
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import states
-from provisioner.workspaces.actions import template_build
-from provisioner.workspaces.models import Operation, Template
-from provisioner.workspaces.overviews import find_template_overview
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Template
+from provisioner.dashboard.overviews import find_template_overview
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
 
 
 @pytest.mark.parametrize("reads", [1, 2, 3])
@@ -26,8 +27,8 @@ def test_a_build_that_ends_meanwhile_has_its_outcome_or_still_runs(
         answer = execute(*of_query)
         done += 1
         if done == reads:
-            states.end_operation(build, Operation.State.SUCCEEDED)
-            states.set_template_state(template, Template.State.READY)
+            engine_states.end_operation(build, Operation.State.SUCCEEDED)
+            engine_states.set_template_state(template, Template.State.READY)
         return answer
 
     with connection.execute_wrapper(end_after_some):

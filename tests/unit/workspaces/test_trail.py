@@ -17,19 +17,16 @@ from django.test import Client
 from provisioner.accounts import origin
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import token_create, token_revoke
-from provisioner.workspaces import states, watching
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.models import (
-    Event,
-    LeasePolicy,
-    Operation,
-    Site,
-    Snapshot,
-    Step,
-    Template,
-    Workspace,
-)
-from provisioner.workspaces.trail import record_event
+from provisioner.audit_log import signals
+from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.leases.models import LeasePolicy
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import PASSWORD, SiteFactory
 
 SECRET = "hunter2-of-the-depot"
@@ -52,18 +49,18 @@ def event(template: Template) -> Event:
         lambda event: event.delete(),
         lambda event: event.save(),
         lambda event: Event.objects.filter(pk=-1).delete(),
-        lambda event: execute("DELETE FROM workspaces_event"),
-        lambda event: execute("UPDATE workspaces_event SET at = now()"),
+        lambda event: execute("DELETE FROM audit_log_event"),
+        lambda event: execute("UPDATE audit_log_event SET at = now()"),
         lambda event: execute(
-            "INSERT INTO workspaces_event SELECT * FROM workspaces_event "
+            "INSERT INTO audit_log_event SELECT * FROM audit_log_event "
             "ON CONFLICT (id) DO UPDATE SET message = ''"
         ),
         lambda event: execute(
             "SET CONSTRAINTS ALL IMMEDIATE; SET LOCAL cloneyard.allow_truncate = off; "
-            "TRUNCATE workspaces_event CASCADE"
+            "TRUNCATE audit_log_event CASCADE"
         ),
         lambda event: execute(
-            "SET LOCAL session_replication_role = replica; DELETE FROM workspaces_event"
+            "SET LOCAL session_replication_role = replica; DELETE FROM audit_log_event"
         ),
     ],
 )
@@ -85,7 +82,7 @@ def execute(sql: str) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_only_where_it_is_allowed_a_database_is_emptied(event: Event) -> None:
-    execute("TRUNCATE workspaces_event CASCADE")  # as between tests
+    execute("TRUNCATE audit_log_event CASCADE")  # as between tests
 
     assert not Event.objects.exists()
 
@@ -115,7 +112,7 @@ def test_the_migration_can_be_undone_and_done_again(event: Event) -> None:
 def undo_and_do_again(change: RunSQL) -> None:
     with connection.cursor() as cursor, connection.schema_editor() as editor:
         change.database_backwards("workspaces", editor, None, None)
-        cursor.execute("UPDATE workspaces_event SET message = 'Other.'")
+        cursor.execute("UPDATE audit_log_event SET message = 'Other.'")
         change.database_forwards("workspaces", editor, None, None)
 
 
@@ -239,11 +236,11 @@ def test_what_was_typed_as_a_name_may_be_a_password(client: Client) -> None:
 
 
 def test_many_failures_do_not_fill_the_database(alice: User) -> None:
-    for _ in range(watching.FAILURES_A_MINUTE + 3):
+    for _ in range(signals.FAILURES_A_MINUTE + 3):
         assert authenticate(username="alice", password=SECRET) is None
 
     failures = Event.objects.filter(kind="sign_in_failed")
-    assert failures.count() == watching.FAILURES_A_MINUTE
+    assert failures.count() == signals.FAILURES_A_MINUTE
 
 
 def test_tokens_are_told_without_their_secret(alice: User) -> None:
@@ -337,7 +334,7 @@ def test_rights_are_told(admin: User, alice: User) -> None:
 
 def test_moves_of_a_workspace_are_told(alice: User, snapshot: Snapshot) -> None:
     workspace = workspace_create(by=alice, template=snapshot.template, name="hers")
-    states.set_workspace_state(
+    engine_states.set_workspace_state(
         workspace, Workspace.State.FAILED, code="full", message="Full."
     )
 

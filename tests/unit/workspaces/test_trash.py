@@ -11,23 +11,24 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from provisioner.audit_log.models import Event
 from provisioner.demo.checks import left_behind
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Unsaved
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
-from provisioner.workspaces import actions, workflow
-from provisioner.workspaces.errors import (
+from provisioner.lib.refusals import (
     NothingToRestore,
     NotInTrash,
     WorkspaceRetired,
 )
-from provisioner.workspaces.models import (
-    Event,
-    Operation,
-    Rescue,
-    Site,
-    Unsaved,
-    Workspace,
+from provisioner.sites.models import Site
+from provisioner.workspaces.actions.retiring import (
+    workspace_purge,
+    workspace_restore,
+    workspace_retire,
 )
+from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.steps import flushing
 from provisioner.workspaces.steps import retire as retiring
 from tests.support.entries import entries_below
@@ -65,7 +66,7 @@ def at_the_last_moment(
 
 
 def retire(workspace: Workspace, *, unsaved: str = Unsaved.RESCUE) -> Operation:
-    operation = actions.workspace_retire(
+    operation = workspace_retire(
         by=workspace.owner, workspace=workspace, unsaved=unsaved
     )
     settle(workspace)
@@ -74,7 +75,7 @@ def retire(workspace: Workspace, *, unsaved: str = Unsaved.RESCUE) -> Operation:
 
 
 def restore(workspace: Workspace) -> Operation:
-    operation = actions.workspace_restore(by=workspace.owner, workspace=workspace)
+    operation = workspace_restore(by=workspace.owner, workspace=workspace)
     settle(workspace)
     operation.refresh_from_db()
     return operation
@@ -320,18 +321,18 @@ def test_purging_leaves_nothing_but_the_rescue(
     at_work.leave_an_untracked_file()
     retire(workspace)
 
-    actions.workspace_purge(by=workspace.owner, workspace=workspace)
+    workspace_purge(by=workspace.owner, workspace=workspace)
     settle(workspace)
 
     assert workspace.state == Workspace.State.RETIRED
     assert left_behind(workspace) == []
     assert (Path(Rescue.objects.get().directory) / "work.tar").exists()
     with pytest.raises(WorkspaceRetired):
-        actions.workspace_restore(by=workspace.owner, workspace=workspace)
+        workspace_restore(by=workspace.owner, workspace=workspace)
 
 
 def test_a_retirement_under_way_can_be_stopped(workspace: Workspace) -> None:
-    retirement = actions.workspace_retire(by=workspace.owner, workspace=workspace)
+    retirement = workspace_retire(by=workspace.owner, workspace=workspace)
 
     operation = restore(workspace)
 
@@ -372,7 +373,7 @@ def test_what_a_killed_deletion_had_reverted_is_opened_again(
 
     with monkeypatch.context() as killing:
         killing.setattr(P4PerforceGateway, "delete_client", be_killed)
-        actions.workspace_retire(
+        workspace_retire(
             by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE
         )
         settle(workspace)
@@ -617,9 +618,9 @@ def test_what_is_not_in_the_trash_is_neither_restored_nor_purged(
     workspace: Workspace,
 ) -> None:
     with pytest.raises(NothingToRestore):
-        actions.workspace_restore(by=workspace.owner, workspace=workspace)
+        workspace_restore(by=workspace.owner, workspace=workspace)
     with pytest.raises(NotInTrash):
-        actions.workspace_purge(by=workspace.owner, workspace=workspace)
+        workspace_purge(by=workspace.owner, workspace=workspace)
 
 
 def test_what_a_purge_has_destroyed_is_not_said_to_be_in_the_trash(
@@ -627,7 +628,7 @@ def test_what_a_purge_has_destroyed_is_not_said_to_be_in_the_trash(
 ) -> None:
     retire(workspace)
     lab.break_perforce({"command": "*", "error": "not now"})
-    actions.workspace_purge(by=workspace.owner, workspace=workspace)
+    workspace_purge(by=workspace.owner, workspace=workspace)
     settle(workspace)
     lab.break_perforce()
     assert workspace.state == Workspace.State.FAILED
@@ -649,7 +650,7 @@ def test_a_purge_removes_what_a_killed_rescue_left(workspace: Workspace) -> None
         (area / name / "work.tar").write_text("half of it")
     retire(workspace)
 
-    actions.workspace_purge(by=workspace.owner, workspace=workspace)
+    workspace_purge(by=workspace.owner, workspace=workspace)
     settle(workspace)
 
     assert workspace.state == Workspace.State.RETIRED, workspace.status_message

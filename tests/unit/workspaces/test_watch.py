@@ -14,22 +14,24 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
 from provisioner.accounts.system import SYSTEM_USERNAME
-from provisioner.gateways import registry
-from provisioner.workspaces import actions
-from provisioner.workspaces.lags import lag_of, refresh_state_of
-from provisioner.workspaces.models import (
-    Operation,
+from provisioner.catalog.actions.refresh import refresh_pause, refresh_policy_save
+from provisioner.catalog.actions.templates import (
+    template_build,
+    template_create,
+    template_update,
+)
+from provisioner.catalog.freshness import lag_of, refresh_state_of
+from provisioner.catalog.models import (
     ServerWatch,
-    Site,
     Snapshot,
     SubmittedChange,
     Template,
     TemplateWatch,
 )
-from provisioner.workspaces.refreshing import Mode, Policy, due
-from provisioner.workspaces.sweeps import watch as watching
-from provisioner.workspaces.sweeps.refresh import refresh_all
-from provisioner.workspaces.sweeps.watch import (
+from provisioner.catalog.refresh_policy import Mode, Policy, due
+from provisioner.catalog.sweeps import watch as watching
+from provisioner.catalog.sweeps.refresh import refresh_all
+from provisioner.catalog.sweeps.watch import (
     forget_old,
     pause_seconds,
     poll,
@@ -37,6 +39,9 @@ from provisioner.workspaces.sweeps.watch import (
     sweep_watch,
     watch_server,
 )
+from provisioner.engine.models import Operation
+from provisioner.gateways import registry
+from provisioner.sites.models import Site
 from tests.support.behind import known_to_be_behind
 from tests.support.builds import build, fails
 from tests.support.clock import Clock, clock
@@ -65,7 +70,7 @@ def pair(
     made = []
     for name in ("left", "right"):
         submit(lab, path=f"{folder}/{name}/first.txt")
-        template = actions.template_create(
+        template = template_create(
             by=admin,
             site=lab_site,
             name=f"{name}{uuid.uuid4().hex[:6]}",
@@ -73,7 +78,7 @@ def pair(
             "//any/doc/...",
             volume_size_bytes=100 * 2**20,
         )
-        actions.template_build(by=admin, template=template)
+        template_build(by=admin, template=template)
         made.append(template)
     run_jobs()
     for template in made:
@@ -97,7 +102,7 @@ def polled(template: Template) -> ServerWatch:
 
 
 def keep_fresh(template: Template) -> None:
-    actions.refresh_policy_save(
+    refresh_policy_save(
         by=User.objects.get(username="admin"),
         template=template,
         mode="on_change",
@@ -256,7 +261,7 @@ def test_another_view_begins_anew(
     polled(left)
     view = f"{folder}/right/... //any/..."
     admin = User.objects.get(username="admin")
-    actions.template_update(by=admin, template=left, view=view)
+    template_update(by=admin, template=left, view=view)
 
     polled(left)
 
@@ -325,18 +330,16 @@ def test_what_is_paused_is_not_refreshed(
     admin = User.objects.get(username="admin")
 
     if what == "template":
-        actions.refresh_policy_save(
-            by=admin, template=left, mode="on_change", is_paused=True
-        )
+        refresh_policy_save(by=admin, template=left, mode="on_change", is_paused=True)
     else:
         server = watch.server if what == "server" else None
-        actions.refresh_pause(by=admin, server=server, is_paused=True)
+        refresh_pause(by=admin, server=server, is_paused=True)
     assert refresh_all(now=timezone.now() + LATER) == 0
 
     if what == "template":
         keep_fresh(left)
     else:
-        actions.refresh_pause(by=admin, server=server, is_paused=False)
+        refresh_pause(by=admin, server=server, is_paused=False)
     assert refresh_all(now=timezone.now() + LATER) == 1
     asked = Operation.objects.filter(template=left).order_by("pk")
     assert [o.requested_by.username for o in asked] == ["admin", SYSTEM_USERNAME]
@@ -363,7 +366,7 @@ def test_a_change_that_somebody_chose_stays_until_something_new_comes(
         return due(timezone.now() + LATER, policy, replace(state, is_building=False))
 
     assert reason() is not None
-    actions.template_build(by=admin, template=template, change=snapshot.change)
+    template_build(by=admin, template=template, change=snapshot.change)
     assert reason() is None
     new = SubmittedChange.objects.create(
         server=template.site.perforce_server,
@@ -382,7 +385,7 @@ def test_a_clean_build_is_asked_for_when_its_time_comes(
     snapshot = SnapshotFactory()
     template = snapshot.template
     fails(build(template, by=admin, change=snapshot.change))
-    actions.refresh_policy_save(
+    refresh_policy_save(
         by=admin, template=template, mode="manual", clean_cron="0 3 * * *"
     )
     assert refresh_all(now=clock.now) == 0, "it does not reach back"
@@ -403,7 +406,7 @@ def test_a_clean_build_is_asked_for_when_its_time_comes(
 
     # Where it is behind as well, one build does for both.
     known_to_be_behind(snapshot, "alice")
-    actions.refresh_policy_save(
+    refresh_policy_save(
         by=admin, template=template, mode="on_change", clean_cron="0 3 * * *"
     )
     assert refresh_all(now=clock.advance(days=1)) == 1

@@ -6,23 +6,16 @@ import pytest
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.sweeps.watchdog import watchdog
 from provisioner.gateways import registry
-from provisioner.workspaces import states
-from provisioner.workspaces.actions import (
-    template_build,
-    workspace_create,
-    workspace_retire,
-    workspace_retry,
-)
-from provisioner.workspaces.models import (
-    Event,
-    Operation,
-    Snapshot,
-    Step,
-    Template,
-    Workspace,
-)
-from provisioner.workspaces.sweeps.watchdog import watchdog
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
+from provisioner.workspaces.models import Workspace
 from tests.support.jobs import run_jobs_once, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -108,8 +101,8 @@ def test_a_moving_workspace_that_nothing_moves_fails_and_can_go_on(
     state: str, workspace: Workspace
 ) -> None:
     operation = workspace.operations.get()
-    states.end_operation(operation, Operation.State.CANCELLED)
-    states.skip_waiting_steps(operation)
+    engine_states.end_operation(operation, Operation.State.CANCELLED)
+    engine_states.skip_waiting_steps(operation)
     Workspace.objects.filter(pk=workspace.pk).update(state=state)
 
     watch()
@@ -125,8 +118,8 @@ def test_a_template_that_nobody_builds_can_be_built_again(
     template: Template, admin: User, jobs_emptied: None
 ) -> None:
     build = template_build(by=admin, template=template)
-    states.end_operation(build, Operation.State.CANCELLED)
-    states.skip_waiting_steps(build)
+    engine_states.end_operation(build, Operation.State.CANCELLED)
+    engine_states.skip_waiting_steps(build)
 
     watch()
 
@@ -137,7 +130,7 @@ def test_a_template_that_nobody_builds_can_be_built_again(
 
 def test_steps_of_an_ended_operation_do_not_wait(workspace: Workspace) -> None:
     operation = workspace.operations.get()
-    states.end_operation(operation, Operation.State.CANCELLED)
+    engine_states.end_operation(operation, Operation.State.CANCELLED)
 
     watch()
 

@@ -13,19 +13,15 @@ from django.db import connection, transaction
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
 from provisioner.gateways.webhooks.sending import signature
-from provisioner.workspaces import hooks, states
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.models import (
-    Event,
-    Snapshot,
-    Template,
-    Webhook,
-    WebhookDelivery,
-    WebhookEvent,
-    Workspace,
-)
-from provisioner.workspaces.sweeps import webhooks as sweep
+from provisioner.notify import webhooks
+from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent
+from provisioner.notify.sweeps import webhooks as sweep
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
 from tests.support.clock import Clock, clock
 from tests.support.factories import TemplateFactory, UserFactory
@@ -61,7 +57,7 @@ def make_hook(owner: User, listener: Listener, **fields: Any) -> Webhook:
 
 def ready_workspace(owner: User, snapshot: Snapshot) -> Workspace:
     workspace = workspace_create(by=owner, template=snapshot.template)
-    states.set_workspace_state(workspace, Workspace.State.READY)
+    engine_states.set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
@@ -275,7 +271,7 @@ def test_a_test_says_at_once_what_came_of_it_and_is_sent_when_turned_off(
     hook.refresh_from_db()
     listener.codes = [200, 404]
     for expected in (State.DELIVERED, State.GIVEN_UP):
-        delivery = hooks.write_test(hook, at="2026-03-02T09:00:00+00:00")
+        delivery = webhooks.write_test(hook, at="2026-03-02T09:00:00+00:00")
         sweep.deliver(delivery.pk)
         delivery.refresh_from_db()
         assert delivery.state == expected
@@ -289,7 +285,7 @@ def test_sending_again_is_the_same_message(
 ) -> None:
     ready_workspace(alice, snapshot)
     deliver_all()
-    hooks.write_again(WebhookDelivery.objects.get())
+    webhooks.write_again(WebhookDelivery.objects.get())
     deliver_all()
 
     first, second = listener.heard
@@ -316,11 +312,11 @@ def test_a_worker_sends_what_was_committed_and_what_lost_its_job(
     run_jobs: Callable[[], None],
 ) -> None:
     """With real jobs, in transactions of their own."""
-    hooks.write_test(hook, at="")
+    webhooks.write_test(hook, at="")
     run_jobs()
     assert len(listener.heard) == 1
 
-    lost = hooks.write_test(hook, at="")
+    lost = webhooks.write_test(hook, at="")
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE procrastinate_jobs CASCADE")
     WebhookDelivery.objects.filter(pk=lost.pk).update(

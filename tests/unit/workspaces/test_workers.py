@@ -19,13 +19,15 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.testing import InMemoryConnector
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
-from provisioner.workspaces import job_manager, tasks
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.job_manager import LastingJobManager
-from provisioner.workspaces.models import Event, Snapshot, WorkerQueues
-from provisioner.workspaces.worker_pools import Pool, pools_of
-from provisioner.workspaces.workers import alive_workers
+from provisioner.engine import job_manager, tasks
+from provisioner.engine.job_manager import LastingJobManager
+from provisioner.engine.models import WorkerQueues
+from provisioner.engine.worker_pools import Pool, pools_of
+from provisioner.engine.workers import alive_workers
+from provisioner.workspace_requests.actions import workspace_create
 from tests.support.database_outage import cut_off_everybody_else, let_in
 
 pytestmark = pytest.mark.django_db(transaction=True)

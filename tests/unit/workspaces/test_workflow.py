@@ -7,17 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.accounts.models import User
-from provisioner.workspaces import states, workflow
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.models import (
-    Operation,
-    PerforceUse,
-    Site,
-    Snapshot,
-    Step,
-)
-from provisioner.workspaces.tasks import start_operation
-from provisioner.workspaces.workflow import WORKFLOWS, StepSpec
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import states as engine_states
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, PerforceUse, Step
+from provisioner.engine.tasks import start_operation
+from provisioner.engine.workflow import WORKFLOWS, StepSpec
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
 
 KINDS = list(Operation.Kind)
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
@@ -186,7 +183,7 @@ def test_contents_are_removed_where_the_site_says_so(
     snapshot.refresh_from_db()
     workspace = workspace_create(by=alice, template=snapshot.template)
 
-    states.end_operation(workspace.operations.get(), Operation.State.CANCELLED)
+    engine_states.end_operation(workspace.operations.get(), Operation.State.CANCELLED)
 
     operation = start_operation(Operation.Kind.PURGE, by=alice, workspace=workspace)
 

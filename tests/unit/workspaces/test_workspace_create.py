@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
-from provisioner.workspaces.actions import workspace_create
-from provisioner.workspaces.actions.creating import _as_name
-from provisioner.workspaces.errors import (
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine.models import Step
+from provisioner.lib.names import name_validator
+from provisioner.lib.refusals import (
     AccountIncomplete,
     ActionRefused,
     InvalidRequest,
@@ -23,13 +24,8 @@ from provisioner.workspaces.errors import (
     RequestKeyReused,
     SnapshotGone,
 )
-from provisioner.workspaces.models import (
-    Snapshot,
-    Step,
-    Template,
-    Workspace,
-    name_validator,
-)
+from provisioner.workspace_requests.actions import _as_name, workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, UserFactory
 
 

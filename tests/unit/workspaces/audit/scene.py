@@ -11,24 +11,18 @@ from django.db.models import F
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.drift.actions import finding_resolve
+from provisioner.drift.models import AuditedSystem, Finding
+from provisioner.drift.sweeps.audit import run_audit
+from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume, VolumeSpec
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.workspaces.actions import (
-    finding_resolve,
-    workspace_create,
-)
-from provisioner.workspaces.models import (
-    AuditedSystem,
-    Finding,
-    Operation,
-    Site,
-    Step,
-    Template,
-    Workspace,
-)
-from provisioner.workspaces.sweeps.audit import run_audit
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import DEPOT, Lab, Published

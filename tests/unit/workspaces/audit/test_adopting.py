@@ -19,25 +19,23 @@ from django.urls import reverse
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Quality, Snapshot, Template
+from provisioner.catalog.snapshot_comments import SnapshotMark, build_number_of
+from provisioner.catalog.steps.volumes import ensure_policy_rules, policies_of
+from provisioner.drift.actions import finding_resolve, findings_adopt
+from provisioner.drift.comparison import preview
+from provisioner.drift.models import Finding
+from provisioner.drift.repairs import adopting, rows_to_be
+from provisioner.engine.models import Unsaved
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.workspaces import actions
-from provisioner.workspaces.audit import preview
-from provisioner.workspaces.errors import NotAllowed
-from provisioner.workspaces.models import (
-    Event,
-    Finding,
-    Quality,
-    Rescue,
-    Site,
-    Snapshot,
-    Template,
-    Unsaved,
-    Workspace,
-)
+from provisioner.lib.refusals import NotAllowed
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
+from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.queries import available_snapshots
-from provisioner.workspaces.snapshot_marks import SnapshotMark, build_number_of
-from provisioner.workspaces.steps.volumes import ensure_policy_rules, policies_of
-from provisioner.workspaces.sweeps.repairs import adopting, rows_to_be
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import Lab
@@ -133,7 +131,7 @@ def test_the_drill_loses_nothing(
     assert event.actor == admin
     assert audit(lab_site) == []
 
-    actions.workspace_retire(by=found.owner, workspace=found, unsaved=Unsaved.RESCUE)
+    workspace_retire(by=found.owner, workspace=found, unsaved=Unsaved.RESCUE)
     settle(found)
 
     assert found.state == Workspace.State.TRASHED, found.status_message
@@ -149,7 +147,7 @@ def test_a_name_that_is_taken_by_now_gets_a_number(
     name = workspace.name
     forgotten(workspace)
     other = UserFactory(uid=20009, gid=20000)
-    actions.workspace_create(by=other, template=workspace.template, name=name)
+    workspace_create(by=other, template=workspace.template, name=name)
 
     _, found = adopted(lab_site, admin)
 
@@ -220,8 +218,8 @@ def forget_build(snapshot: Snapshot) -> None:
     with connection.cursor() as cursor:
         for statement in (
             "DELETE FROM workspaces_snapshot WHERE operation_id = %s",
-            "DELETE FROM workspaces_step WHERE operation_id = %s",
-            "DELETE FROM workspaces_operation WHERE id = %s",
+            "DELETE FROM engine_step WHERE operation_id = %s",
+            "DELETE FROM engine_operation WHERE id = %s",
         ):
             cursor.execute(statement, [snapshot.operation_id])
 
@@ -260,11 +258,11 @@ def test_a_build_takes_no_older_snapshot_for_its_own(
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT setval("
-            "pg_get_serial_sequence('workspaces_operation', 'id'), %s, false)",
+            "pg_get_serial_sequence('engine_operation', 'id'), %s, false)",
             [number],
         )
 
-    first = actions.template_build(by=admin, template=built_template)
+    first = template_build(by=admin, template=built_template)
     settle(built_template)
 
     first.refresh_from_db()
@@ -272,7 +270,7 @@ def test_a_build_takes_no_older_snapshot_for_its_own(
     kept = ontap.find_snapshot(built_template.volume_uuid, name=snapshot.name)
     assert kept is not None
     assert kept.uuid == snapshot.ontap_uuid
-    second = actions.template_build(by=admin, template=built_template)
+    second = template_build(by=admin, template=built_template)
     settle(built_template)
     assert built_template.snapshots.get().operation == second
 
@@ -326,9 +324,7 @@ def test_what_is_in_part_there_goes_on_from_there(
     """Trashed after the backup, its client gone: its files are there all the same."""
     path = workspace.path / "src" / "mine.txt"
     path.write_text("mine")
-    actions.workspace_retire(
-        by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE
-    )
+    workspace_retire(by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE)
     settle(workspace)
     assert workspace.state == Workspace.State.TRASHED
     forgotten(workspace)
@@ -339,12 +335,12 @@ def test_what_is_in_part_there_goes_on_from_there(
         "adopted_in_part",
     )
 
-    actions.workspace_retry(by=found.owner, workspace=found)
+    workspace_retry(by=found.owner, workspace=found)
     settle(found)
 
     assert found.state == Workspace.State.READY, found.status_message
     assert (found.path / "src" / "mine.txt").read_text() == "mine"
-    actions.workspace_retire(by=found.owner, workspace=found, unsaved=Unsaved.RESCUE)
+    workspace_retire(by=found.owner, workspace=found, unsaved=Unsaved.RESCUE)
     settle(found)
     assert found.state == Workspace.State.TRASHED, found.status_message
 
@@ -380,7 +376,7 @@ def test_nobodys_account_is_asked_for_first(
 def test_a_second_click_makes_no_second_row(
     workspace: Workspace, lab_site: Site, admin: User
 ) -> None:
-    from provisioner.workspaces.sweeps.repairs.adopting import adopt_workspace
+    from provisioner.drift.repairs.adopting import adopt_workspace
 
     forgotten(workspace)
     finding, _ = adopted(lab_site, admin)
@@ -410,9 +406,9 @@ def test_administrators_alone_adopt(
     [found] = [f for f in audit(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
 
     with pytest.raises(NotAllowed):
-        actions.finding_resolve(by=person, finding=found)
+        finding_resolve(by=person, finding=found)
     with pytest.raises(NotAllowed):
-        actions.findings_adopt(by=person)
+        findings_adopt(by=person)
 
 
 def test_all_are_adopted_by_one_click(
@@ -502,9 +498,7 @@ def test_a_client_of_another_name_is_found_and_not_left_behind(
 
 
 def made(workspace_of: User, template: Template, purpose: str) -> Workspace:
-    workspace = actions.workspace_create(
-        by=workspace_of, template=template, purpose=purpose
-    )
+    workspace = workspace_create(by=workspace_of, template=template, purpose=purpose)
     settle(workspace)
     assert workspace.state == Workspace.State.READY, workspace.status_message
     long_ago()
@@ -550,7 +544,7 @@ def test_a_build_only_workspace_of_before_is_still_ours(
 
     assert audit(lab_site) == []
 
-    actions.workspace_retire(by=owner, workspace=older, unsaved=Unsaved.DISCARD)
+    workspace_retire(by=owner, workspace=older, unsaved=Unsaved.DISCARD)
     settle(older)
     assert older.state == Workspace.State.RETIRED, older.status_message
     assert ontap.find_volume(older.volume_name) is None
@@ -651,7 +645,7 @@ def test_what_a_retirement_had_shut_is_opened_by_trying_again(
     assert found is not None
     assert (found.state, found.status_code) == ("failed", "adopted_in_part")
     assert "shut it to its owner's hosts" in found.status_message
-    actions.workspace_retry(by=found.owner, workspace=found)
+    workspace_retry(by=found.owner, workspace=found)
     settle(found)
     assert found.state == Workspace.State.READY, found.status_message
     volume = ontap.get_volume(found.volume_uuid)

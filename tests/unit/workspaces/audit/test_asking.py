@@ -10,25 +10,18 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.drift.actions import audit_start, finding_resolve
+from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.sweeps.audit import audit_everything, run_audit
+from provisioner.engine.models import Operation
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.workspaces.actions import (
-    audit_start,
-    finding_resolve,
-)
-from provisioner.workspaces.errors import (
+from provisioner.lib.refusals import (
     FindingResolved,
     NotAllowed,
 )
-from provisioner.workspaces.models import (
-    AuditedSystem,
-    AuditRun,
-    Event,
-    Finding,
-    Operation,
-    Site,
-    Workspace,
-)
-from provisioner.workspaces.sweeps.audit import audit_everything, run_audit
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
 from tests.support.jobs import run_jobs_once
 from tests.support.lab import Lab
 from tests.unit.workspaces.audit.scene import (

@@ -10,15 +10,13 @@ import pytest
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.drift.sweeps import known
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.standins import Purpose
-from provisioner.workspaces.models import (
-    Carry,
-    Site,
-    Workspace,
-)
+from provisioner.sites.models import Site
+from provisioner.transfer.models import Carry
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.provision import client_spec_of
-from provisioner.workspaces.sweeps import known
 from tests.support.lab import DEPOT, Lab
 from tests.support.work import AtWork
 from tests.unit.workspaces.audit.scene import (

@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.gateways.ontap.types import (
-    CloneParent,
-    OntapJob,
-    Volume,
-    VolumeSnapshot,
-)
-from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.workspaces import audit
-from provisioner.workspaces.audit import (
+from provisioner.drift import comparison, repairs
+from provisioner.drift.comparison import (
     ClientWork,
     Difference,
     Known,
@@ -30,8 +23,14 @@ from provisioner.workspaces.audit import (
     compare_perforce,
     compare_storage,
 )
-from provisioner.workspaces.models import Finding
-from provisioner.workspaces.sweeps import repairs
+from provisioner.drift.models import Finding
+from provisioner.gateways.ontap.types import (
+    CloneParent,
+    OntapJob,
+    Volume,
+    VolumeSnapshot,
+)
+from provisioner.gateways.perforce.types import ClientSpec
 
 Kind, Action = Finding.Kind, Finding.Action
 TAGS = [str(uuid.UUID(int=number << 104)) for number in range(1, 5)]
@@ -157,7 +156,7 @@ def test_volumes(
     assert len({(d.kind, d.subject) for d in found}) == len(found), "none twice"
     for difference in found:
         named = there.get(difference.subject)
-        tag = audit.tag_of_volume(named) if named else None
+        tag = comparison.tag_of_volume(named) if named else None
         # What is named is marked as ours, or is the name of a row's own volume.
         assert tag is not None or difference.subject in own_names
         row = next(
@@ -170,7 +169,7 @@ def test_volumes(
         )
         assert row is None or not row.is_in_motion
         assert difference.action is not Action.NONE
-        assert len(audit.preview(as_finding(difference))) > 1
+        assert len(comparison.preview(as_finding(difference))) > 1
         if row is None:
             assert judges
             assert tag not in rows
@@ -222,7 +221,7 @@ def test_a_finding_goes_away_with_its_difference(
         for t in trees
         if t.volume is not Wanted.NO
     )
-    strangers = tuple(v for v in seen if audit.tag_of_volume(v) is None)
+    strangers = tuple(v for v in seen if comparison.tag_of_volume(v) is None)
 
     assert not compare_storage(
         Known(trees=trees), SeenStorage(volumes=(*as_wanted, *strangers))
@@ -288,10 +287,10 @@ def test_clients(
     assert len({(d.kind, d.subject) for d in found}) == len(found), "none twice"
     for difference in found:
         named = there.get(difference.subject)
-        is_ours = named is not None and audit.tag_of_client(named) is not None
+        is_ours = named is not None and comparison.tag_of_client(named) is not None
         assert is_ours or difference.subject in rows
         assert difference.action is not Action.NONE
-        assert len(audit.preview(as_finding(difference))) > 1
+        assert len(comparison.preview(as_finding(difference))) > 1
         if difference.is_automatic:
             assert difference.kind is Kind.CLIENT_WITHOUT_ROW
             assert is_asked
@@ -414,7 +413,7 @@ def test_every_action_that_is_offered_says_what_it_does(
     kind: Kind, action: Action
 ) -> None:
     finding = Finding(kind=kind, action=action, subject="s", details={})
-    assert len(audit.preview(finding)) > 1
+    assert len(comparison.preview(finding)) > 1
 
 
 def test_every_kind_has_an_action() -> None:

@@ -11,19 +11,21 @@ from typing import Any
 import pytest
 
 from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_build, template_update
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.drift.actions import adoptable, findings_adopt
+from provisioner.drift.comparison import preview
+from provisioner.drift.models import Finding
+from provisioner.engine.models import Operation, Unsaved
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.workspaces import actions
-from provisioner.workspaces.actions.auditing import adoptable
-from provisioner.workspaces.audit import preview
-from provisioner.workspaces.models import (
-    Finding,
-    Operation,
-    Site,
-    Snapshot,
-    Template,
-    Unsaved,
-    Workspace,
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import (
+    workspace_purge,
+    workspace_restore,
+    workspace_retire,
 )
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import default_snapshot
 from tests.support import database_backup
 from tests.support.factories import UserFactory
@@ -104,13 +106,13 @@ def contents_of(root: Path) -> dict[str, bytes]:
 
 
 def made(by: User, template: Template, **asked: Any) -> Workspace:
-    workspace = settle(actions.workspace_create(by=by, template=template, **asked))
+    workspace = settle(workspace_create(by=by, template=template, **asked))
     assert workspace.state == Workspace.State.READY, workspace.status_message
     return workspace
 
 
 def built(template: Template, by: User) -> Snapshot:
-    operation = actions.template_build(by=by, template=template)
+    operation = template_build(by=by, template=template)
     settle(template)
     return Snapshot.objects.get(operation=operation)
 
@@ -125,7 +127,7 @@ def leave_in(workspace: Workspace, text: str) -> None:
 def adopt_all(site: Site, admin: User) -> None:
     """Click "Adopt all", then at what is left of the workspace that is known."""
     audit(site)
-    assert actions.findings_adopt(by=admin) > 0
+    assert findings_adopt(by=admin) > 0
     run_jobs_once()
     for kind in (K.JUNCTION_DIFFERS, K.ROW_WITHOUT_CLIENT):
         [found] = [each for each in audit(site) if each.kind == kind]
@@ -161,7 +163,7 @@ def test_an_older_backup_loses_nothing(
     only_built = made(bob, template, purpose=Workspace.Purpose.BUILD)
     (only_built.path / "out" / "result").write_text("built\n")
     assert works.snapshot == elsewhere.snapshot == newer
-    actions.workspace_retire(by=alice, workspace=put_away, unsaved=Unsaved.RESCUE)
+    workspace_retire(by=alice, workspace=put_away, unsaved=Unsaved.RESCUE)
     assert settle(put_away).state == Workspace.State.TRASHED
     unrelated = made(alice, template, snapshot=newer, name="in-nobodys-way")
     expected = {
@@ -226,7 +228,7 @@ def test_a_template_newer_than_the_backup_comes_back_with_its_clones(
     audit(lab_site)
     said = [line for each in adoptable() for line in preview(each)]
     assert any(line.startswith("Make the template newer, with") for line in said)
-    assert actions.findings_adopt(by=admin) == 2
+    assert findings_adopt(by=admin) == 2
     run_jobs_once()
     assert audit(lab_site) == []
     assert held_by(Workspace.objects.get(tag=works.tag), perforce) == held
@@ -235,7 +237,7 @@ def test_a_template_newer_than_the_backup_comes_back_with_its_clones(
     assert found.volume_uuid == template.volume_uuid
     assert "Complete its definition" in found.status_message
 
-    actions.template_update(by=admin, template=found, build_command=BUILD)
+    template_update(by=admin, template=found, build_command=BUILD)
     latest = built(found, admin)
     assert default_snapshot(found) == latest
     made(owner, found)
@@ -253,10 +255,10 @@ def test_what_was_restored_since_the_backup_is_not_purged(
 ) -> None:
     """The older database has it in the trash, whose time is over."""
     workspace = made(owner, built_template)
-    actions.workspace_retire(by=owner, workspace=workspace, unsaved=Unsaved.RESCUE)
+    workspace_retire(by=owner, workspace=workspace, unsaved=Unsaved.RESCUE)
     assert settle(workspace).state == Workspace.State.TRASHED
     database_backup.back_up(backup)
-    actions.workspace_restore(by=owner, workspace=workspace)
+    workspace_restore(by=owner, workspace=workspace)
     assert settle(workspace).state == Workspace.State.READY
     session = AtWork(workspace, lab)
     session.open_for_edit()
@@ -267,12 +269,12 @@ def test_what_was_restored_since_the_backup_is_not_purged(
     database_backup.restore(backup)
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.TRASHED
-    actions.workspace_purge(by=owner, workspace=workspace)
+    workspace_purge(by=owner, workspace=workspace)
     settle(workspace)
 
     assert (workspace.state, workspace.status_code) == ("failed", "in_use_again")
     assert contents_of(workspace.path) == held.contents
-    actions.workspace_restore(by=owner, workspace=workspace)
+    workspace_restore(by=owner, workspace=workspace)
     settle(workspace)
     assert workspace.state == Workspace.State.READY, workspace.status_message
     assert held_by(workspace, perforce) == held

@@ -8,17 +8,14 @@ import pytest
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.snapshot_comments import SnapshotMark, asked_text
+from provisioner.drift.models import Finding
+from provisioner.engine.models import Step
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec
-from provisioner.workspaces.models import (
-    Finding,
-    Site,
-    Snapshot,
-    Step,
-    Template,
-    Workspace,
-)
-from provisioner.workspaces.snapshot_marks import SnapshotMark, asked_text
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
 from tests.support.lab import Lab
 from tests.unit.workspaces.audit.scene import (
     A,

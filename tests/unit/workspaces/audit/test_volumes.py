@@ -12,22 +12,16 @@ import pytest
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.repairs.looking import CannotRepair
+from provisioner.drift.repairs.storage import remove_volume
+from provisioner.engine.models import Operation, Unsaved
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec, VolumeSpec
-from provisioner.workspaces import actions
-from provisioner.workspaces.models import (
-    AuditedSystem,
-    AuditRun,
-    Finding,
-    Operation,
-    Rescue,
-    Site,
-    Template,
-    Unsaved,
-    Workspace,
-)
-from provisioner.workspaces.sweeps.repairs.looking import CannotRepair
-from provisioner.workspaces.sweeps.repairs.storage import remove_volume
+from provisioner.sites.models import Site
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.jobs import run_jobs_once, settle
 from tests.unit.workspaces.audit.scene import (
     NOBODYS_TAG,
@@ -192,9 +186,7 @@ def test_a_leftover_that_may_hold_work_is_retired_again_with_its_rescue(
     settle(workspace)
     assert workspace.state == Workspace.State.READY, workspace.status_message
     assert (workspace.retired_at, workspace.name) == (None, name)
-    actions.workspace_retire(
-        by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE
-    )
+    workspace_retire(by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE)
     settle(workspace)
     assert workspace.state == Workspace.State.TRASHED, workspace.status_message
     rescue = Rescue.objects.get(operation__workspace=workspace)

@@ -1,0 +1,103 @@
+"""A Perforce ticket for an API token: whoever proves to be a Perforce user is somebody.
+
+The server that gave the ticket is asked, as the one it is for; nobody else's word
+counts, and the ticket is kept nowhere.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import replace
+
+from django.contrib.auth.signals import user_login_failed
+from django.db.models import Q
+
+from provisioner.accounts import origin
+from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.tokens import token_create
+from provisioner.gateways import registry
+from provisioner.gateways.errors import (
+    AuthFailed,
+    PermanentGatewayError,
+    TransientGatewayError,
+)
+from provisioner.lib.refusals import (
+    InvalidRequest,
+    NoAccount,
+    PerforceAway,
+    TicketRefused,
+    TicketsNotTaken,
+)
+from provisioner.sites.models import PerforceServer
+
+TOKEN_LIVES = dt.timedelta(minutes=10)
+TOKEN_NAME = "for a Perforce ticket"  # noqa: S105 - what people see in their list
+ASKED_WITHIN_SECONDS = 10.0
+# A password is none: only what is too long to be guessed gets to the server.
+TICKET = re.compile(r"[0-9A-Fa-f]{32,128}")
+
+
+def token_for_ticket(
+    *, p4_user: str, ticket: str, server: str = ""
+) -> tuple[ApiToken, str]:
+    """Return a token of whom the ticket is, with its secret; it lives TOKEN_LIVES.
+
+    `server` is the name of the Perforce server; not needed where there is one.
+
+    Raises: InvalidRequest, TicketsNotTaken, TicketRefused, PerforceAway, NoAccount.
+    """
+    asked = _server(server)
+    if not asked.accepts_tickets:
+        raise TicketsNotTaken(server=asked.name)
+    ignores_case = _prove(p4_user, ticket, server=asked)
+    account = _account_of(p4_user, ignores_case=ignores_case)
+    origin.signed_in(account, via="Perforce ticket")
+    return token_create(by=account, name=TOKEN_NAME, lives=TOKEN_LIVES)
+
+
+def _server(name: str) -> PerforceServer:
+    found = PerforceServer.objects.filter(**({"name": name} if name else {}))[:2]
+    if len(found) != 1:
+        raise InvalidRequest(
+            f"There is no Perforce server “{name}”."
+            if name
+            else "Say of which Perforce server the ticket is."
+        )
+    return found[0]
+
+
+def _prove(p4_user: str, ticket: str, *, server: PerforceServer) -> bool:
+    """Ensure that the ticket is theirs; return whether the server ignores case.
+
+    Raises: TicketRefused, PerforceAway.
+    """
+    refused = TicketRefused(server=server.name, user=p4_user)
+    if not TICKET.fullmatch(ticket):
+        raise refused
+    account = replace(
+        registry.perforce_account(server),
+        user=p4_user,
+        password=ticket,
+        timeout_seconds=ASKED_WITHIN_SECONDS,
+    )
+    try:
+        gateway = registry.perforce_as(account)
+        gateway.ticket_seconds()
+        return not gateway.get_info().is_case_sensitive
+    except AuthFailed:
+        user_login_failed.send(sender=__name__, credentials={"username": p4_user})
+        raise refused from None
+    except (TransientGatewayError, PermanentGatewayError) as error:
+        raise PerforceAway(server=server.name) from error
+
+
+def _account_of(p4_user: str, *, ignores_case: bool) -> User:
+    """Return the one account that speaks to Perforce by this name."""
+    how = "iexact" if ignores_case else "exact"
+    named = Q(**{f"p4_user__{how}": p4_user})
+    named |= Q(**{"p4_user": "", f"username__{how}": p4_user})
+    found = list(User.objects.filter(named, is_active=True)[:2])
+    if len(found) != 1:
+        raise NoAccount(user=p4_user)
+    return found[0]

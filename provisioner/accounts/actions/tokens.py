@@ -1,0 +1,83 @@
+"""API tokens, with what they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.tokens import (
+    longest_days,
+    token_create,
+    token_revoke,
+    tokens_of,
+    tokens_visible_to,
+)
+from provisioner.catalog.models import Template
+from provisioner.leases.actions.leases import LONGEST_SECONDS
+from provisioner.lib.refusals import InvalidRequest, NotAllowed
+from provisioner.workspaces.models import Workspace
+
+LONGEST_NAME = 100
+MOST_WORKSPACES = 100_000
+
+
+def api_token_create(
+    *,
+    by: User,
+    name: str = "",
+    days: int | None = None,
+    templates: Sequence[Template] | None = None,
+    purposes: Sequence[str] | None = None,
+    max_lease_seconds: int | None = None,
+    max_workspaces: int | None = None,
+) -> tuple[ApiToken, str]:
+    """Make a token and return it with its secret, which is shown this once.
+
+    With any of the last four it is scoped: see ApiToken. A bound that is None or empty
+    is none. Whoever asks with a token cannot make another.
+
+    Raises: InvalidRequest, NotAllowed.
+    """
+    if by.token is not None:
+        raise NotAllowed("A token makes no token: sign in with your password.")
+    if len(name) > LONGEST_NAME or "\0" in name:
+        raise InvalidRequest(f"A name has up to {LONGEST_NAME} characters.")
+    if days is not None and not 1 <= days <= longest_days():
+        raise InvalidRequest(f"A token lives from 1 to {longest_days()} days.")
+    for purpose in purposes or ():
+        if purpose not in Workspace.Purpose.values:
+            raise InvalidRequest(f"There is no purpose “{purpose}”.")
+    if max_lease_seconds is not None and not 1 <= max_lease_seconds <= LONGEST_SECONDS:
+        raise InvalidRequest(f"A lease lasts from 1 to {LONGEST_SECONDS} seconds.")
+    if max_workspaces is not None and not 1 <= max_workspaces <= MOST_WORKSPACES:
+        raise InvalidRequest(
+            f"A token may have from 1 to {MOST_WORKSPACES} workspaces."
+        )
+    return token_create(
+        by=by,
+        name=" ".join(name.split()),
+        days=days,
+        template_ids=sorted({t.pk for t in templates}) if templates else None,
+        purposes=sorted({str(purpose) for purpose in purposes}) if purposes else None,
+        max_lease_seconds=max_lease_seconds,
+        max_workspaces=max_workspaces,
+    )
+
+
+def api_token_revoke(*, by: User, token: ApiToken) -> None:
+    """Make a token worthless from the next request on: one's own, or any as an
+    administrator. What was made with it stays.
+
+    Raises: NotAllowed.
+    """
+    if not tokens_visible_to(by).filter(pk=token.pk).exists():
+        raise NotAllowed
+    token_revoke(token)
+
+
+def api_tokens_revoke_own(*, by: User) -> int:
+    """Make all of a person's own tokens worthless; return how many there were."""
+    tokens = list(tokens_of(by))
+    for token in tokens:
+        token_revoke(token)
+    return len(tokens)

@@ -1,0 +1,86 @@
+"""The trail: what happened, who did it, why, and from where."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.lib.fields import EvidenceField
+
+
+class Event(models.Model):
+    """Something that happened. The database refuses to change or to delete it.
+
+    Names are kept as they were at the time, beside what they referred to: they outlive
+    renames and removals. `via` is the means, such as "token 1a2b3c", "session 4d5e6f"
+    or "worker host7, job 12"; `ip` and `user_agent` are those of a request.
+    """
+
+    class SubjectKind(models.TextChoices):
+        NONE = "", "Nothing in particular"
+        WORKSPACE = "workspace", "Workspace"
+        TEMPLATE = "template", "Template"
+        SITE = "site", "Site"
+        PERFORCE_SERVER = "perforce_server", "Perforce server"
+        ACCOUNT = "account", "Account"
+        TEAM = "team", "Team"
+        POLICY = "policy", "Lease policy"
+        WEBHOOK = "webhook", "Webhook"
+        POOL = "pool", "Warm pool"
+        BISECTION = "bisection", "Bisection"
+
+    at = models.DateTimeField(auto_now_add=True)
+    kind = models.CharField(max_length=60)
+    message = models.TextField(help_text="What happened.")
+    reason = models.TextField(blank=True, help_text="Why, in the words of who did it.")
+    actor = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    actor_name = models.CharField(max_length=150, blank=True)
+    via = models.CharField(max_length=200, blank=True)
+    ip = models.GenericIPAddressField(null=True, blank=True)
+    user_agent = models.CharField(max_length=120, blank=True)
+    subject_kind = models.CharField(
+        max_length=16,
+        choices=SubjectKind,
+        default=SubjectKind.NONE,
+        blank=True,
+    )
+    subject_id = models.BigIntegerField(null=True, blank=True)
+    subject = models.CharField(max_length=200, blank=True)
+    workspace = models.ForeignKey(
+        "workspaces.Workspace",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="events",
+    )
+    template = models.ForeignKey(
+        "catalog.Template",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="events",
+    )
+    data = EvidenceField(default=dict)
+
+    class Meta:
+        ordering = ("-at", "-id")
+        constraints = (
+            models.CheckConstraint(
+                name="event_says_what_it_is_about",
+                condition=Q(subject_kind="", subject_id__isnull=True, subject="")
+                | (~Q(subject_kind="") & Q(subject_id__isnull=False) & ~Q(subject="")),
+            ),
+        )
+        indexes = (
+            models.Index(fields=("-at", "-id"), name="event_by_time"),
+            models.Index(fields=("kind", "-at"), name="event_by_kind"),
+            models.Index(
+                fields=("subject_kind", "subject_id", "-at"), name="event_by_subject"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.message

@@ -1,0 +1,353 @@
+"""Searching for the first bad change: trials one after the other, each in a clone."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.accounts.system import system_user
+from provisioner.audit_log.actions import record_event
+from provisioner.bisect import search
+from provisioner.bisect.models import Bisection, Trial, Verdict
+from provisioner.bisect.steps import INTERRUPTED
+from provisioner.catalog.models import Template
+from provisioner.engine import clocks
+from provisioner.engine.models import Operation, Step, Unsaved
+from provisioner.engine.queueing import defer
+from provisioner.engine.tasks import start_operation
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.actions.leases import end_of_first_lease
+from provisioner.lib.refusals import (
+    AccountIncomplete,
+    ActionRefused,
+    BisectionOver,
+    InvalidRequest,
+    NoSnapshot,
+    NotBeingTried,
+    TooManyCommands,
+)
+from provisioner.limits.admission import check_admission, pass_one_by_one
+from provisioner.notify import workspaces
+from provisioner.workspace_requests.actions import insert_workspace, snapshot_to_clone
+from provisioner.workspace_requests.repeat import one_request_at_a_time
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import GONE, generations_for_trials
+
+PURPOSE = Workspace.Purpose.BUILD
+LONGEST_COMMAND = 10_000
+LARGEST_CHANGE = 2**31 - 1
+# A command that takes its worker with it would do so each time.
+CLONES_OF_ONE_CHANGE = 3
+
+READ_CHANGES = "read_changes_to_bisect"
+WAITS_FOR_VERDICT = "waits_for_verdict"
+
+
+def bisection_start(
+    *, by: User, template: Template, good: int, bad: int, command: str = ""
+) -> Bisection:
+    """Ask which change after `good` and up to `bad` is the first bad one.
+
+    The command is run in a clone for each trial, as `by`; without one people decide.
+    Asking for what is under way already answers with that.
+
+    Raises: InvalidRequest, OutOfScope, AccountIncomplete, NoSnapshot.
+    """
+    if not 0 < good < bad <= LARGEST_CHANGE:
+        raise InvalidRequest("Give a good change, and a bad one that is later.")
+    if "\0" in command or len(command) > LONGEST_COMMAND:
+        raise InvalidRequest(f"A command has up to {LONGEST_COMMAND:,} characters.")
+    if by.uid is None or by.gid is None:
+        raise AccountIncomplete(username=by.username)
+    permissions.require_in_scope(by, template=template, purpose=PURPOSE)
+    if not generations_for_trials(template):
+        raise NoSnapshot(template=template.name)
+    asked = {
+        "owner": by,
+        "token": by.token,
+        "template": template,
+        "good": good,
+        "bad": bad,
+        "command": command.strip(),
+    }
+    with transaction.atomic():
+        one_request_at_a_time(by)
+        earlier = Bisection.objects.filter(**asked, state=Bisection.State.RUNNING)
+        bisection = earlier.first()
+        if bisection is None:
+            bisection = Bisection.objects.create(**asked)
+            record_event(
+                bisection,
+                kind="bisection_requested",
+                message=f"Asked which change between {good} and {bad} of "
+                f"{template.name} is the first bad one.",
+                actor=by,
+            )
+            read = app.configure_task(READ_CHANGES, queue="perforce")
+            defer(read, bisection_id=bisection.pk)
+    return bisection
+
+
+def bisection_verdict(
+    *, by: User, bisection: Bisection, change: int, verdict: str
+) -> Bisection:
+    """Say what a change is that is being tried, or have it tried again in a new clone.
+
+    Saying the same of the same change once more changes nothing.
+
+    Raises: NotAllowed, InvalidRequest, BisectionOver, NotBeingTried.
+    """
+    permissions.require(permissions.can_change_bisection(by, bisection))
+    if verdict not in Verdict.values:
+        raise InvalidRequest(f"There is no verdict “{verdict}”.")
+    with transaction.atomic():
+        bisection = _locked(bisection.pk)
+        trial = bisection.trials.filter(verdict="").first()
+        if trial is None or trial.change != change or not bisection.is_running:
+            if bisection.trials.filter(change=change, verdict=verdict).exists():
+                return bisection
+            if not bisection.is_running:
+                raise BisectionOver
+            raise NotBeingTried(change=change)
+        _decide(trial, verdict, by=by, reason=f"{by} said so.")
+        _try_next(bisection)
+    return bisection
+
+
+def bisection_stop(*, by: User, bisection: Bisection) -> Bisection:
+    """Ask to try nothing more; the clone goes. What has ended stays as it is.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_change_bisection(by, bisection))
+    with transaction.atomic():
+        bisection = _locked(bisection.pk)
+        if bisection.is_running:
+            end_bisection(
+                bisection,
+                Bisection.State.STOPPED,
+                code="stopped",
+                message=f"{by} stopped it.",
+                by=by,
+            )
+    return bisection
+
+
+def bisection_go_on(bisection_id: int) -> None:
+    """Settle the trial under way if it has ended, and begin the next. Safe to repeat.
+
+    Nothing is done before the changes were read.
+    """
+    with transaction.atomic():
+        bisection = _locked(bisection_id)
+        if not bisection.is_running or bisection.changes is None:
+            return
+        trial = bisection.trials.filter(verdict="").first()
+        if trial is None or _has_settled(bisection, trial):
+            _try_next(bisection)
+
+
+def end_bisection(
+    bisection: Bisection,
+    to: Bisection.State,
+    *,
+    message: str,
+    code: str = "",
+    first_bad: int | None = None,
+    by: User | None = None,
+) -> None:
+    """End a bisection that is locked, with its event; a clone that is left goes."""
+    bisection.state, bisection.first_bad = to, first_bad
+    bisection.status_code, bisection.status_message = code, message
+    bisection.ended_at = timezone.now()
+    bisection.save()
+    record_event(bisection, kind=f"bisection_{to.value}", message=message, actor=by)
+    for trial in bisection.trials.filter(verdict=""):
+        _put_away(trial)
+
+
+def _locked(bisection_id: int) -> Bisection:
+    return (
+        Bisection.objects.select_for_update(of=("self",))
+        .select_related("owner", "token", "template__site__perforce_server")
+        .get(pk=bisection_id)
+    )
+
+
+def _has_settled(bisection: Bisection, trial: Trial) -> bool:
+    """Decide a trial that has ended; say of one that waits for people why it does."""
+    operation = trial.workspace.operations.filter(kind=Operation.Kind.TRIAL).first()
+    if operation is None or operation.state == Operation.State.RUNNING:
+        _say(bisection)
+        return False
+    ran = operation.steps.filter(name="run", state=Step.State.DONE).first()
+    if ran is not None and ran.result["verdict"]:
+        _decide(trial, ran.result["verdict"], reason=ran.result["reason"])
+        return True
+    if operation.status_code == INTERRUPTED:
+        tried = bisection.trials.filter(change=trial.change).count()
+        if tried < CLONES_OF_ONE_CHANGE:
+            _decide(trial, Verdict.AGAIN, reason=operation.status_message)
+            return True
+    why = ran.result["reason"] if ran else operation.status_message
+    if trial.workspace.state in GONE:
+        why = f"{why} Its clone is gone.".strip()
+    _say(
+        bisection,
+        code=WAITS_FOR_VERDICT,
+        message=f"Change {trial.change} waits for a verdict. {why}".strip(),
+    )
+    return False
+
+
+def _say(bisection: Bisection, *, code: str = "", message: str = "") -> None:
+    if (bisection.status_code, bisection.status_message) != (code, message):
+        bisection.status_code, bisection.status_message = code, message
+        bisection.save(update_fields=["status_code", "status_message"])
+
+
+def _decide(trial: Trial, verdict: str, *, reason: str, by: User | None = None) -> None:
+    trial.verdict, trial.reason, trial.decided_by = verdict, reason, by
+    trial.decided_at = timezone.now()
+    trial.save()
+    word = Verdict(verdict).label.lower()
+    record_event(
+        trial.bisection,
+        kind="trial_decided",
+        message=f"Change {trial.change}: {word}. {reason}",
+        actor=by,
+        data={"change": trial.change, "verdict": verdict},
+    )
+    _put_away(trial)
+
+
+def _put_away(trial: Trial) -> None:
+    """Have the clone of a trial retired and purged, now or when its lease is looked at.
+
+    Nobody's work is in it: nothing can be submitted from there.
+    """
+    workspace, owner = trial.workspace, trial.bisection.owner
+    if workspace.state in GONE:
+        return
+    Workspace.objects.filter(pk=workspace.pk).update(expires_at=clocks.database_now())
+    workspace_retire(
+        by=owner if owner.is_active else system_user(),
+        workspace=workspace,
+        unsaved=Unsaved.DISCARD,
+        purge=True,
+        reason="Its trial is over.",
+    )
+
+
+def _try_next(bisection: Bisection) -> None:
+    """Begin the next trial, or end the search where there is none."""
+    changes = {row["change"]: row for row in bisection.changes or []}
+    verdicts = dict(
+        bisection.trials.exclude(verdict__in=("", Verdict.AGAIN)).values_list(
+            "change", "verdict"
+        )
+    )
+    found = search.search(list(changes), verdicts)
+    if found.first_bad is not None:
+        row = changes[found.first_bad]
+        end_bisection(
+            bisection,
+            Bisection.State.FOUND,
+            message=f"First bad change {row['change']} by {row['user']}: "
+            f"{row['title']}",
+            first_bad=found.first_bad,
+        )
+    elif found.next_change is None:
+        suspects = ", ".join(map(str, found.suspects))
+        end_bisection(
+            bisection,
+            Bisection.State.UNDECIDED,
+            message=f"The first bad change is one of {suspects}: those before the last "
+            "were skipped.",
+        )
+    else:
+        try:
+            with transaction.atomic():
+                _begin(bisection, change=found.next_change)
+        except ActionRefused as refusal:
+            # Room, or a snapshot, may be there a moment later: the sweep tries again.
+            _say(
+                bisection,
+                code=refusal.code,
+                message=f"The next trial waits. {refusal.sentence}",
+            )
+        else:
+            _say(bisection)
+
+
+def _check_commands(owner: User) -> None:
+    """Refuse a command to a person who has enough: others use the same workers.
+
+    Who waits is asked again in the order of asking; whose trial has ended begins the
+    next at once, so a search that has begun goes on before others of that person.
+
+    Raises: TooManyCommands.
+    """
+    pass_one_by_one("bisection_commands", owner.pk)
+    under_way = Trial.objects.filter(
+        bisection__owner=owner,
+        verdict="",
+        workspace__operations__kind=Operation.Kind.TRIAL,
+        workspace__operations__state=Operation.State.RUNNING,
+    ).exclude(bisection__command="")
+    running, allowed = under_way.count(), settings.BISECTION_COMMANDS_PER_PERSON
+    if running >= allowed:
+        raise TooManyCommands(running=running, owner=owner, allowed=allowed)
+
+
+def _begin(bisection: Bisection, *, change: int) -> None:
+    """Ask for a clone of the nearest generation, brought to the change.
+
+    Raises: NotAllowed, AccountIncomplete, NoSnapshot, SnapshotGone, NameTaken,
+    LimitReached, TooManyCommands.
+    """
+    owner, template, now = bisection.owner, bisection.template, clocks.database_now()
+    owner.token = bisection.token
+    permissions.require(owner.is_active)
+    permissions.require_in_scope(owner, template=template, purpose=PURPOSE)
+    if owner.uid is None or owner.gid is None:
+        raise AccountIncomplete(username=owner.username)
+    nearest = search.nearest(generations_for_trials(template), change=change)
+    if nearest is None:
+        raise NoSnapshot(template=template.name)
+    snapshot = snapshot_to_clone(template, nearest)
+    check_admission(by=owner, template=template, snapshot=snapshot)
+    if bisection.command:
+        _check_commands(owner)
+    policy = lease_queries.policy_for(template, PURPOSE)
+    workspace = insert_workspace(
+        owner=owner,
+        token=bisection.token,
+        site=template.site,
+        template=template,
+        snapshot=snapshot,
+        name=f"bisect-{bisection.pk}-{bisection.trials.count() + 1}",
+        purpose=PURPOSE,
+        uid=owner.uid,
+        gid=owner.gid,
+        p4_user=owner.perforce_name,
+        expires_at=end_of_first_lease(
+            by=owner, policy=policy, lease_seconds=None, now=now
+        ),
+    )
+    workspaces.plan_warnings(workspace, policy, now=now)
+    Trial.objects.create(bisection=bisection, workspace=workspace, change=change)
+    record_event(
+        workspace,
+        kind="workspace_requested",
+        message=f"Asked for a clone of {template.name} at change {snapshot.change}, to "
+        f"try change {change} in it.",
+        actor=owner,
+        data={"bisection": bisection.pk},
+    )
+    start_operation(Operation.Kind.TRIAL, by=owner, workspace=workspace)

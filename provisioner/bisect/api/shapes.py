@@ -1,0 +1,113 @@
+"""Shapes of bisections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from provisioner.api.fields import IdOrName, Name, Number, Text
+from provisioner.bisect.actions import LARGEST_CHANGE, LONGEST_COMMAND
+from provisioner.bisect.models import Bisection, Verdict
+
+
+def _change(help_text: str) -> Number:
+    return Number(min_value=1, max_value=LARGEST_CHANGE, help_text=help_text)
+
+
+class BisectionCreateSerializer(serializers.Serializer[Any]):
+    """Between which changes to search, and how."""
+
+    template = IdOrName(help_text="Its id or its name.")
+    site = Name(required=False, help_text="Where several have that template.")
+    good = _change("A change that is known to be good.")
+    bad = _change("A later one that is known to be bad.")
+    command = Text(
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_COMMAND,
+        help_text="Run by /bin/sh in each clone, as its owner. It ends with 0 if the "
+        "change is good, with 125 if that cannot be told, with another code up to 127 "
+        "if it is bad. Empty: a verdict is sent for each trial.",
+    )
+
+
+class VerdictSerializer(serializers.Serializer[Any]):
+    change = _change("The one that is being tried: `current`.")
+    verdict = serializers.ChoiceField(
+        choices=Verdict.choices,
+        help_text="`skip`: it cannot be told. `again`: try it in a new clone.",
+    )
+
+
+class SuspectSerializer(serializers.Serializer[Any]):
+    change = serializers.IntegerField()
+    user = serializers.CharField()
+    title = serializers.CharField(help_text="The first line of its description.")
+
+
+class TrialSerializer(serializers.Serializer[Any]):
+    """One change in a clone of its own."""
+
+    change = serializers.IntegerField(source="trial.change")
+    user = serializers.CharField(source="submitted.user", default="")
+    title = serializers.CharField(source="submitted.title", default="")
+    verdict = serializers.ChoiceField(
+        source="trial.verdict",
+        choices=[("", "Under way"), *Verdict.choices],
+        help_text="Empty while it is under way, or waits for one.",
+    )
+    decided_by = serializers.CharField(
+        source="trial.decided_by.username",
+        default=None,
+        allow_null=True,
+        help_text="null: the command.",
+    )
+    reason = serializers.CharField(source="trial.reason")
+    snapshot = serializers.CharField(
+        source="trial.workspace.snapshot.name", help_text="The generation cloned."
+    )
+    snapshot_change = serializers.IntegerField()
+    workspace_id = serializers.IntegerField(source="trial.workspace_id")
+    workspace_state = serializers.CharField(source="trial.workspace.state")
+    path = serializers.CharField(source="trial.workspace.path")
+    operation_id = serializers.IntegerField(
+        allow_null=True, help_text="Its step `run` has the command's log."
+    )
+    created_at = serializers.DateTimeField(source="trial.created_at")
+    decided_at = serializers.DateTimeField(source="trial.decided_at", allow_null=True)
+
+
+class BisectionSerializer(serializers.Serializer[Any]):
+    """A search for the first bad change."""
+
+    id = serializers.IntegerField(source="bisection.pk")
+    template = serializers.CharField(source="bisection.template.name")
+    template_id = serializers.IntegerField(source="bisection.template_id")
+    owner = serializers.CharField(source="bisection.owner.username")
+    good = serializers.IntegerField(source="bisection.good")
+    bad = serializers.IntegerField(source="bisection.bad")
+    command = serializers.CharField(source="bisection.command")
+    state = serializers.ChoiceField(
+        source="bisection.state", choices=Bisection.State.choices
+    )
+    status_code = serializers.CharField(
+        source="bisection.status_code",
+        help_text="`waits_for_verdict`: say what the current change is. "
+        "`too_many_commands`: it goes on when another of its owner's has ended.",
+    )
+    status_message = serializers.CharField(source="headline")
+    changes_count = serializers.IntegerField(
+        allow_null=True, help_text="null until Perforce was asked."
+    )
+    suspects_count = serializers.IntegerField(
+        allow_null=True, help_text="How many changes can be the first bad one by now."
+    )
+    trials_left = serializers.IntegerField(
+        allow_null=True, help_text="At most, if none is skipped."
+    )
+    first_bad = SuspectSerializer(allow_null=True)
+    current = TrialSerializer(allow_null=True)
+    trials = TrialSerializer(many=True)
+    created_at = serializers.DateTimeField(source="bisection.created_at")
+    ended_at = serializers.DateTimeField(source="bisection.ended_at", allow_null=True)

@@ -1,0 +1,138 @@
+"""Searching for the first bad change of a template."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from provisioner.api.query_strings import BisectionWaitQuery
+from provisioner.api.schema import described
+from provisioner.bisect.actions import (
+    bisection_start,
+    bisection_stop,
+    bisection_verdict,
+)
+from provisioner.bisect.api.shapes import (
+    BisectionCreateSerializer,
+    BisectionSerializer,
+    VerdictSerializer,
+)
+from provisioner.bisect.models import Bisection
+from provisioner.bisect.queries import BisectionOverview
+from provisioner.dashboard.api.viewsets import ApiViewSet, chosen
+from provisioner.dashboard.api.waiting import (
+    ask_again_unless,
+    wait_until_asked_or_ended,
+)
+from provisioner.workspaces import queries as workspace_queries
+
+
+class BisectionViewSet(ApiViewSet):
+    """Searches for the first bad change: yours, or everybody's for administrators."""
+
+    queryset = Bisection.objects.none()
+    serializer_class = BisectionSerializer
+    makes_workspaces = "create"
+
+    def get_queryset(self) -> QuerySet[Bisection]:
+        return workspace_queries.bisections_visible_to(self.user)
+
+    @described("List bisections", ok=BisectionSerializer, refused=[400])
+    def list(self, request: Request) -> Response:
+        page = self.paginate_queryset(self.get_queryset())
+        assert page is not None
+        return self.get_paginated_response([self._shown(found) for found in page])
+
+    @described(
+        "Search for the first bad change",
+        "Each trial is a clone of the nearest generation, brought to a change; no have "
+        "list is written. Asking for what is under way already answers with that.",
+        body=BisectionCreateSerializer,
+        ok=BisectionSerializer,
+        status=202,
+        refused=[403, 409],
+        parameters=[BisectionWaitQuery],
+    )
+    def create(self, request: Request) -> Response:
+        seconds = self.read_query(BisectionWaitQuery)["wait"]
+        asked = self.read_body(BisectionCreateSerializer)
+        templates = workspace_queries.templates_visible_to(self.user)
+        if "site" in asked:
+            templates = templates.filter(site__name=asked["site"])
+        template = chosen(
+            templates,
+            word="template",
+            id_or_name=asked["template"],
+            hint="Say at which site.",
+        )
+        bisection = bisection_start(
+            by=self.user,
+            template=template,
+            good=asked["good"],
+            bad=asked["bad"],
+            command=asked["command"],
+        )
+        where = reverse("api:bisection-detail", [bisection.pk], request=request)
+        answer = self._now(bisection.pk, seconds=seconds, status=202)
+        answer["Location"] = where
+        return answer
+
+    @described(
+        "Look at a bisection",
+        ok=BisectionSerializer,
+        also={202: BisectionSerializer},
+        refused=[400, 404],
+        parameters=[BisectionWaitQuery],
+    )
+    def retrieve(self, request: Request, pk: int) -> Response:
+        seconds = self.read_query(BisectionWaitQuery)["wait"]
+        bisection = self.get_object()
+        if not seconds:
+            return Response(self._shown(bisection))
+        return self._now(bisection.pk, seconds=seconds)
+
+    @described(
+        "Say what a change is",
+        "Of the change that is being tried; its clone goes, and the next is made. The "
+        "same verdict on the same change once more changes nothing.",
+        body=VerdictSerializer,
+        ok=BisectionSerializer,
+        also={202: BisectionSerializer},
+        refused=[403, 404, 409],
+        parameters=[BisectionWaitQuery],
+        operation_id="bisections_verdict",
+    )
+    @action(methods=["post"], detail=True)
+    def verdict(self, request: Request, pk: int) -> Response:
+        seconds = self.read_query(BisectionWaitQuery)["wait"]
+        bisection = self.get_object()
+        asked = self.read_body(VerdictSerializer)
+        bisection_verdict(by=self.user, bisection=bisection, **asked)
+        return self._now(pk, seconds=seconds)
+
+    @described(
+        "Stop a bisection",
+        "Its clone goes. One that has ended stays as it is.",
+        ok=BisectionSerializer,
+        refused=[403, 404],
+        operation_id="bisections_stop",
+    )
+    @action(methods=["post"], detail=True)
+    def stop(self, request: Request, pk: int) -> Response:
+        bisection_stop(by=self.user, bisection=self.get_object())
+        return self._now(pk)
+
+    def _now(self, pk: int, *, seconds: int = 0, status: int = 200) -> Response:
+        """Answer with a bisection as it is after the wait."""
+        was_held = wait_until_asked_or_ended(pk, seconds=seconds, by=self.user)
+        shown = self._shown(self.get_queryset().get(pk=pk))
+        return ask_again_unless(was_held, Response(shown, status=status))
+
+    def _shown(self, bisection: Bisection) -> dict[str, Any]:
+        overview = BisectionOverview(bisection, user=self.user)
+        return dict(BisectionSerializer(overview).data)

@@ -1,0 +1,31 @@
+"""What people say to begin a bisection."""
+
+from __future__ import annotations
+
+from django import forms
+
+from provisioner.bisect.actions import LARGEST_CHANGE, LONGEST_COMMAND
+from provisioner.dashboard.forms import AskingForm, LinesField
+
+
+def _change_field(label: str, help_text: str) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=label, help_text=help_text, min_value=1, max_value=LARGEST_CHANGE
+    )
+
+
+class BisectionCreateForm(AskingForm):
+    """Between which changes to search, and how."""
+
+    good = _change_field("Good change", "It still worked there.")
+    bad = _change_field("Bad change", "A later one, at which it does not work.")
+    command = LinesField(
+        rows=3,
+        required=False,
+        label="Command",
+        max_length=LONGEST_COMMAND,
+        help_text="Run by /bin/sh in the root of each clone, as you. It ends with 0 if "
+        "the change is good, with 125 if that cannot be told, and with another code up "
+        "to 127 if it is bad. It does not get the environment of builds, but that of "
+        "bisections. Without one you look into each clone and decide.",
+    )

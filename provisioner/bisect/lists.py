@@ -1,0 +1,54 @@
+"""The list of bisections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.bisect.actions import bisection_stop
+from provisioner.bisect.models import Bisection
+from provisioner.dashboard.filter_forms import BisectionFilterForm
+from provisioner.lib.refusals import BisectionOver
+from provisioner.web.lists.acts import Act
+from provisioner.web.lists.listing import Column, Listing
+from provisioner.workspaces.queries import bisections_matching
+
+
+class Stop(Act[Bisection]):
+    name, label, done = "stop", "Stop", "Stopped"
+    is_dangerous = True
+
+    def do(self, row: Bisection, **told: Any) -> Bisection:
+        if not row.is_running:
+            raise BisectionOver
+        return bisection_stop(by=self.by, bisection=row)
+
+    def says(self, row: Bisection, result: Bisection) -> str:
+        return "Nothing more is tried, and the clone of the trial under way goes."
+
+
+BISECTIONS = Listing[Bisection](
+    name="bisections",
+    one="bisection",
+    many="bisections",
+    columns=(
+        Column("id", "", "pk", "pk"),
+        Column("template", "Search", "template.name", "template__name"),
+        Column("good", "", "good"),
+        Column("bad", "", "bad"),
+        Column("owner", "Owner", "owner.username", "owner__username"),
+        Column("state", "State", "state", "state"),
+        Column("first_bad", "", "first_bad", "first_bad", has_gaps=True),
+        Column("status_message", "Result", "status_message"),
+        Column(
+            *("created_at", "Asked for", "created_at", "created_at"),
+            begins_descending=True,
+        ),
+        Column("ended_at", "", "ended_at", "ended_at", has_gaps=True),
+    ),
+    cells="bisections/_cells.html",
+    matching=bisections_matching,
+    usual="-created_at",
+    form=BisectionFilterForm,
+    acts=(Stop,),
+    quiet_below=10,
+)

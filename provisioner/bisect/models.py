@@ -1,0 +1,132 @@
+"""The search for the change that broke something, and its trials."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from provisioner.accounts.models import ApiToken, User
+from provisioner.catalog.models import Template
+from provisioner.lib.fields import EvidenceField
+from provisioner.workspaces.models import Workspace
+
+
+class Verdict(models.TextChoices):
+    """What was found of a change. AGAIN: nothing, so another clone is made of it."""
+
+    GOOD = "good", "Good"
+    BAD = "bad", "Bad"
+    SKIP = "skip", "Cannot be told"
+    AGAIN = "again", "Try it again"
+
+
+class Bisection(models.Model):
+    """A search between a good and a bad change of a template for the first bad one.
+
+    `changes` are what was submitted to the view after `good` and up to `bad`, oldest
+    first: {"change", "user", "title"}; None until the server was asked. With `command`
+    its exit code is the verdict, otherwise people give it.
+    """
+
+    class State(models.TextChoices):
+        RUNNING = "running", "Under way"
+        FOUND = "found", "Found"
+        UNDECIDED = "undecided", "Cannot be told"
+        STOPPED = "stopped", "Stopped"
+        FAILED = "failed", "Failed"
+
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, related_name="bisections"
+    )
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="bisections")
+    token = models.ForeignKey(
+        ApiToken,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The API token that it was asked for with, while there is one.",
+    )
+    good = models.BigIntegerField(help_text="A change that is known to be good.")
+    bad = models.BigIntegerField(help_text="A later one that is known to be bad.")
+    command = models.TextField(
+        blank=True, help_text="Run by /bin/sh in each clone. Empty: people decide."
+    )
+    state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
+    status_code = models.CharField(max_length=60, blank=True)
+    status_message = models.TextField(blank=True)
+    changes = EvidenceField(null=True, blank=True)
+    first_bad = models.BigIntegerField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints = (
+            models.CheckConstraint(
+                name="bisection_good_is_before_bad",
+                condition=Q(good__gt=0) & Q(good__lt=F("bad")),
+            ),
+            models.CheckConstraint(
+                name="bisection_ended_has_ended_at",
+                condition=Q(state="running", ended_at__isnull=True)
+                | (~Q(state="running") & Q(ended_at__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="bisection_found_has_first_bad",
+                condition=Q(state="found", first_bad__isnull=False)
+                | (~Q(state="found") & Q(first_bad__isnull=True)),
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("id",), condition=Q(state="running"), name="bisection_running"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.template} between {self.good} and {self.bad}"
+
+    @property
+    def is_running(self) -> bool:
+        return self.state == self.State.RUNNING
+
+
+class Trial(models.Model):
+    """One change tried in a clone of its own. Without a `verdict` it is under way.
+
+    `decided_by` is None where the command decided; `reason` says how.
+    """
+
+    bisection = models.ForeignKey(
+        Bisection, on_delete=models.PROTECT, related_name="trials"
+    )
+    workspace = models.OneToOneField(
+        Workspace, on_delete=models.PROTECT, related_name="trial"
+    )
+    change = models.BigIntegerField()
+    verdict = models.CharField(max_length=5, choices=Verdict, blank=True)
+    decided_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("bisection",),
+                condition=Q(verdict=""),
+                name="trial_one_open_per_bisection",
+            ),
+            models.CheckConstraint(
+                name="trial_decided_has_decided_at",
+                condition=Q(verdict="", decided_at__isnull=True)
+                | (~Q(verdict="") & Q(decided_at__isnull=False)),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"change {self.change}"

@@ -1,0 +1,138 @@
+"""What pages and API say of a bisection: how far it is, and each trial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.bisect import search
+from provisioner.bisect.actions import WAITS_FOR_VERDICT
+from provisioner.bisect.models import Bisection, Trial, Verdict
+from provisioner.engine.models import Operation
+from provisioner.workspaces.queries import bisections_visible_to
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialLine:
+    """One trial, with what was submitted in its change."""
+
+    trial: Trial
+    submitted: dict[str, Any]
+    operation_id: int | None
+
+    @property
+    def snapshot_change(self) -> int:
+        """The change of the generation that was cloned."""
+        return self.trial.workspace.snapshot.change
+
+    @property
+    def is_open(self) -> bool:
+        return not self.trial.verdict
+
+    @property
+    def state(self) -> str:
+        """The verdict, or that it runs, or waits for one."""
+        is_moving = self.trial.workspace.is_moving
+        return self.trial.verdict or ("running" if is_moving else "waiting")
+
+    @property
+    def verdict_text(self) -> str:
+        if self.trial.verdict:
+            return str(Verdict(self.trial.verdict).label)
+        return "Under way" if self.trial.workspace.is_moving else "None yet"
+
+
+class BisectionOverview:
+    """A bisection as it is now, with its trials in the order they were made."""
+
+    def __init__(self, bisection: Bisection, *, user: User) -> None:
+        self.bisection = bisection
+        self.can_change = permissions.can_change_bisection(user, bisection)
+        rows = bisection.changes or []
+        self._submitted: dict[int, dict[str, Any]] = {r["change"]: r for r in rows}
+
+    @cached_property
+    def _search(self) -> search.Search | None:
+        if not self._submitted:
+            return None
+        verdicts = {t.change: t.verdict for t in self.bisection.trials.all()}
+        return search.search(list(self._submitted), verdicts)
+
+    @property
+    def changes_count(self) -> int | None:
+        """How many there are between good and bad; None until the server was asked."""
+        return len(self._submitted) if self.bisection.changes is not None else None
+
+    @property
+    def suspects_count(self) -> int | None:
+        return len(self._search.suspects) if self._search else None
+
+    @property
+    def trials_left(self) -> int | None:
+        """How many more there are at most, if none is skipped; with the one at hand."""
+        return self._search.trials_left if self._search else None
+
+    @property
+    def first_bad(self) -> dict[str, Any] | None:
+        return self._submitted.get(self.bisection.first_bad or 0)
+
+    @cached_property
+    def trials(self) -> list[TrialLine]:
+        trials = list(self.bisection.trials.all())
+        operations = dict(
+            Operation.objects.filter(
+                kind=Operation.Kind.TRIAL,
+                workspace__in=[trial.workspace_id for trial in trials],
+            )
+            .order_by("pk")
+            .values_list("workspace", "pk")
+        )
+        return [
+            TrialLine(
+                trial=trial,
+                submitted=self._submitted.get(trial.change, {}),
+                operation_id=operations.get(trial.workspace_id),
+            )
+            for trial in trials
+        ]
+
+    @property
+    def current(self) -> TrialLine | None:
+        """The trial that is under way or waits for a verdict."""
+        if not self.bisection.is_running:
+            return None
+        return next((line for line in self.trials if line.is_open), None)
+
+    @property
+    def waits_for_verdict(self) -> bool:
+        is_waiting = self.bisection.status_code == WAITS_FOR_VERDICT
+        return self.bisection.is_running and is_waiting
+
+    @property
+    def headline(self) -> str:
+        """Say in a sentence how far it is."""
+        bisection, current = self.bisection, self.current
+        if not bisection.is_running or bisection.status_message:
+            return bisection.status_message
+        if bisection.changes is None:
+            return "Perforce is asked what was submitted in between."
+        if current is None:
+            return "The next trial is about to begin."
+        return (
+            f"Change {current.trial.change} is being tried: one of "
+            f"{self.suspects_count:,} suspects is the first bad one."
+        )
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader hears when it changes."""
+        return f"{self.bisection.get_state_display()}. {self.headline}"
+
+
+def find_bisection(user: User, *, pk: int) -> BisectionOverview | None:
+    """Return a bisection that the person may see, or None."""
+    bisection = bisections_visible_to(user).filter(pk=pk).first()
+    return None if bisection is None else BisectionOverview(bisection, user=user)

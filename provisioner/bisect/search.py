@@ -1,0 +1,106 @@
+"""Which change is tried next: a pure function of the verdicts so far.
+
+Without skipped changes a search among n takes no more than ⌈log2 n⌉ trials.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from provisioner.bisect.models import Verdict
+
+# As git bisect run has it: 126 and 127 are the shell's, beyond are signals.
+SKIP_CODE = 125
+LAST_BAD_CODE = 127
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How far it is. `suspects` can be the first bad one, oldest first; never none.
+
+    `next_change` is None at the end: it is the only suspect then, or those that are
+    left, but for the last one, were skipped.
+    """
+
+    suspects: tuple[int, ...]
+    next_change: int | None
+
+    @property
+    def first_bad(self) -> int | None:
+        return self.suspects[0] if len(self.suspects) == 1 else None
+
+    @property
+    def trials_left(self) -> int:
+        """How many more there are at most, if none is skipped."""
+        if self.next_change is None:
+            return 0
+        return math.ceil(math.log2(len(self.suspects)))
+
+
+def search(changes: Sequence[int], verdicts: Mapping[int, str]) -> Search:
+    """Return how far it is with these verdicts; the last of the changes is bad.
+
+    `changes` are in order, and there is at least one of them.
+    """
+    good = [change for change, v in verdicts.items() if v == Verdict.GOOD]
+    bad = [change for change, v in verdicts.items() if v == Verdict.BAD]
+    first = bisect_right(changes, max(good, default=0))
+    last = bisect_left(changes, min(bad, default=changes[-1]))
+    suspects = tuple(changes[first : last + 1])
+    return Search(
+        suspects=suspects,
+        next_change=_nearest_to_middle(suspects, _skipped(verdicts)),
+    )
+
+
+def _skipped(verdicts: Mapping[int, str]) -> set[int]:
+    return {change for change, verdict in verdicts.items() if verdict == Verdict.SKIP}
+
+
+def _nearest_to_middle(suspects: Sequence[int], skipped: Collection[int]) -> int | None:
+    """Return what halves the suspects best; the last one is known to be bad."""
+    untried = len(suspects) - 1
+    middle = (untried - 1) // 2
+    for distance in range(untried):
+        for place in (middle - distance, middle + distance):
+            if 0 <= place < untried and suspects[place] not in skipped:
+                return suspects[place]
+    return None
+
+
+class Generation(Protocol):
+    """What a published snapshot has to say."""
+
+    @property
+    def change(self) -> int: ...
+
+
+AnyGeneration = TypeVar("AnyGeneration", bound=Generation)
+
+
+def nearest(
+    generations: Iterable[AnyGeneration], *, change: int
+) -> AnyGeneration | None:
+    """Return the generation from which it is the shortest way to a change.
+
+    Numbers of changes stand for the way: of two on one side the nearer one is right.
+    """
+    return min(
+        generations, key=lambda g: (abs(g.change - change), -g.change), default=None
+    )
+
+
+def verdict_of(exit_code: int) -> str:
+    """Return what an exit code says, "" for one that says nothing: a signal's.
+
+    Source: git bisect run, https://git-scm.com/docs/git-bisect.
+    """
+    if exit_code == 0:
+        return Verdict.GOOD
+    if exit_code == SKIP_CODE:
+        return Verdict.SKIP
+    return Verdict.BAD if 0 < exit_code <= LAST_BAD_CODE else ""

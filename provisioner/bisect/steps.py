@@ -1,0 +1,177 @@
+"""Trying one change: a clone of a generation, brought to it, and a command run there.
+
+The server learns nothing of it but a client that maps the files, for as long as they
+are brought: no have list is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from provisioner.bisect.models import Trial
+from provisioner.bisect.search import verdict_of
+from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways.hosts import build, client_files
+from provisioner.gateways.hosts.build import BuildResult
+from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
+from provisioner.gateways.perforce.standins import Purpose
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib.databases import DATABASE_WENT_AWAY
+from provisioner.lib.refusals import StepRefused
+from provisioner.workspaces.purposes import known_client_types
+
+INTERRUPTED = "trial_interrupted"
+LOOK_EVERY_SECONDS = 2.0
+
+
+def trial_of(run: StepRun) -> Trial:
+    return Trial.objects.select_related("bisection", "workspace__site").get(
+        workspace_id=run.workspace.pk
+    )
+
+
+def ensure_at_change(run: StepRun) -> dict[str, Any]:
+    """Have the files of the change that is tried in the clone."""
+    trial, workspace = trial_of(run), run.workspace
+    pin = workspace.snapshot
+    run.visible_root(workspace.junction_path)
+    if pin.change == trial.change:
+        return {"from": pin.change, "written": 0, "removed": 0}
+    stand_ins = workspace.stand_ins
+    stand_ins.remove_all(run.perforce, Purpose.TRIAL)
+    client = _client_of(run, name=stand_ins.new_name(Purpose.TRIAL))
+    run.perforce.save_client(client)
+    report = client_files.populate_as(
+        run.perforce_account,
+        client=client.name,
+        since=pin.change,
+        change=trial.change,
+        uid=workspace.uid,
+        gid=workspace.gid,
+        on_progress=lambda done, total: run.progress(
+            f"from change {pin.change} to {trial.change}",
+            done=done,
+            total=total,
+            unit="files",
+        ),
+    )
+    stand_ins.remove_all(run.perforce, Purpose.TRIAL)
+    return {"from": pin.change, **dataclasses.asdict(report)}
+
+
+def _client_of(run: StepRun, *, name: str) -> ClientSpec:
+    """Return a client that maps what the generation's did, into the clone.
+
+    What is written gets the time of now, so that a build sees that it changed; and it
+    is written over whatever a build left there.
+    """
+    workspace = run.workspace
+    pinned = parse_client_spec(workspace.snapshot.client_spec)
+    words = pinned.options.split()
+    others = {"locked": "unlocked", "noclobber": "clobber", "modtime": "nomodtime"}
+    types = known_client_types(run.site.perforce_server)
+    return dataclasses.replace(
+        pinned,
+        name=name,
+        owner=run.perforce_account.user,
+        host="",
+        root=str(workspace.path),
+        # The audit reads whose it is from this.
+        description=f"Maps files for a trial in the Cloneyard workspace "
+        f"{workspace.name} ({workspace.tag}).\n",
+        options=" ".join(others.get(word, word) for word in words),
+        stream="",
+        # Its have list, of which there is none, is then nobody else's table, either.
+        type="readonly" if types is not None and "readonly" in types else "",
+        server_id="",
+        view=rename_view(pinned.view, old=pinned.name, new=name),
+        updated_at=None,
+        accessed_at=None,
+    )
+
+
+def ensure_run(run: StepRun) -> dict[str, Any]:
+    """Have the command run once in the clone, as its owner; its log is kept.
+
+    What a command that was interrupted did to the files is not known, so it is not run
+    again in the same clone.
+    """
+    trial = trial_of(run)
+    if "began" in run.step.remote:
+        raise StepRefused(
+            "Its worker ended while the command ran, so the clone is not used again.",
+            code=INTERRUPTED,
+        )
+    root = run.visible_root(run.workspace.junction_path)
+    engine_states.remember_remote(run.step, {"began": True})
+    result = _run_command(run, trial, root=root)
+    if result.timed_out:
+        limit = run.template.build_timeout_seconds
+        verdict = ""
+        reason = f"It did not end within {limit:,} seconds and was stopped."
+    elif excess := excess_of(result):
+        verdict, reason = "", excess
+    else:
+        verdict = verdict_of(result.exit_code)
+        reason = f"It ended with exit code {result.exit_code}."
+        if result.exit_code < 0:
+            reason = f"It was ended by signal {-result.exit_code}."
+    return {
+        "verdict": str(verdict),
+        "reason": reason,
+        "exit_code": result.exit_code,
+        "seconds": result.seconds,
+    }
+
+
+def _run_command(run: StepRun, trial: Trial, *, root: Path) -> BuildResult:
+    """Run the command as builds are run, in a build's time.
+
+    Its environment is the template's for bisections alone: whoever may ask for one can
+    print all of it.
+    """
+    workspace, template = run.workspace, run.template
+    stop = StopWatch(run)
+    return build.run_build(
+        command=trial.bisection.command,
+        cwd=root,
+        environment={
+            **template.bisection_environment,
+            "CLONEYARD_CHANGE": str(trial.change),
+        },
+        uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),
+        gid=workspace.gid if os.geteuid() == 0 else os.getegid(),
+        timeout_seconds=template.build_timeout_seconds,
+        log_path=run.step.log_path,
+        progress=lambda seen: stop.look(f"{seen.log_bytes:,} bytes of log"),
+        bounds=bounds_of(run, junction_path=workspace.junction_path, root=root),
+    )
+
+
+class StopWatch:
+    """Shows progress, and stops a command whose operation has ended meanwhile."""
+
+    def __init__(
+        self, run: StepRun, *, every_seconds: float = LOOK_EVERY_SECONDS
+    ) -> None:
+        self._run, self._every_seconds = run, every_seconds
+        self._looked_at = time.monotonic()
+
+    def look(self, text: str) -> None:
+        """Raises: StepRefused where nobody waits for the command any more."""
+        self._run.progress_of_command(text)
+        if time.monotonic() - self._looked_at < self._every_seconds:
+            return
+        self._looked_at = time.monotonic()
+        running = Operation.objects.filter(state=Operation.State.RUNNING)
+        with contextlib.suppress(*DATABASE_WENT_AWAY):
+            if not running.filter(pk=self._run.operation.pk).exists():
+                raise StepRefused("It was stopped.", code="stopped")

@@ -1,0 +1,110 @@
+"""Bisections go on: when a trial has ended, and when nobody saw that it did."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from procrastinate.contrib.django import app
+
+from provisioner.bisect.actions import (
+    READ_CHANGES,
+    bisection_go_on,
+    end_bisection,
+)
+from provisioner.bisect.models import Bisection
+from provisioner.engine import clocks
+from provisioner.engine.queueing import defer_once
+from provisioner.engine.workflow import PERFORCE
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError, TransientGatewayError
+from provisioner.gateways.perforce.types import SubmittedChange
+from provisioner.notify.audit_log import GO_ON_BISECTING
+
+log = structlog.get_logger(__name__)
+
+MOST_CHANGES = 20_000
+
+
+@app.periodic(cron="* * * * * */10")
+@app.task(name="sweep_bisections", queue="sweeps", queueing_lock="sweep_bisections")
+def sweep_bisections(timestamp: int) -> None:
+    """Go on with every bisection that is under way."""
+    running = Bisection.objects.filter(state=Bisection.State.RUNNING).order_by("pk")
+    for pk in running.filter(changes__isnull=True).values_list("pk", flat=True):
+        job = read_changes.configure(queueing_lock=f"{READ_CHANGES}.{pk}")
+        defer_once(job, bisection_id=pk)
+    for pk in running.filter(changes__isnull=False).values_list("pk", flat=True):
+        bisection_go_on(pk)
+
+
+@app.task(name=GO_ON_BISECTING, queue="sweeps")
+def go_on_bisecting(bisection_id: int) -> None:
+    """Settle the trial that has ended, and begin the next."""
+    bisection_go_on(bisection_id)
+
+
+@app.task(name=READ_CHANGES, queue=PERFORCE)
+def read_changes(bisection_id: int) -> None:
+    """Ask the server what was submitted in between, and begin the first trial.
+
+    A server that does not answer is asked again by the sweep, until time is up.
+    """
+    bisection = Bisection.objects.select_related("template__site__perforce_server").get(
+        pk=bisection_id
+    )
+    if not bisection.is_running or bisection.changes is not None:
+        return
+    perforce = registry.perforce(bisection.template.site.perforce_server)
+    try:
+        found = perforce.submitted_to(
+            bisection.template.client_name,
+            above=bisection.good,
+            upto=bisection.bad,
+            at_most=MOST_CHANGES + 1,
+        )
+    except GatewayError as error:
+        log.warning(
+            "changes_not_read", bisection_id=bisection.pk, **error.log_context()
+        )
+        if not isinstance(error, TransientGatewayError) or _is_late(bisection):
+            _fail(bisection_id, code="changes_not_read", message=error.sentence)
+        return
+    if not found:
+        _fail(
+            bisection_id,
+            code="nothing_submitted",
+            message=f"Nothing was submitted to the view of {bisection.template.name} "
+            f"after change {bisection.good} and up to {bisection.bad}.",
+        )
+    elif len(found) > MOST_CHANGES:
+        _fail(
+            bisection_id,
+            code="too_many_changes",
+            message=f"There are more than {MOST_CHANGES:,} changes in between: try "
+            "some by hand first.",
+        )
+    else:
+        _keep(bisection_id, found)
+        bisection_go_on(bisection_id)
+
+
+def _is_late(bisection: Bisection) -> bool:
+    patience = dt.timedelta(seconds=settings.STEP_GIVE_UP_SECONDS)
+    return clocks.database_now() > bisection.created_at + patience
+
+
+def _keep(bisection_id: int, found: list[SubmittedChange]) -> None:
+    rows = [{"change": c.number, "user": c.user, "title": c.title} for c in found]
+    Bisection.objects.filter(
+        pk=bisection_id, changes__isnull=True, state=Bisection.State.RUNNING
+    ).update(changes=rows)
+
+
+def _fail(bisection_id: int, *, code: str, message: str) -> None:
+    with transaction.atomic():
+        bisection = Bisection.objects.select_for_update().get(pk=bisection_id)
+        if bisection.is_running and bisection.changes is None:
+            end_bisection(bisection, Bisection.State.FAILED, code=code, message=message)

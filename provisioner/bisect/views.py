@@ -1,0 +1,103 @@
+"""Bisections: beginning one, following it, deciding a trial, stopping it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+from django.views.decorators.vary import vary_on_headers
+
+from provisioner.accounts import permissions
+from provisioner.bisect import actions
+from provisioner.bisect.actions import bisection_start
+from provisioner.bisect.forms import BisectionCreateForm
+from provisioner.bisect.lists import BISECTIONS
+from provisioner.bisect.models import Bisection
+from provisioner.bisect.queries import find_bisection
+from provisioner.lib.refusals import ActionRefused
+from provisioner.web.http import WebRequest, digest, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.workspaces.queries import bisections_visible_to, templates_visible_to
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def bisection_list(request: WebRequest) -> HttpResponseBase:
+    """Show the bisections that a person may see; stop many."""
+    return list_answer(request, BISECTIONS, "bisections/list.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def bisection_create(request: WebRequest, template_pk: int) -> HttpResponse:
+    """Begin to search for the first bad change of a template."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=template_pk)
+    form = BisectionCreateForm(posted(request))
+    if form.is_valid():
+        try:
+            bisection = bisection_start(
+                by=request.user, template=template, **form.cleaned_data
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("bisection-detail", bisection.pk)
+    return render(
+        request,
+        "bisections/create.html",
+        {"form": form, "template": template},
+        status=form.http_code,
+    )
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def bisection_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show a bisection with its trials; to htmx the part that moves."""
+    overview = find_bisection(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    context: dict[str, object] = {"overview": overview}
+    if not request.htmx:
+        return render(request, "bisections/detail.html", context)
+    context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+    return render(request, "bisections/_bisection.html", context)
+
+
+@require_POST
+def bisection_verdict(request: WebRequest, pk: int) -> HttpResponse:
+    """Say what the change is that is being tried."""
+    bisection = _to_change(request, pk)
+    change = request.POST.get("change", "")
+    try:
+        actions.bisection_verdict(
+            by=request.user,
+            bisection=bisection,
+            change=int(change) if change.isascii() and change.isdecimal() else 0,
+            verdict=request.POST.get("verdict", ""),
+        )
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    return redirect("bisection-detail", pk)
+
+
+@require_POST
+def bisection_stop(request: WebRequest, pk: int) -> HttpResponse:
+    """Try nothing more."""
+    actions.bisection_stop(by=request.user, bisection=_to_change(request, pk))
+    return redirect("bisection-detail", pk)
+
+
+def _to_change(request: WebRequest, pk: int) -> Bisection:
+    """Return a bisection that the person may change; 404 or the 403 page otherwise."""
+    bisection = get_object_or_404(bisections_visible_to(request.user), pk=pk)
+    if not permissions.can_change_bisection(request.user, bisection):
+        raise PermissionDenied(
+            "You may look at this bisection. Deciding it is for its owner."
+        )
+    return bisection

@@ -1,0 +1,142 @@
+"""When templates are refreshed, and the switches that stop it."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog import freshness, refresh_policy
+from provisioner.catalog.models import (
+    RefreshPolicy,
+    RefreshSwitch,
+    ServerWatch,
+    Template,
+)
+from provisioner.engine import states as engine_states
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.sites.models import PerforceServer
+
+LONGEST_SECONDS = 366 * 86400
+LONGEST_DAYS = 3660
+LONGEST_CRON = 100
+
+
+def refresh_policy_save(
+    *,
+    by: User,
+    template: Template,
+    mode: str,
+    quiet_seconds: int = 120,
+    every_seconds: int = 1800,
+    cron: str = "",
+    clean_cron: str = "",
+    unused_days: int | None = None,
+    is_paused: bool = False,
+) -> RefreshPolicy:
+    """Say when a template is built without being asked for.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    cron, clean_cron = " ".join(cron.split()), " ".join(clean_cron.split())
+    if mode not in RefreshPolicy.Mode.values:
+        raise InvalidRequest(f"There is no way to refresh called “{mode}”.")
+    if not all(0 <= s <= LONGEST_SECONDS for s in (quiet_seconds, every_seconds)):
+        raise InvalidRequest(f"Times are from 0 to {LONGEST_SECONDS} seconds.")
+    if unused_days is not None and not 1 <= unused_days <= LONGEST_DAYS:
+        raise InvalidRequest(f"Days without use are from 1 to {LONGEST_DAYS}.")
+    if mode == RefreshPolicy.Mode.CRON and not cron:
+        raise InvalidRequest("A schedule is missing, such as 0 3 * * mon-fri.")
+    for schedule in filter(None, (cron, clean_cron)):
+        if len(schedule) > LONGEST_CRON or not refresh_policy.is_schedule(schedule):
+            raise InvalidRequest(
+                "The schedule needs five fields as in cron (minute, hour, day, month, "
+                "day of the week), such as 0 3 * * mon-fri."
+            )
+    with transaction.atomic():
+        row, _ = RefreshPolicy.objects.update_or_create(
+            template=template,
+            defaults={
+                "mode": mode,
+                "quiet_seconds": quiet_seconds,
+                "every_seconds": every_seconds,
+                "cron": cron,
+                "clean_cron": clean_cron,
+                "unused_days": unused_days,
+                "is_paused": is_paused,
+                "changed_at": timezone.now(),
+            },
+        )
+        engine_states.record_event(
+            template,
+            kind="refresh_policy_changed",
+            message=f"Refreshed: {row.get_mode_display().lower()}"
+            f"{' (paused)' if is_paused else ''}.",
+            actor=by,
+            data={
+                "mode": mode,
+                "quiet_seconds": quiet_seconds,
+                "every_seconds": every_seconds,
+                "cron": cron,
+                "clean_cron": clean_cron,
+                "unused_days": unused_days,
+                "is_paused": is_paused,
+            },
+        )
+    return row
+
+
+def template_refresh_pause(
+    *, by: User, template: Template, is_paused: bool
+) -> refresh_policy.Policy:
+    """Stop the refresh of one template, or let it go on; its policy stays otherwise.
+
+    Raises: NotAllowed, InvalidRequest (it is so already).
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    policy = freshness.policy_of(template)
+    if policy.is_paused == is_paused:
+        how = "paused already" if is_paused else "not paused"
+        raise InvalidRequest(f"The refresh of “{template.name}” is {how}.")
+    row = refresh_policy_save(
+        by=by,
+        template=template,
+        mode=policy.mode,
+        quiet_seconds=policy.quiet_seconds,
+        every_seconds=policy.every_seconds,
+        cron=policy.cron,
+        clean_cron=policy.clean_cron,
+        unused_days=policy.unused_days,
+        is_paused=is_paused,
+    )
+    return freshness.policy_in(row)
+
+
+def refresh_pause(
+    *, by: User, is_paused: bool, server: PerforceServer | None = None
+) -> None:
+    """Stop every refresh, or let them go on; of one server with its polls, or of all.
+
+    What is being built goes on.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        if server is None:
+            RefreshSwitch.objects.update_or_create(
+                pk=1, defaults={"is_paused": is_paused}
+            )
+        else:
+            ServerWatch.objects.update_or_create(
+                server=server, defaults={"is_paused": is_paused, "next_poll_at": None}
+            )
+        engine_states.record_event(
+            server,
+            kind="refresh_paused" if is_paused else "refresh_resumed",
+            message=f"{'Paused' if is_paused else 'Resumed'} the refresh of "
+            f"{'its templates' if server else 'all templates'}.",
+            actor=by,
+        )

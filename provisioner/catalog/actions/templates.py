@@ -1,0 +1,312 @@
+"""Defining templates and having them built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog import checks
+from provisioner.catalog.models import Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.tasks import start_operation
+from provisioner.gateways.perforce.specs import (
+    SpecRefused,
+    check_client_options,
+    check_line_end,
+    check_stream,
+    check_submit_options,
+    check_view,
+    parse_client_spec,
+)
+from provisioner.gateways.perforce.submitted import DepotView
+from provisioner.lib.refusals import (
+    InvalidRequest,
+    NameTaken,
+    NothingToRefresh,
+    NothingToStop,
+    TemplateBusy,
+    TemplateInvalid,
+)
+from provisioner.lib.sizes import size_text
+from provisioner.lib.typed_names import check_name
+from provisioner.limits.admission import check_build
+from provisioner.sites.models import Site
+from provisioner.workspaces.queries import available_snapshots, reference_snapshot
+
+LARGEST_CHANGE = 2**31 - 1
+MOST_PATHS = 100
+# What ld.so(8) and shells read from their environment before they run anything.
+OF_THE_LOADER = ("LD_", "GLIBC_TUNABLES", "BASH_ENV", "BASH_FUNC_")
+_DEPOT_PATH = re.compile(r"//[^/@#*\x00-\x1f\"]+(?:/[^/@#*\x00-\x1f\"]+)+")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+# What a template is made from. The rest is for good, or is written by its builds.
+DEFINITION = frozenset(
+    {
+        "description",
+        "view",
+        "stream",
+        "line_end",
+        "client_options",
+        "submit_options",
+        "build_command",
+        "build_environment",
+        "bisection_environment",
+        "commands_have_network",
+        "build_timeout_seconds",
+        "test_command",
+        "test_timeout_seconds",
+        "wanted_quality",
+        "ignore_patterns",
+        "volume_size_bytes",
+        "snapshots_to_keep",
+    }
+)
+
+
+def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Template:
+    """Define a template. Nothing is created on ONTAP or Perforce before its build.
+
+    Raises: NotAllowed, InvalidRequest, TemplateInvalid (a view of a whole server,
+    options that hurt), NameTaken.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    check_name(name)
+    template = Template(site=site, name=name, created_by=by, **fields)
+    check_definition(template)
+    try:
+        with transaction.atomic():
+            template.save()
+            engine_states.record_event(
+                template, kind="template_defined", message="Defined.", actor=by
+            )
+            checks.look_later(template)
+    except IntegrityError as error:
+        if "template_name_unique_in_site" in str(error):
+            raise NameTaken(name=name) from error
+        raise
+    return template
+
+
+def template_update(*, by: User, template: Template, **fields: Any) -> Template:
+    """Change a template's definition; it counts from the next build on.
+
+    Raises: NotAllowed, InvalidRequest, TemplateInvalid, TemplateBusy.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    if for_good := sorted(fields.keys() - DEFINITION):
+        raise InvalidRequest(f"{for_good[0]}: this cannot be changed later.")
+    for field, value in fields.items():
+        setattr(template, field, value)
+    check_definition(template)
+    with transaction.atomic():
+        saved = Template.objects.filter(pk=template.pk).exclude(
+            state=Template.State.BUILDING
+        )
+        if not saved.update(**fields):
+            raise TemplateBusy(name=template.name)
+        engine_states.record_event(
+            template,
+            kind="template_changed",
+            message=f"Changed {', '.join(sorted(fields))}.",
+            actor=by,
+        )
+        checks.look_later(template)
+    return template
+
+
+def check_definition(template: Template) -> None:
+    """Refuse what could not be built.
+
+    Raises: TemplateInvalid, InvalidRequest.
+    """
+    if bool(template.view_lines) == bool(template.stream):
+        raise TemplateInvalid("Give view lines or a stream, one of the two.")
+    if template.volume_size_bytes < (template.used_bytes or 0):
+        raise TemplateInvalid(
+            f"Its volume holds {size_text(template.used_bytes or 0)}: a size of "
+            f"{size_text(template.volume_size_bytes)} is too small."
+        )
+    try:
+        if template.view_lines:
+            check_view(template.view_lines)
+        else:
+            check_stream(template.stream)
+        check_client_options(template.client_options)
+        check_submit_options(template.submit_options)
+        check_line_end(template.line_end)
+    except SpecRefused as error:
+        raise TemplateInvalid(error.sentence) from error
+    try:
+        template.clean_fields()
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise InvalidRequest(f"{field}: {messages[0]}") from error
+    for field in sorted(DEFINITION):
+        if _NO_TEXT.search(str(getattr(template, field))):
+            raise InvalidRequest(
+                f"{field}: null characters and halves of characters are not allowed."
+            )
+    wants_test = template.wanted_quality == Template.WantedQuality.TESTED
+    if wants_test and not template.test_command.strip():
+        raise TemplateInvalid(
+            "New workspaces cannot get what is tested where there is no test command."
+        )
+    for field in ("build_environment", "bisection_environment"):
+        _check_environment(field, getattr(template, field))
+
+
+def _check_environment(field: str, variables: Any) -> None:
+    """Refuse what is not names with texts: the command could not be started."""
+    if not isinstance(variables, dict):
+        raise InvalidRequest(f"{field}: give names with their values.")
+    for name, value in variables.items():
+        if not (name.isascii() and name.isidentifier()):
+            raise InvalidRequest(f"{field}: “{name}” names no variable.")
+        if name.startswith(OF_THE_LOADER):
+            raise InvalidRequest(
+                f"{field}: {name} would change the programs that start the command. "
+                "Export it in the command itself."
+            )
+        if not isinstance(value, str) or "\0" in value:
+            raise InvalidRequest(f"{field}: the value of {name} is no text.")
+
+
+def template_build(
+    *,
+    by: User,
+    template: Template,
+    change: int | None = None,
+    is_clean: bool = False,
+    paths: Sequence[str] = (),
+) -> Operation:
+    """Ask to build a template at a submitted change, the newest where none is named.
+
+    The build goes on where the last one ended; `is_clean` has everything removed first
+    that Perforce does not know. With `paths`, depot paths in the view, these alone are
+    brought to the change, and nobody gets the snapshot without choosing it.
+
+    Raises: NotAllowed, TemplateBusy, InvalidRequest, NothingToRefresh, LimitReached.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    if change is not None and not 1 <= change <= LARGEST_CHANGE:
+        raise InvalidRequest(f"A change is a number from 1 to {LARGEST_CHANGE}.")
+    parameters: dict[str, Any] = {"change": change} if change else {}
+    if is_clean:
+        parameters["clean"] = True
+    if paths:
+        parameters["paths"] = _checked_paths(template, paths, is_clean=is_clean)
+    with transaction.atomic():
+        template = (
+            # Not as a key: workspaces that refer to it are being asked for meanwhile.
+            Template.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("site__perforce_server")
+            .get(pk=template.pk)
+        )
+        if template.state == Template.State.BUILDING or _is_settling(template):
+            raise TemplateBusy(name=template.name)
+        check_build(template=template)
+        engine_states.set_template_state(
+            template,
+            Template.State.BUILDING,
+            message=_asked(parameters),
+            actor=by,
+        )
+        return start_operation(
+            Operation.Kind.TEMPLATE_BUILD,
+            by=by,
+            template=template,
+            parameters=parameters,
+        )
+
+
+def template_build_stop(*, by: User, template: Template) -> Operation:
+    """Stop the build under way: it publishes nothing, and what was published stays.
+
+    What it has synced and built stays in the volume for the next build, which waits
+    until the step at work has settled.
+
+    Raises: NotAllowed, NothingToStop.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    with transaction.atomic():
+        # As its jobs do it: the operation first, then what it is of.
+        build = (
+            template.operations.select_for_update(of=("self",))
+            .filter(state=Operation.State.RUNNING)
+            .first()
+        )
+        if build is None or _is_publishing(build):
+            raise NothingToStop(name=template.name)
+        template = Template.objects.select_for_update(of=("self",), no_key=True).get(
+            pk=template.pk
+        )
+        message = f"{by} stopped the build. Nothing of it was published."
+        engine_states.cancel_operation(build, message=message)
+        has_snapshots = available_snapshots().filter(template=template).exists()
+        engine_states.set_template_state(
+            template,
+            Template.State.READY if has_snapshots else Template.State.FAILED,
+            code="" if has_snapshots else "cancelled",
+            message=message,
+            actor=by,
+        )
+    return build
+
+
+def _is_publishing(build: Operation) -> bool:
+    """Say whether its snapshot was begun; nobody begins it while this is looked at."""
+    snapshots = build.steps.select_for_update(no_key=True).filter(name="snapshot")
+    return any(step.attempt > 0 for step in snapshots)
+
+
+def _is_settling(template: Template) -> bool:
+    """Say whether a step of a build that was stopped is still at work."""
+    return Step.objects.filter(
+        operation__template=template, state=Step.State.RUNNING
+    ).exists()
+
+
+def _asked(parameters: dict[str, Any]) -> str:
+    """Say for the trail what was asked for."""
+    what = " clean" if parameters.get("clean") else ""
+    change = parameters.get("change")
+    at = f"change {change}" if change else "the newest change"
+    paths = parameters.get("paths")
+    only = f", of {', '.join(paths)} alone" if paths else ""
+    return f"Asked to build it{what} at {at}{only}."
+
+
+def _checked_paths(
+    template: Template, paths: Sequence[str], *, is_clean: bool
+) -> list[str]:
+    """Return depot paths that a build can be limited to.
+
+    Raises: InvalidRequest, NothingToRefresh.
+    """
+    if is_clean:
+        raise InvalidRequest("A clean build is one of the whole view: leave paths out.")
+    rest = reference_snapshot(template)
+    if rest is None:
+        raise NothingToRefresh(template=template.name)
+    view = DepotView(
+        template.view_lines or parse_client_spec(rest.client_spec).view,
+    )
+    checked = list(dict.fromkeys(path.strip() for path in paths))
+    if len(checked) > MOST_PATHS:
+        raise InvalidRequest(f"At most {MOST_PATHS} paths can be given.")
+    for path in checked:
+        if not _DEPOT_PATH.fullmatch(path) or "%%" in path:
+            raise InvalidRequest(
+                f"“{path}” is not a depot path such as //depot/main/src/... — without "
+                "@ and #, which stand for revisions."
+            )
+        if not view.overlaps(path):
+            raise InvalidRequest(f"“{path}” is not in the view of this template.")
+    return checked

@@ -1,0 +1,74 @@
+"""Shapes of what templates lack, and of when they are built by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from provisioner.api.fields import Flag, Number, Text
+from provisioner.catalog.actions.refresh import (
+    LONGEST_CRON,
+    LONGEST_DAYS,
+    LONGEST_SECONDS,
+)
+from provisioner.catalog.models import RefreshPolicy
+
+
+class LagSerializer(serializers.Serializer[Any]):
+    """What was submitted under its view since the newest snapshot."""
+
+    changes = serializers.IntegerField(help_text="How many changes it is behind.")
+    newest = serializers.IntegerField(
+        allow_null=True, help_text="The newest of them; null where there is none."
+    )
+    since = serializers.DateTimeField(
+        allow_null=True, help_text="When the first of them was submitted."
+    )
+    users = serializers.ListField(
+        child=serializers.CharField(), help_text="Who submitted them, by p4_user."
+    )
+
+
+class RefreshSerializer(serializers.Serializer[Any]):
+    """When it is built without being asked for."""
+
+    mode = serializers.ChoiceField(choices=RefreshPolicy.Mode.choices)
+    quiet_seconds = serializers.IntegerField(
+        help_text="on_change: how long nothing relevant has to come before."
+    )
+    every_seconds = serializers.IntegerField(
+        help_text="on_change: at most once in so long."
+    )
+    cron = serializers.CharField(help_text="cron: five fields, in UTC.")
+    clean_cron = serializers.CharField(
+        help_text="When it is built clean: five fields, in UTC; “”: never by itself."
+    )
+    unused_days = serializers.IntegerField(
+        allow_null=True,
+        help_text="It rests while nobody used it for so long; null: it never does.",
+    )
+    is_paused = serializers.BooleanField()
+    sentence = serializers.CharField(help_text="All of it for people.")
+
+
+class RefreshSaveSerializer(serializers.Serializer[Any]):
+    mode = serializers.ChoiceField(choices=RefreshPolicy.Mode.choices)
+    quiet_seconds = Number(default=120, min_value=0, max_value=LONGEST_SECONDS)
+    every_seconds = Number(default=1800, min_value=0, max_value=LONGEST_SECONDS)
+    cron = Text(
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_CRON,
+        help_text="Such as 0 3 * * mon-fri, in UTC; mode cron needs it.",
+    )
+    clean_cron = Text(
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_CRON,
+        help_text="When everything is removed first that Perforce does not know.",
+    )
+    unused_days = Number(
+        default=None, allow_null=True, min_value=1, max_value=LONGEST_DAYS
+    )
+    is_paused = Flag(default=False)

@@ -1,0 +1,96 @@
+"""How long the phases of a template's builds took, one build after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Prefetch
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.dashboard.overviews import operation_overview
+from provisioner.engine.models import Operation, Step
+from provisioner.workspaces.queries import operations_visible_to
+
+BUILDS_PLOTTED = 40
+PHASES = ("sync", "build", "test", "snapshot")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Took:
+    """One phase of one build; `attempt` is the one whose `seconds` these are."""
+
+    operation: Operation
+    step: Step
+    seconds: float
+    is_failed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """A phase in all builds, the oldest first; None where a build did not get to it."""
+
+    name: str
+    took: tuple[Took | None, ...]
+
+    @property
+    def known(self) -> list[Took]:
+        return [took for took in self.took if took is not None]
+
+    @property
+    def longest_seconds(self) -> float:
+        return max(took.seconds for took in self.known)
+
+    @property
+    def shortest_seconds(self) -> float:
+        return min(took.seconds for took in self.known)
+
+    @property
+    def last(self) -> Took:
+        return self.known[-1]
+
+    @property
+    def failed_count(self) -> int:
+        return sum(took.is_failed for took in self.known)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Durations:
+    """The newest builds of a template that have ended, the oldest first."""
+
+    builds: tuple[Operation, ...]
+    phases: tuple[Phase, ...]
+
+
+def durations_of(user: User, template: Template) -> Durations:
+    """Return how long each phase took in the newest builds, for who may see them.
+
+    What a phase took is its last attempt. One that no build got to is left out.
+    """
+    ended = operations_visible_to(user).filter(
+        template=template, ended_at__isnull=False
+    )
+    of_phases = Prefetch("steps", queryset=Step.objects.filter(name__in=PHASES))
+    newest = (
+        ended.select_related(None).prefetch_related(None).prefetch_related(of_phases)
+    )
+    builds = tuple(reversed(newest[:BUILDS_PLOTTED]))
+    by_name = {
+        (build.pk, line.step.name): Took(
+            operation=build,
+            step=line.step,
+            seconds=line.step.seconds,
+            is_failed=line.has_failed,
+        )
+        for build in builds
+        for line in operation_overview(build).lines
+        if line.step.state in (Step.State.DONE, Step.State.FAILED)
+        and line.step.seconds is not None
+    }
+    phases = [
+        Phase(name=name, took=tuple(by_name.get((b.pk, name)) for b in builds))
+        for name in PHASES
+    ]
+    return Durations(
+        builds=builds, phases=tuple(phase for phase in phases if phase.known)
+    )

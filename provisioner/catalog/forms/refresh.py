@@ -1,0 +1,92 @@
+"""What people type about refreshing templates, checked for shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from provisioner.catalog.models import RefreshPolicy
+from provisioner.catalog.refresh_policy import Policy
+from provisioner.dashboard.forms import AskingForm
+from provisioner.engine.actions import LONGEST_REASON
+from provisioner.leases.forms import SpanField
+from provisioner.lib.spans import span_text
+from provisioner.sites.models import PerforceServer
+
+
+class RefreshPolicyForm(AskingForm):
+    mode = forms.ChoiceField(
+        choices=RefreshPolicy.Mode.choices, label="When is it built?"
+    )
+    quiet_seconds = SpanField(
+        max_length=60,
+        label="Wait until no submits for",
+        help_text="After changes: how long nothing in its view was submitted. Such as "
+        "2 min.",
+    )
+    every_seconds = SpanField(
+        max_length=60,
+        label="At most once in",
+        help_text="After changes: not again so soon. Such as 30 min.",
+    )
+    cron = forms.CharField(
+        required=False,
+        max_length=100,
+        label="Schedule",
+        help_text="Minute, hour, day, month and day of the week as in cron, in UTC, "
+        "such as 0 3 * * mon-fri.",
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
+        ),
+    )
+    clean_cron = forms.CharField(
+        required=False,
+        max_length=100,
+        label="Schedule of clean builds",
+        help_text="As above. Everything that is not in Perforce is removed first, so "
+        "that nothing old hides in the build. Empty: only when somebody asks.",
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
+        ),
+    )
+    unused_days = forms.IntegerField(
+        required=False,
+        min_value=1,
+        label="Rest after days without use",
+        help_text="Not built by itself while nobody got a workspace of it, or asked "
+        "for a build, for so long. Empty: it never rests.",
+    )
+    is_paused = forms.BooleanField(required=False, label="Paused")
+
+    @staticmethod
+    def initial_of(policy: Policy) -> dict[str, Any]:
+        """Return a policy as people write it."""
+        return {
+            "mode": policy.mode.value,
+            "quiet_seconds": span_text(policy.quiet_seconds),
+            "every_seconds": span_text(policy.every_seconds),
+            "cron": policy.cron,
+            "clean_cron": policy.clean_cron,
+            "unused_days": policy.unused_days,
+            "is_paused": policy.is_paused,
+        }
+
+
+class RefreshPauseForm(AskingForm):
+    """Which switch: of a server, or of all."""
+
+    server = forms.ModelChoiceField(
+        required=False, queryset=PerforceServer.objects.order_by("name")
+    )
+    do = forms.ChoiceField(choices=[(word, word) for word in ("pause", "resume")])
+
+
+class ReasonForm(forms.Form):
+    """Why a Perforce server is paused."""
+
+    reason = forms.CharField(
+        max_length=LONGEST_REASON,
+        label="Reason for pausing",
+        help_text="People whose work waits read it.",
+    )

@@ -1,0 +1,239 @@
+"""How far templates are behind what was submitted, and what their refresh knows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, F, Max, Min, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
+
+from provisioner.catalog import refresh_policy
+from provisioner.catalog.models import (
+    RefreshPolicy,
+    RefreshSwitch,
+    ServerWatch,
+    Snapshot,
+    SubmittedChange,
+    Template,
+    TemplateWatch,
+)
+from provisioner.engine.models import Governor, Operation
+from provisioner.workspaces.models import Workspace
+
+_Touch = SubmittedChange.templates.through
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lag:
+    """What was submitted under a template's view after its newest snapshot.
+
+    `since` is when the first of these changes was submitted, by the server's clock;
+    `seen_since` and `seen_at` are when we saw the first and the last. `users` are their
+    submitters, by name.
+    """
+
+    changes: int = 0
+    newest: int | None = None
+    since: dt.datetime | None = None
+    seen_since: dt.datetime | None = None
+    seen_at: dt.datetime | None = None
+    users: tuple[str, ...] = ()
+
+    @property
+    def by(self) -> str:
+        """Name the submitters: "alice", "alice and bob", "a, b, c and 4 others"."""
+        shown, others = list(self.users[:3]), len(self.users) - 3
+        last = f"{others} other{'s' if others > 1 else ''}" if others > 0 else ""
+        names = [*shown, last] if last else shown
+        return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def lags_of(templates: Collection[Template]) -> dict[int, Lag]:
+    """Return the lag of each template, by its id; of those alone that are known.
+
+    Not known is it before the first build, and until the server was asked about all
+    changes since the newest snapshot. Two queries.
+    """
+    of_template = {"template": OuterRef("template")}
+    default = Snapshot.objects.default_first().filter(**of_template)
+    newest = Snapshot.objects.available().complete().filter(**of_template)
+    watched = (
+        TemplateWatch.objects.filter(template__in=[t.pk for t in templates])
+        .annotate(
+            base=Coalesce(
+                Subquery(default.values("change")[:1]),
+                Subquery(newest.values("change")[:1]),
+            )
+        )
+        .filter(base__gte=F("since"))
+        .values_list("template_id", "server_id", "base")
+    )
+    lags = {template_id: Lag() for template_id, _, _ in watched}
+    behind = Q(pk__in=[])
+    for template_id, server_id, base in watched:
+        behind |= Q(
+            template_id=template_id,
+            submittedchange__server_id=server_id,
+            submittedchange__number__gt=base,
+        )
+    if not lags:
+        return {}
+    for row in (
+        _Touch.objects.filter(behind)
+        .values("template_id")
+        .annotate(
+            changes=Count("pk"),
+            newest=Max("submittedchange__number"),
+            since=Min("submittedchange__submitted_at"),
+            seen_since=Min("submittedchange__recorded_at"),
+            seen_at=Max("submittedchange__recorded_at"),
+            users=ArrayAgg("submittedchange__user", distinct=True),
+        )
+    ):
+        template_id, users = row.pop("template_id"), sorted(row.pop("users"))
+        lags[template_id] = Lag(**row, users=tuple(users))
+    return lags
+
+
+def lag_of(template: Template) -> Lag | None:
+    """Return a template's lag, None where it is not known."""
+    return lags_of([template]).get(template.pk)
+
+
+def behind_of(snapshots: Iterable[Snapshot]) -> dict[int, int]:
+    """Return how many changes each snapshot is behind, by its id.
+
+    Those alone where that is known, and that are at one change. Two queries.
+    """
+    complete = [snapshot for snapshot in snapshots if not snapshot.parts]
+    since = dict(
+        TemplateWatch.objects.filter(
+            template__in={snapshot.template_id for snapshot in complete}
+        ).values_list("template_id", "since")
+    )
+    numbers: dict[int, list[int]] = defaultdict(list)
+    for template_id, number in (
+        _Touch.objects.filter(template__in=since)
+        .order_by("submittedchange__number")
+        .values_list("template_id", "submittedchange__number")
+    ):
+        numbers[template_id].append(number)
+    return {
+        snapshot.pk: len(known) - bisect_right(known, snapshot.change)
+        for snapshot in complete
+        if snapshot.change >= since.get(snapshot.template_id, snapshot.change + 1)
+        for known in [numbers[snapshot.template_id]]
+    }
+
+
+def policy_of(template: Template) -> refresh_policy.Policy:
+    """Return when a template is refreshed."""
+    return policies_of([template])[template.pk]
+
+
+def policies_of(templates: Collection[Template]) -> dict[int, refresh_policy.Policy]:
+    """Return when templates are refreshed, by their ids. One query."""
+    rows = RefreshPolicy.objects.filter(template__in=[t.pk for t in templates])
+    saved = {row.template_id: row for row in rows}
+    return {t.pk: policy_in(saved.get(t.pk)) for t in templates}
+
+
+def policy_in(row: RefreshPolicy | None) -> refresh_policy.Policy:
+    """Return what a row says, or what holds where none was saved."""
+    if row is None:
+        return refresh_policy.Policy()
+    return refresh_policy.Policy(
+        mode=refresh_policy.Mode(row.mode),
+        quiet_seconds=row.quiet_seconds,
+        every_seconds=row.every_seconds,
+        cron=row.cron,
+        clean_cron=row.clean_cron,
+        unused_days=row.unused_days,
+        is_paused=row.is_paused,
+        changed_at=row.changed_at,
+    )
+
+
+def pauses_of(template: Template) -> list[str]:
+    """Say which switches keep the template from being refreshed."""
+    said = []
+    if is_everything_paused():
+        said.append("The refresh of all templates is paused.")
+    server = template.site.perforce_server
+    watch = getattr(server, "watch", None)
+    if watch is not None and watch.is_paused:
+        said.append(f"The refresh of all templates of {server} is paused.")
+    governor = getattr(server, "governor", None)
+    if governor is not None and governor.paused_at is not None:
+        said.append(f"The Perforce server {server} is paused: {governor.paused_reason}")
+    return said
+
+
+def is_everything_paused() -> bool:
+    return RefreshSwitch.objects.filter(is_paused=True).exists()
+
+
+def refresh_state_of(template: Template, *, lag: Lag | None) -> refresh_policy.State:
+    """Return what decides whether a template is due."""
+    lag = lag or Lag()
+    # What was refreshed in part says nothing about the whole.
+    builds = Operation.objects.filter(
+        template=template, kind=Operation.Kind.TEMPLATE_BUILD
+    ).exclude(parameters__has_key="paths")
+    clean = builds.filter(parameters__has_key="clean")
+    last = builds.select_related("requested_by").order_by("-created_at", "-pk").first()
+    server_id = template.site.perforce_server_id
+    return refresh_policy.State(
+        newest=lag.newest,
+        behind_since=lag.seen_since,
+        newest_at=lag.seen_at,
+        is_building=template.state == Template.State.BUILDING,
+        tried=_tried(last, lag=lag, server_id=server_id) if last else 0,
+        tried_at=last.created_at if last else None,
+        clean_tried_at=clean.aggregate(at=Max("created_at"))["at"],
+        used_at=_used_at(template),
+        is_paused_elsewhere=is_everything_paused()
+        or ServerWatch.objects.filter(server_id=server_id, is_paused=True).exists()
+        or Governor.objects.filter(
+            server_id=server_id, paused_at__isnull=False
+        ).exists(),
+    )
+
+
+def _tried(build: Operation, *, lag: Lag, server_id: int) -> int:
+    """Return up to which change the last build makes trying needless.
+
+    Who chose an older change passed over the newer ones that were known then: these
+    are no reason to build again.
+    """
+    was_chosen = build.parameters.get("change") and not build.requested_by.is_service
+    if was_chosen and lag.newest is not None:
+        passed_over = SubmittedChange.objects.filter(
+            server=server_id, number=lag.newest, recorded_at__lte=build.created_at
+        )
+        if passed_over.exists():
+            return lag.newest
+    return change_of(build)
+
+
+def change_of(build: Operation) -> int:
+    """Return the change that a build is for, 0 where it ended before it knew."""
+    if asked := build.parameters.get("change"):
+        return int(asked)
+    settled = build.steps.filter(name="client").first()
+    return int(settled.result.get("change", 0)) if settled and settled.result else 0
+
+
+def _used_at(template: Template) -> dt.datetime | None:
+    """Return when somebody last got a workspace of it, or asked to build it."""
+    theirs = Workspace.objects.filter(template=template, is_pooled=False)
+    got = theirs.aggregate(at=Max("created_at"))
+    asked = Operation.objects.filter(
+        template=template, requested_by__is_service=False
+    ).aggregate(at=Max("created_at"))
+    return max(filter(None, [got["at"], asked["at"]]), default=None)

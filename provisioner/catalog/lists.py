@@ -1,0 +1,157 @@
+"""Lists of templates: what can be had, and what refreshes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog import freshness, refresh_policy
+from provisioner.catalog.actions.refresh import template_refresh_pause
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.freshness import Lag
+from provisioner.catalog.models import Template
+from provisioner.dashboard.filter_forms import TemplateFilterForm
+from provisioner.dashboard.ready_times import usual_seconds
+from provisioner.engine.models import Operation
+from provisioner.web.lists.acts import Act
+from provisioner.web.lists.listing import Column, Listing
+from provisioner.workspaces.queries import templates_matching
+
+
+class ManagersAct(Act[Template]):
+    """What those may do who define templates."""
+
+    @classmethod
+    def is_offered_to(cls, user: User) -> bool:
+        return permissions.can_manage_templates(user)
+
+
+class Build(ManagersAct):
+    name, label, done = "build", "Build", "Being built"
+    lead = "Workspaces go on as they are; new ones get the result once it is published."
+
+    def do(self, row: Template, **told: Any) -> Operation:
+        return template_build(by=self.by, template=row)
+
+    def says(self, row: Template, result: Operation) -> str:
+        return "It is built at the newest change."
+
+
+class PauseRefresh(ManagersAct):
+    name, label, done = "pause", "Pause refresh", "Paused"
+    asks = "Pause the refresh of"
+    lead = "Builds that run go on, and people may still ask for builds."
+
+    def do(self, row: Template, **told: Any) -> refresh_policy.Policy:
+        return template_refresh_pause(by=self.by, template=row, is_paused=True)
+
+    def says(self, row: Template, result: refresh_policy.Policy) -> str:
+        return result.sentence
+
+
+class ResumeRefresh(PauseRefresh):
+    name, label, done = "resume", "Resume refresh", "Resumed"
+    asks = "Resume the refresh of"
+    lead = "What was submitted meanwhile is built as their policies say."
+
+    def do(self, row: Template, **told: Any) -> refresh_policy.Policy:
+        return template_refresh_pause(by=self.by, template=row, is_paused=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownTemplate:
+    """A template with what is known of it: all of them share the same mappings."""
+
+    template: Template
+    lags: dict[int, Lag]
+    usual_seconds: dict[int, float]
+    policies: dict[int, refresh_policy.Policy]
+
+    @property
+    def lag(self) -> Lag | None:
+        return self.lags.get(self.template.pk)
+
+    @property
+    def policy(self) -> refresh_policy.Policy:
+        return self.policies[self.template.pk]
+
+
+def _shown(user: User, templates: list[Template]) -> Sequence[ShownTemplate]:
+    known, seconds = freshness.lags_of(templates), usual_seconds(templates)
+    policies = freshness.policies_of(templates)
+    return [
+        ShownTemplate(
+            template=template, lags=known, usual_seconds=seconds, policies=policies
+        )
+        for template in templates
+    ]
+
+
+def _behind(shown: ShownTemplate) -> int | None:
+    return shown.lag.changes if shown.lag else None
+
+
+_FACTS = (
+    Column("site", "", "template.site.name", "site__name"),
+    Column("state", "", "template.state", "state"),
+    Column("change", "", "template.default_change"),
+    Column("quality", "", "template.default_quality"),
+    Column("files", "", "template.default_have_count"),
+    Column("usual_seconds", "", lambda row: row.usual_seconds.get(row.template.pk)),
+)
+
+_READS = (
+    *("name", "description", "state", "wanted_quality"),
+    *("site__name", "site__perforce_server__name"),
+)
+
+TEMPLATES = Listing[Template](
+    name="templates",
+    one="template",
+    many="templates",
+    columns=(
+        Column("name", "Name", "template.name", "name"),
+        Column(
+            *("published_at", "Newest snapshot", "template.default_created_at"),
+            order="default_created_at",
+            has_gaps=True,
+            begins_descending=True,
+        ),
+        *_FACTS,
+        Column("behind", "", _behind),
+        Column("refresh", "", "policy.sentence"),
+    ),
+    cells="templates/_offer_entry.html",
+    is_cards=True,
+    matching=templates_matching,
+    usual="name",
+    form=TemplateFilterForm,
+    reads=_READS,
+    dress=_shown,
+    acts=(Build, PauseRefresh, ResumeRefresh),
+    page_size=30,
+    quiet_below=7,
+)
+
+REFRESHES = Listing[Template](
+    name="refreshes",
+    one="template",
+    many="templates",
+    columns=(
+        Column("name", "Template", "template.name", "name", is_unbroken=True),
+        *_FACTS,
+        Column("behind", "Behind", _behind),
+        Column("policy", "Policy", "policy.sentence"),
+    ),
+    cells="administration/_refresh_cells.html",
+    matching=templates_matching,
+    usual="name",
+    form=TemplateFilterForm,
+    reads=_READS,
+    dress=_shown,
+    acts=(PauseRefresh, ResumeRefresh),
+    quiet_below=7,
+)

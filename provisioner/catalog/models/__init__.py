@@ -1,0 +1,33 @@
+"""The rows of this feature, each with the rules that the database keeps."""
+
+from __future__ import annotations
+
+from provisioner.catalog.models.freshness import (
+    RefreshPolicy,
+    RefreshSwitch,
+    ServerWatch,
+    SubmittedChange,
+    TemplateWatch,
+)
+from provisioner.catalog.models.templates import (
+    AT_LEAST,
+    LineEnd,
+    Quality,
+    Snapshot,
+    SnapshotQuerySet,
+    Template,
+)
+
+__all__ = [
+    "AT_LEAST",
+    "LineEnd",
+    "Quality",
+    "RefreshPolicy",
+    "RefreshSwitch",
+    "ServerWatch",
+    "Snapshot",
+    "SnapshotQuerySet",
+    "SubmittedChange",
+    "Template",
+    "TemplateWatch",
+]

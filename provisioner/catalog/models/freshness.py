@@ -1,0 +1,139 @@
+"""What was submitted to Perforce servers, and how templates follow it."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from provisioner.catalog.models.templates import Template
+from provisioner.sites.models import PerforceServer
+
+
+class ServerWatch(models.Model):
+    """How far the submitted changes of a server have been seen.
+
+    Apart from the server's row, which people keep by hand: each of its changes is in
+    the trail. All changes up to `newest_change` are matched to templates; None: it was
+    never asked. `failures` counts polls in a row that did not work.
+    """
+
+    server = models.OneToOneField(
+        PerforceServer, on_delete=models.CASCADE, related_name="watch"
+    )
+    interval_seconds = models.PositiveIntegerField(
+        default=30, validators=[MinValueValidator(1)]
+    )
+    is_paused = models.BooleanField(default=False)
+    newest_change = models.BigIntegerField(null=True, blank=True)
+    polled_at = models.DateTimeField(null=True, blank=True)
+    next_poll_at = models.DateTimeField(null=True, blank=True)
+    failures = models.PositiveIntegerField(default=0)
+    last_error = models.TextField(blank=True)
+
+    class Meta:
+        verbose_name_plural = "server watches"
+
+    def __str__(self) -> str:
+        return self.server.name
+
+
+class SubmittedChange(models.Model):
+    """A submitted change that touches the view of at least one template.
+
+    `recorded_at` is when we saw it, by our clock; `submitted_at` is the server's.
+    """
+
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="changes"
+    )
+    number = models.BigIntegerField()
+    user = models.CharField(max_length=1024)
+    submitted_at = models.DateTimeField()
+    title = models.CharField(max_length=200, blank=True)
+    recorded_at = models.DateTimeField()
+    templates = models.ManyToManyField(Template, related_name="changes")
+
+    class Meta:
+        ordering = ("-number",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("server", "number"), name="submitted_change_unique_on_server"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+class TemplateWatch(models.Model):
+    """Since when the changes of a template's view are known.
+
+    All that touch `view` (lines of a client spec) from above `since` to the newest
+    change of the server are recorded. Another view or server begins anew.
+    """
+
+    template = models.OneToOneField(
+        Template, on_delete=models.CASCADE, related_name="watch"
+    )
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="+"
+    )
+    view = models.TextField()
+    since = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.template} since {self.since}"
+
+
+class RefreshPolicy(models.Model):
+    """When a template is built without being asked for; no row: never."""
+
+    class Mode(models.TextChoices):
+        MANUAL = "manual", "Only when somebody asks"
+        ON_CHANGE = "on_change", "After changes"
+        CRON = "cron", "On a schedule"
+
+    template = models.OneToOneField(
+        Template, on_delete=models.CASCADE, related_name="refresh_policy"
+    )
+    mode = models.CharField(max_length=9, choices=Mode, default=Mode.MANUAL)
+    quiet_seconds = models.PositiveIntegerField(default=120)
+    every_seconds = models.PositiveIntegerField(default=1800)
+    cron = models.CharField(max_length=100, blank=True)
+    clean_cron = models.CharField(
+        max_length=100, blank=True, help_text="When a clean build is due. Empty: never."
+    )
+    unused_days = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    is_paused = models.BooleanField(default=False)
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "refresh policies"
+        constraints = (
+            models.CheckConstraint(
+                name="refresh_policy_has_its_schedule",
+                condition=~Q(mode="cron") | ~Q(cron=""),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.template}: {self.get_mode_display()}"
+
+
+class RefreshSwitch(models.Model):
+    """One row: whether every refresh is paused."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1, editable=False)
+    is_paused = models.BooleanField(default=False)
+
+    class Meta:
+        verbose_name_plural = "refresh switch"
+        constraints = (
+            models.CheckConstraint(name="refresh_switch_is_one", condition=Q(id=1)),
+        )
+
+    def __str__(self) -> str:
+        return "paused" if self.is_paused else "on"

@@ -1,0 +1,307 @@
+"""What workspaces are cloned from, and the pins of what was published."""
+
+from __future__ import annotations
+
+import uuid
+from functools import reduce
+from operator import or_
+from pathlib import Path
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.accounts.names import check_one_line
+from provisioner.lib.fields import EvidenceField
+from provisioner.lib.names import (
+    LONGEST_NAME,
+    name_validator,
+    same_tag,
+    underscored,
+)
+from provisioner.sites.models import Site
+
+
+class LineEnd(models.TextChoices):
+    """LineEnd of client specs: templates and workspaces share one (p4 client)."""
+
+    LOCAL = "local"
+    UNIX = "unix"
+    MAC = "mac"
+    WIN = "win"
+    SHARE = "share"
+
+
+class Quality(models.TextChoices):
+    """What is known of a generation: its mark."""
+
+    BUILT = "built", "Built"
+    TESTED = "tested", "Tested"
+    FAILED = "failed", "Tests failed"
+
+
+AT_LEAST: dict[str, tuple[Quality, ...]] = {
+    Quality.TESTED: (Quality.TESTED,),
+    Quality.BUILT: (Quality.BUILT, Quality.TESTED),
+}
+"""What is as good as what a template, or a request, asks for."""
+
+
+class Template(models.Model):
+    """A synced, built tree that workspaces are cloned from.
+
+    Either `view` (view lines as in a client spec, with any client name on the right)
+    or `stream`.
+    """
+
+    class State(models.TextChoices):
+        NEW = "new", "Never built"
+        BUILDING = "building", "Building"
+        READY = "ready", "Ready"
+        FAILED = "failed", "Last build failed"
+
+    class WantedQuality(models.TextChoices):
+        """What a generation needs to be handed out without being chosen."""
+
+        BUILT = "built", "Built, with no test that failed"
+        TESTED = "tested", "Tested"
+
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="templates")
+    name = models.CharField(max_length=LONGEST_NAME, validators=[name_validator])
+    description = models.CharField(
+        max_length=500, blank=True, validators=[check_one_line]
+    )
+    view = models.TextField(
+        blank=True,
+        help_text="View lines as in a client spec, such as "
+        "//depot/main/... //template/...; a minus before a line leaves files out.",
+    )
+    stream = models.CharField(max_length=255, blank=True)
+    line_end = models.CharField(
+        max_length=8, choices=LineEnd.choices, default=LineEnd.LOCAL
+    )
+    client_options = models.CharField(
+        max_length=120,
+        default="noallwrite noclobber nocompress unlocked nomodtime normdir",
+    )
+    submit_options = models.CharField(max_length=40, default="submitunchanged")
+    build_command = models.TextField(
+        blank=True, help_text="Run by /bin/sh in the template's root. Empty: no build."
+    )
+    build_environment = EvidenceField(
+        default=dict,
+        blank=True,
+        help_text="Of builds and tests. Administrators alone see the values.",
+    )
+    bisection_environment = EvidenceField(
+        default=dict,
+        blank=True,
+        help_text="Of commands of bisections, which people choose: everybody can read "
+        "it.",
+    )
+    commands_have_network = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="Whether builds, tests and bisections reach other hosts.",
+    )
+    build_timeout_seconds = models.PositiveIntegerField(
+        default=4 * 3600, validators=[MinValueValidator(1)]
+    )
+    test_command = models.TextField(
+        blank=True,
+        help_text="Run by /bin/sh in the template's root after the build. Empty: no "
+        "test.",
+    )
+    test_timeout_seconds = models.PositiveIntegerField(
+        default=3600, validators=[MinValueValidator(1)]
+    )
+    wanted_quality = models.CharField(
+        max_length=6,
+        choices=WantedQuality,
+        default=WantedQuality.BUILT,
+        help_text="What a new workspace gets is the newest with this quality.",
+    )
+    ignore_patterns = models.TextField(
+        blank=True, help_text="What the build makes, as in P4IGNORE, one a line."
+    )
+    volume_size_bytes = models.BigIntegerField(
+        default=100 * 2**30, validators=[MinValueValidator(20 * 2**20)]
+    )
+    snapshots_to_keep = models.PositiveSmallIntegerField(
+        default=5, validators=[MinValueValidator(1)]
+    )
+    state = models.CharField(max_length=8, choices=State, default=State.NEW)
+    status_code = models.CharField(max_length=60, blank=True)
+    status_message = models.TextField(blank=True)
+    tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
+    volume_uuid = models.CharField(max_length=36, blank=True)
+    actual_size_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="The size that its volume has, by ONTAP."
+    )
+    used_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="What its volume holds, by ONTAP."
+    )
+    used_inodes = models.BigIntegerField(
+        null=True, blank=True, help_text="Files and directories in it, by ONTAP."
+    )
+    max_inodes = models.BigIntegerField(
+        null=True, blank=True, help_text="How many its volume may have."
+    )
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "name"), name="template_name_unique_in_site"
+            ),
+            models.CheckConstraint(
+                name="template_has_view_or_stream",
+                condition=(Q(view="") & ~Q(stream="")) | (~Q(view="") & Q(stream="")),
+            ),
+            models.CheckConstraint(
+                name="template_tested_has_test",
+                condition=~Q(wanted_quality="tested") | ~Q(test_command=""),
+            ),
+            models.CheckConstraint(
+                name="template_failed_has_reason",
+                condition=~Q(state="failed") | ~Q(status_code=""),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def clone_size_bytes(self) -> int:
+        """What a clone can grow to: a new size counts from the next build on."""
+        return self.actual_size_bytes or self.volume_size_bytes
+
+    @property
+    def volume_name(self) -> str:
+        return f"cy_{underscored(self.name)}_t{self.tag.hex[:6]}"
+
+    @property
+    def client_name(self) -> str:
+        return f"cy-{self.name}-t{self.tag.hex[:6]}"
+
+    @property
+    def junction_path(self) -> str:
+        return f"/t-{self.name}"
+
+    @property
+    def path(self) -> Path:
+        return self.site.path_of(self.junction_path)
+
+    @property
+    def volume_comment(self) -> str:
+        """The tag that says whose volume this is (ONTAP shows it to any operator)."""
+        return f"cloneyard:v1:template={self.tag}"
+
+    def is_tagged(self, comment: str) -> bool:
+        """Return whether a volume's comment has its tag."""
+        return same_tag(comment, self.volume_comment)
+
+    @property
+    def view_lines(self) -> tuple[str, ...]:
+        return tuple(line.strip() for line in self.view.splitlines() if line.strip())
+
+    @property
+    def ignore_lines(self) -> tuple[str, ...]:
+        lines = (line.strip() for line in self.ignore_patterns.splitlines())
+        return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+class SnapshotQuerySet(models.QuerySet["Snapshot"]):
+    """Which snapshots can be had, and which of them is handed out by itself."""
+
+    def available(self) -> SnapshotQuerySet:
+        """Keep those that are still there."""
+        return self.filter(deleted_at__isnull=True)
+
+    def complete(self) -> SnapshotQuerySet:
+        """Keep those whose whole view is at one change."""
+        return self.filter(parts=[])
+
+    def good_enough(self) -> SnapshotQuerySet:
+        """Keep those with at least the quality that their template asks for."""
+        fits = [
+            Q(template__wanted_quality=wanted, quality__in=enough)
+            for wanted, enough in AT_LEAST.items()
+        ]
+        return self.filter(reduce(or_, fits))
+
+    def default_first(self) -> SnapshotQuerySet:
+        """Keep what a new workspace may get unasked; the first of a template is it."""
+        return self.available().complete().good_enough().order_by("-created_at", "-id")
+
+
+class Snapshot(models.Model):
+    """A published snapshot and its pin: what exactly it contains.
+
+    Workspaces flush to `change` and compare with `have_count` and `have_digest`,
+    never with the template's client, which may have moved on. `parts` are what lies at
+    other changes: {"path", "change"} of depot paths, those refreshed last at the end;
+    with any of them nobody gets it unasked. `is_clean` says that its build began in a
+    tree of versioned files alone. `operation` made it.
+    """
+
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, related_name="snapshots"
+    )
+    name = models.CharField(max_length=255)
+    ontap_uuid = models.CharField(max_length=36)
+    change = models.BigIntegerField()
+    client_spec = models.TextField(help_text="The template client's form.")
+    have_count = models.BigIntegerField()
+    have_digest = models.CharField(max_length=64)
+    quality = models.CharField(max_length=6, choices=Quality, default=Quality.BUILT)
+    is_clean = models.BooleanField(default=False)
+    parts = EvidenceField(default=list, blank=True)
+    lint = EvidenceField(default=list, help_text="What a reader should know.")
+    sync_seconds = models.FloatField(default=0)
+    build_seconds = models.FloatField(default=0)
+    test_seconds = models.FloatField(default=0)
+    operation = models.ForeignKey(
+        "engine.Operation",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="snapshots",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    objects = SnapshotQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("template", "name"), name="snapshot_name_unique_in_template"
+            ),
+            models.CheckConstraint(
+                name="snapshot_is_pinned",
+                condition=Q(change__gt=0)
+                & Q(have_count__gte=0)
+                & Q(have_digest__regex=r"^[0-9a-f]{64}$")
+                & ~Q(client_spec="")
+                & ~Q(ontap_uuid=""),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def part_change(self) -> int | None:
+        """At which change its parts are; None where all of it is at one."""
+        return int(self.parts[-1]["change"]) if self.parts else None
+
+    @property
+    def mark(self) -> str:
+        """Say in a word or two what is known of it."""
+        mark = str(Quality(self.quality).label)
+        return f"{mark}, refreshed in part" if self.parts else mark

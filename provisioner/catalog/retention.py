@@ -1,0 +1,143 @@
+"""Which snapshots of a template have to stay, and what for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db import transaction
+from django.db.models import Count, QuerySet, Window
+from django.db.models.functions import RowNumber
+from django.utils import timezone
+
+from provisioner.catalog.models import AT_LEAST, Quality, Snapshot, Template
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import available_snapshots
+
+
+@dataclass(kw_only=True)
+class Pins:
+    """What a snapshot is needed for; nothing of it: it goes.
+
+    `is_recent`: one of the last so many. `is_default`: what a new workspace gets.
+    `is_last_tested`: no later one was tested. `workspaces_number` is how many cloned
+    from it are not gone for good, those in the trash and those being made among them;
+    `workspaces` are these, or the first of them by name: there may be thousands.
+    """
+
+    snapshot: Snapshot
+    is_recent: bool = False
+    is_default: bool = False
+    is_last_tested: bool = False
+    workspaces_number: int = 0
+    workspaces: list[Workspace] = field(default_factory=list)
+
+    @property
+    def more(self) -> int:
+        """How many workspaces are not among those named."""
+        return self.workspaces_number - len(self.workspaces)
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(
+            self.is_recent
+            or self.is_default
+            or self.is_last_tested
+            or self.workspaces_number
+        )
+
+    @property
+    def reasons(self) -> list[str]:
+        """Say for people what keeps it, but for workspaces."""
+        kept = self.snapshot.template.snapshots_to_keep
+        said = []
+        if self.is_default:
+            said.append("new workspaces are cloned from it")
+        if self.is_last_tested:
+            said.append("it is the newest that was tested")
+        if self.is_recent:
+            said.append(
+                "it is the newest" if kept == 1 else f"it is among the {kept} newest"
+            )
+        return said
+
+
+def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
+    """Return what pins each published snapshot, newest first; three queries.
+
+    So many workspaces of each are `named`; None: all of them.
+    """
+    snapshots = list(available_snapshots().filter(template=template))
+    complete = [snapshot for snapshot in snapshots if not snapshot.parts]
+    enough = AT_LEAST[template.wanted_quality]
+    default = next((each for each in complete if each.quality in enough), None)
+    tested = next((each for each in complete if each.quality == Quality.TESTED), None)
+    pins = {
+        snapshot.pk: Pins(
+            snapshot=snapshot,
+            is_recent=place < template.snapshots_to_keep,
+            is_default=snapshot == default,
+            is_last_tested=snapshot == tested,
+        )
+        for place, snapshot in enumerate(snapshots)
+    }
+    for snapshot in snapshots:
+        snapshot.template = template
+    needing = _needing(snapshots)
+    for pk, number in needing.values_list("snapshot").annotate(Count("pk")):
+        pins[pk].workspaces_number = number
+    for workspace in _by_name(needing, most=named):
+        pins[workspace.snapshot_id].workspaces.append(workspace)
+    return list(pins.values())
+
+
+def pins_of_snapshot(snapshot: Snapshot) -> Pins | None:
+    """Return what pins a snapshot, None where it is off the offer."""
+    pins = pins_of(snapshot.template)
+    return next((pin for pin in pins if pin.snapshot == snapshot), None)
+
+
+def _needing(snapshots: Sequence[Snapshot]) -> QuerySet[Workspace]:
+    workspaces = Workspace.objects.filter(snapshot__in=snapshots).order_by()
+    return workspaces.exclude(state=Workspace.State.RETIRED)
+
+
+def _by_name(
+    workspaces: QuerySet[Workspace], *, most: int | None
+) -> QuerySet[Workspace]:
+    """Return them, or the first of each snapshot."""
+    if most is not None:
+        place = Window(RowNumber(), partition_by="snapshot", order_by=("name", "pk"))
+        workspaces = workspaces.annotate(place=place).filter(place__lte=most)
+    named = workspaces.select_related("owner").order_by("name", "pk")
+    return named.only("name", "state", "is_pooled", "snapshot", "owner__username")
+
+
+def superfluous(template: Template) -> list[Snapshot]:
+    """Return the published snapshots that nothing needs."""
+    return [pin.snapshot for pin in pins_of(template, named=0) if not pin.is_needed]
+
+
+def withdraw(snapshot: Snapshot) -> bool:
+    """Take a snapshot off the offer; False where a workspace needs it by now."""
+    with transaction.atomic():
+        # Whoever asks for a workspace of it holds this lock until its row is there.
+        Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
+        if _needing([snapshot]).exists():
+            return False
+        Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=timezone.now())
+    return True
+
+
+def offer_again(snapshot: Snapshot) -> None:
+    """Put back on the offer what ONTAP did not delete."""
+    Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=None)
+
+
+def withdrawn(template: Template, *, there: Sequence[str]) -> list[Snapshot]:
+    """Return what is off the offer and still among these UUIDs on ONTAP."""
+    return list(
+        Snapshot.objects.filter(
+            template=template, deleted_at__isnull=False, ontap_uuid__in=there
+        )
+    )

@@ -1,0 +1,96 @@
+"""What the comment of a published snapshot says: enough to have its row again.
+
+`cloneyard:v1:template=TAG change=N have=COUNT:DIGEST asked=TIME parts=N`. The time is
+when the build was asked for, which tells two builds apart that have one number: those
+of before and after an older backup of the database was restored. Parts that lie at
+other changes are counted, where there are any: ONTAP keeps 255 characters, and paths
+have more.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.db import connection
+
+from provisioner.engine.models import Operation
+
+_NAME = re.compile(r"c[0-9]+\.b([0-9]+)")
+_COMMENT = re.compile(
+    r"(?P<tree>\S+) change=(?P<change>\d+) have=(?P<count>\d+):(?P<digest>[0-9a-f]{64})"
+    r" asked=(?P<asked>[0-9T]+)(?: parts=(?P<parts>[0-9]+))?"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotMark:
+    """The template's own comment, and what a snapshot of it holds."""
+
+    tree: str
+    change: int
+    have_count: int
+    have_digest: str
+    asked: str
+    parts: int = 0
+
+    def __str__(self) -> str:
+        said = (
+            f"{self.tree} change={self.change} "
+            f"have={self.have_count}:{self.have_digest} asked={self.asked}"
+        )
+        return f"{said} parts={self.parts}" if self.parts else said
+
+
+def mark_of(comment: str) -> SnapshotMark | None:
+    """Read a comment, None where it is none of these."""
+    match = _COMMENT.fullmatch(comment)
+    if match is None:
+        return None
+    return SnapshotMark(
+        tree=match["tree"],
+        change=int(match["change"]),
+        have_count=int(match["count"]),
+        have_digest=match["digest"],
+        asked=match["asked"],
+        parts=int(match["parts"] or 0),
+    )
+
+
+def asked_text(operation: Operation) -> str:
+    """Return when a build was asked for, as its snapshot says it."""
+    return operation.created_at.strftime("%Y%m%dT%H%M%S%f")
+
+
+def asked_texts(template_ids: list[int]) -> frozenset[tuple[int, str]]:
+    """Return template and time of every build that the database knows."""
+    builds = Operation.objects.filter(template__in=template_ids).order_by()
+    return frozenset(
+        (build.template_id, asked_text(build))
+        for build in builds.only("template_id", "created_at").iterator()
+        if build.template_id is not None
+    )
+
+
+def build_number_of(name: str) -> int | None:
+    """Return the number in a snapshot's name, "c120.b7": 7."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def go_on_after(names: list[str]) -> None:
+    """Have operations numbered beyond those that snapshots are named after.
+
+    After an older backup was restored numbers would come again, and a build would find
+    a snapshot of its name.
+    """
+    numbers = [n for n in map(build_number_of, names) if n is not None]
+    wanted = max([*numbers, 1])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_get_serial_sequence(%s, 'id')", [Operation._meta.db_table]
+        )
+        [sequence] = cursor.fetchone()
+        cursor.execute("SELECT nextval(%s)", [sequence])
+        if cursor.fetchone()[0] < wanted:
+            cursor.execute("SELECT setval(%s, %s)", [sequence, wanted])

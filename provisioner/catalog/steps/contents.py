@@ -1,0 +1,111 @@
+"""What is in a template's volume: cleared if asked, restored if broken, synced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.catalog.pins import parts_of
+from provisioner.catalog.steps.room import telling_lack_of_room
+from provisioner.catalog.steps.syncing import show_sync
+from provisioner.engine import slots
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways.hosts import build, client_files
+from provisioner.gateways.perforce.types import TreeSize
+from provisioner.lib.refusals import StepRefused
+from provisioner.workspaces.steps.flushing import goes_in_batches
+
+
+def ensure_clean(run: StepRun) -> dict[str, Any]:
+    """Have nothing in the volume but what Perforce says is there."""
+    template = run.template
+    _stop_old_build(run)
+    report = client_files.clear_as(
+        run.perforce_account,
+        client=template.client_name,
+        client_root=template.path,
+        root=run.visible_root(template.junction_path),
+        uid=run.site.template_uid,
+        gid=run.site.template_gid,
+        on_progress=lambda removed: run.progress(f"{removed:,} entries removed"),
+    )
+    if report.failed:
+        raise StepRefused(
+            f"{report.failed:,} entries could not be removed for a clean build: "
+            f"{'; '.join(report.failures)}. Remove them, then ask for it again; a "
+            "build that is not clean goes on as before.",
+            code="clean_incomplete",
+        )
+    return {"removed": report.removed}
+
+
+def _stop_old_build(run: StepRun) -> None:
+    """Have nobody else write: a killed worker's build, maybe of another operation."""
+    root = run.visible_root(run.template.junction_path)
+    build.stop_leftover(root, notes=run.step.log_path.parent)
+
+
+def ensure_synced(run: StepRun) -> dict[str, Any]:
+    """Have the files of exactly the chosen change in the volume, parts at theirs.
+
+    What a broken build or a killed sync did to versioned files is undone first.
+    """
+    template, pin = run.template, run.result_of("client")
+    _stop_old_build(run)
+    restored: list[str] = []
+    if _may_be_broken(run):
+        run.progress("Looking for versioned files that were changed")
+        have = run.perforce.have_list(template.client_name)
+        with telling_lack_of_room(run):
+            restored = client_files.restore_as(
+                run.perforce_account,
+                client=template.client_name,
+                uid=run.site.template_uid,
+                gid=run.site.template_gid,
+                in_batches=goes_in_batches(have.count),
+            )
+    change = int(pin["change"])
+    files, expected = _how_much(run, change=change)
+    with telling_lack_of_room(run):
+        report = client_files.sync_as(
+            run.perforce_account,
+            client=template.client_name,
+            change=change,
+            parts=parts_of(pin),
+            uid=run.site.template_uid,
+            gid=run.site.template_gid,
+            on_progress=show_sync(run),
+            replace_leftovers=True,
+            in_batches=goes_in_batches(files),
+            expected=expected,
+            on_command=lambda use: slots.observe(run.step, use),
+        )
+    return {
+        "files": report.files,
+        "bytes": report.bytes,
+        "seconds": report.seconds,
+        "restored": len(restored),
+    }
+
+
+def _how_much(run: StepRun, *, change: int) -> tuple[int, TreeSize | None]:
+    """Return how many files the tree has, and what will come, where that is all."""
+    newest = run.template.snapshots.order_by("-pk").first()
+    if newest is not None:
+        return newest.have_count, None
+    size = run.perforce.tree_size(run.template.client_name, change=change)
+    return size.files, size
+
+
+def _may_be_broken(run: StepRun) -> bool:
+    """Say whether something ran in the volume after it was last proved right.
+
+    Comparing reads every file, so it is left out where the last build was verified.
+    """
+    if run.operation.parameters.get("clean") or run.step.attempt > 1:
+        return True
+    earlier = Operation.objects.filter(template=run.template, pk__lt=run.operation.pk)
+    last = earlier.order_by("-pk").first()
+    if last is None:
+        return False
+    return not last.steps.filter(name="verify", state=Step.State.DONE).exists()

@@ -1,0 +1,91 @@
+"""Deleting what nothing needs any more of a template's snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from provisioner.catalog import retention
+from provisioner.catalog.models import Template
+from provisioner.catalog.snapshot_comments import asked_text, build_number_of, mark_of
+from provisioner.engine.models import Operation
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways.errors import PermanentGatewayError
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import VolumeSnapshot
+
+
+def ensure_pruned(run: StepRun) -> dict[str, Any]:
+    """Have no more snapshots than something needs; see retention.pins_of."""
+    deleted, refused = delete_superfluous(
+        run.ontap,
+        run.template,
+        volume_uuid=run.result_of("volume")["volume_uuid"],
+        ontap_job_started=run.remember_ontap_job,
+    )
+    return {"deleted": deleted, "refused": refused}
+
+
+def delete_superfluous(
+    ontap: OntapGateway,
+    template: Template,
+    *,
+    volume_uuid: str,
+    ontap_job_started: Callable[[str], None] = lambda ontap_job_uuid: None,
+) -> tuple[list[str], dict[str, str]]:
+    """Delete what nothing needs; return names, and what ONTAP keeps with its reasons.
+
+    What a clone of somebody else needs stays on the offer; a sweep asks again later.
+    Safe to repeat: what was withdrawn by an attempt that was cut short goes as well,
+    and so does what a build left that ended before it could publish it.
+    """
+    there = {found.uuid: found for found in ontap.list_snapshots(volume_uuid)}
+    refused: dict[str, str] = {}
+    for snapshot in retention.superfluous(template):
+        found = there.get(snapshot.ontap_uuid)
+        if found is not None and found.owners:
+            refused[snapshot.name] = f"In use: {', '.join(found.owners)}."
+        else:
+            retention.withdraw(snapshot)
+    deleted = []
+
+    def delete(name: str, uuid: str) -> bool:
+        try:
+            ontap.delete_snapshot(
+                volume_uuid, snapshot_uuid=uuid, ontap_job_started=ontap_job_started
+            )
+        except PermanentGatewayError as error:
+            refused[name] = error.sentence
+            return False
+        deleted.append(name)
+        return True
+
+    for snapshot in retention.withdrawn(template, there=list(there)):
+        if not delete(snapshot.name, snapshot.ontap_uuid):
+            retention.offer_again(snapshot)
+    for left in _left_by_builds(template, there.values()):
+        delete(left.name, left.uuid)
+    return deleted, refused
+
+
+def _left_by_builds(
+    template: Template, there: Iterable[VolumeSnapshot]
+) -> Iterator[VolumeSnapshot]:
+    """Yield snapshots of builds that ended without publishing them, and that we know.
+
+    Those of other builds stay: after an older backup was restored they are adopted.
+    """
+    known = set(template.snapshots.values_list("ontap_uuid", flat=True))
+    for snapshot in there:
+        mark, number = mark_of(snapshot.comment), build_number_of(snapshot.name)
+        if number is None or mark is None:
+            continue
+        if snapshot.uuid in known or snapshot.owners:
+            continue
+        build = template.operations.filter(pk=number).first()
+        if (
+            build is not None
+            and build.state != Operation.State.RUNNING
+            and mark.asked == asked_text(build)
+        ):
+            yield snapshot

@@ -1,0 +1,153 @@
+"""Proving what is in a template's volume, and publishing it as a snapshot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+from provisioner.catalog import checks
+from provisioner.catalog.models import Quality, Snapshot
+from provisioner.catalog.pins import parts_of
+from provisioner.catalog.snapshot_comments import SnapshotMark, asked_text, go_on_after
+from provisioner.catalog.steps.settled_tree import changes_named, require_no_writers
+from provisioner.catalog.steps.volumes import come_back_later, limits_in_our_words
+from provisioner.engine.models import Operation
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways.errors import AlreadyExists
+from provisioner.gateways.hosts import client_files, files, lint, root_paths
+from provisioner.gateways.perforce.specs import parse_client_spec
+from provisioner.lib.refusals import StepRefused
+from provisioner.workspaces.steps.flushing import goes_in_batches
+
+
+def ensure_verified(run: StepRun) -> dict[str, Any]:
+    """Have proof that the tree is its pin: nothing opened, missing or modified."""
+    template, pin = run.template, run.result_of("client")
+    require_no_writers(run.visible_root(template.junction_path))
+    change = int(pin["change"])
+    opened = run.perforce.list_opened(template.client_name)
+    if opened:
+        raise StepRefused(
+            f"{len(opened)} files are opened on the template's client, first "
+            f"{opened[0].depot_file}. Revert them, then build again.",
+            code="template_has_opened_files",
+        )
+    behind = run.perforce.count_out_of_sync(
+        template.client_name, change=change, parts=parts_of(pin)
+    )
+    if behind:
+        raise StepRefused(
+            f"{behind:,} files are not at change {change} after the sync.",
+            code="template_out_of_sync",
+        )
+    have = run.perforce.have_list(template.client_name)
+    differing = client_files.reconcile_as(
+        run.perforce_account,
+        client=template.client_name,
+        untracked=False,
+        ignore=(),
+        uid=run.site.template_uid,
+        gid=run.site.template_gid,
+        in_batches=goes_in_batches(have.count),
+    )
+    if differing:
+        shown = ", ".join(finding.path for finding in differing[:10])
+        raise StepRefused(
+            f"{len(differing):,} versioned files differ from the depot after the "
+            f"build: {shown}. A build must not change or delete what Perforce manages; "
+            "the next one begins with these files as they should be.",
+            code="build_changed_versioned_files",
+        )
+    root = run.visible_root(template.junction_path)
+    # A build may have opened what the export step closed; clones begin like that.
+    files.close_directory(root)
+    return {
+        "have_count": have.count,
+        "have_digest": have.digest,
+        "lint": remarks_on(run, root, files=have.count),
+    }
+
+
+def remarks_on(run: StepRun, root: Path, *, files: int) -> list[str]:
+    """Return what whoever gets a clone of this build should know."""
+    info = run.perforce.get_info()
+    said = checks.remarks_on_build(run.template, files=files, info=info)
+    with changes_named(root):
+        findings = [*lint.lint_tree(root), *root_paths.sample_root_paths(root)]
+    return [*(remark.sentence for remark in said), *map(str, findings)]
+
+
+def ensure_snapshot(run: StepRun) -> dict[str, Any]:
+    """Have the snapshot, and its published row with the pin and its mark."""
+    template, operation = run.template, run.operation
+    uuid = run.result_of("volume")["volume_uuid"]
+    client, verified = run.result_of("client"), run.result_of("verify")
+    tested = run.find_result("test") or {"quality": Quality.BUILT, "seconds": 0}
+    name = f"c{client['change']}.b{operation.pk}"
+    mark = SnapshotMark(
+        tree=template.volume_comment,
+        change=client["change"],
+        have_count=verified["have_count"],
+        have_digest=verified["have_digest"],
+        asked=asked_text(operation),
+        parts=len(client.get("parts", [])),
+    )
+    taken = run.ontap.find_snapshot(uuid, name=name)
+    if taken is None:
+        try:
+            with limits_in_our_words():
+                taken = run.ontap.create_snapshot(
+                    uuid,
+                    name=name,
+                    comment=str(mark),
+                    ontap_job_started=run.remember_ontap_job,
+                )
+        except AlreadyExists as error:
+            # Our own request before a lost reply: ONTAP was, or is, still at it.
+            taken = run.ontap.find_snapshot(uuid, name=name)
+            if taken is None:
+                raise come_back_later(error) from error
+    if taken.comment != str(mark):
+        _refuse_another(run, name, volume_uuid=uuid)
+    assert parse_client_spec(client["client_spec"]).name == template.client_name
+    snapshot, _ = Snapshot.objects.get_or_create(
+        template=template,
+        name=name,
+        defaults={
+            "ontap_uuid": taken.uuid,
+            "change": client["change"],
+            "parts": client.get("parts", []),
+            "client_spec": client["client_spec"],
+            "have_count": verified["have_count"],
+            "have_digest": verified["have_digest"],
+            "quality": tested["quality"],
+            "is_clean": _began_clean(operation),
+            "lint": verified["lint"],
+            "sync_seconds": run.result_of("sync")["seconds"],
+            "build_seconds": run.result_of("build")["seconds"],
+            "test_seconds": tested["seconds"],
+            "operation": operation,
+        },
+    )
+    return {"snapshot": snapshot.name, "snapshot_id": snapshot.pk}
+
+
+def _refuse_another(run: StepRun, name: str, *, volume_uuid: str) -> NoReturn:
+    """Publish nothing in place of a snapshot that another build has made.
+
+    Raises: StepRefused.
+    """
+    there = run.ontap.list_snapshots(volume_uuid)
+    go_on_after([snapshot.name for snapshot in there])
+    raise StepRefused(
+        f"A snapshot {name} is on the volume that is not of this build, as after an "
+        "older backup of the database was restored. It was not changed, and numbers go "
+        "on after it now: build again. An audit offers to adopt it.",
+        code="snapshot_of_another_build",
+    )
+
+
+def _began_clean(operation: Operation) -> bool:
+    """Say whether the build found nothing that another one had left."""
+    earlier = Operation.objects.filter(template=operation.template, pk__lt=operation.pk)
+    return bool(operation.parameters.get("clean")) or not earlier.exists()

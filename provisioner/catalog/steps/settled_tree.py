@@ -1,0 +1,54 @@
+"""A template's tree has to be at rest while it is verified and until its snapshot."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+from provisioner.gateways.hosts.lint import as_text
+from provisioner.gateways.hosts.writers import find_writers
+from provisioner.lib.refusals import StepRefused
+
+STILL_WRITTEN = "template_still_written"
+MOST_NAMED = 3
+_VANISHED = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+
+
+def require_no_writers(root: Path) -> None:
+    """Refuse to go on while a process of this host writes to the tree.
+
+    The build's own ended with its sandbox: what is left came from elsewhere.
+
+    Raises: StepRefused.
+    """
+    if found := list(islice(find_writers(root), MOST_NAMED)):
+        raise _still_written(f"{'; '.join(map(str, found))}.")
+
+
+@contextmanager
+def changes_named(root: Path) -> Iterator[None]:
+    """Say which file vanished under our eyes, and who writes, instead of a bug.
+
+    Raises: StepRefused.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _VANISHED or error.filename is None:
+            raise
+        path = as_text(os.path.relpath(error.filename, root))
+        writers = "; ".join(map(str, islice(find_writers(root), MOST_NAMED)))
+        by = writers or "No process of this host writes there now: ask other hosts"
+        raise _still_written(f"{path} vanished. {by}.") from error
+
+
+def _still_written(what: str) -> StepRefused:
+    return StepRefused(
+        "Somebody writes to the template's files after the build, so nothing was "
+        f"published: {what} Stop that, then build again.",
+        code=STILL_WRITTEN,
+    )

@@ -1,0 +1,202 @@
+"""What a template is built in: its volume where we see it, and its client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.catalog.models import Template
+from provisioner.catalog.steps.room import ensure_inodes
+from provisioner.catalog.steps.volumes import (
+    ensure_junction,
+    ensure_ours,
+    ensure_policies,
+    ensure_templates_policy,
+    require_online,
+)
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways.fence import require_leave
+from provisioner.gateways.hosts.mount_options import (
+    MountOptionRefused,
+    check_mount_options,
+)
+from provisioner.gateways.ontap.types import SIZES_DIFFER_BYTES, Volume, VolumeSpec
+from provisioner.gateways.perforce.specs import (
+    rename_view,
+    render_client_spec,
+    split_view_line,
+)
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib.refusals import StepRefused
+from provisioner.lib.sizes import size_text
+from provisioner.sites.models import OpenTo
+from provisioner.workspaces import queries as workspace_queries
+
+
+def ensure_volume(run: StepRun) -> dict[str, Any]:
+    """Have the template's volume, of its size: thin, without reserve or schedule."""
+    template = run.template
+    spec = VolumeSpec(
+        name=template.volume_name,
+        aggregate=run.site.aggregate,
+        size_bytes=template.volume_size_bytes,
+        comment=template.volume_comment,
+        export_policy=ensure_templates_policy(run),
+        uid=run.site.template_uid,
+        gid=run.site.template_gid,
+        unix_permissions=OpenTo.OWNER.mode,
+        shows_snapshots=run.site.shows_snapshots,
+    )
+    volume = ensure_ours(
+        run,
+        name=spec.name,
+        comment=spec.comment,
+        create=lambda: run.ontap.create_volume(
+            spec, ontap_job_started=run.remember_ontap_job
+        ),
+    )
+    require_online(volume)
+    _ensure_size(run, volume)
+    volume = run.ontap.get_volume(volume.uuid)
+    ensure_inodes(run, volume)
+    require_leave()
+    Template.objects.filter(pk=template.pk).update(
+        volume_uuid=volume.uuid, actual_size_bytes=volume.size_bytes
+    )
+    return {"volume_uuid": volume.uuid}
+
+
+def _ensure_size(run: StepRun, volume: Volume) -> None:
+    """Have a volume as large as the template says by now; clones to come inherit it."""
+    wanted, used = run.template.volume_size_bytes, volume.used_bytes or 0
+    if abs(volume.size_bytes - wanted) < SIZES_DIFFER_BYTES:
+        return
+    if volume.sizes_itself and volume.size_bytes > wanted:
+        return  # ONTAP had to grow it
+    if wanted < used:
+        raise StepRefused(
+            f"The volume {volume.name} holds {size_text(used)}, more than the "
+            f"{size_text(wanted)} that the template gives it. Nothing was changed: "
+            "give the template more, then build again.",
+            code="volume_smaller_than_its_content",
+        )
+    run.ontap.set_volume_size(
+        volume.uuid, size_bytes=wanted, ontap_job_started=run.remember_ontap_job
+    )
+
+
+def ensure_exported(run: StepRun) -> dict[str, Any]:
+    """Have the volume for workers alone, and its root for who builds in it."""
+    ensure_policies(
+        run,
+        volume_uuid=run.result_of("volume")["volume_uuid"],
+        export_policy=ensure_templates_policy(run),
+        root_mode=OpenTo.OWNER.mode,
+    )
+    return {}
+
+
+def ensure_mounted(run: StepRun) -> dict[str, Any]:
+    """Have the volume in the SVM's namespace at its junction path."""
+    ensure_junction(
+        run,
+        volume_uuid=run.result_of("volume")["volume_uuid"],
+        junction_path=run.template.junction_path,
+    )
+    return {}
+
+
+def ensure_visible(run: StepRun) -> dict[str, Any]:
+    """Have the junction on this host, mounted in a way that is safe for workspaces."""
+    try:
+        check_mount_options(run.site.mount_options)
+    except MountOptionRefused as refusal:
+        raise StepRefused(refusal.sentence, code=refusal.code) from refusal
+    run.visible_root(run.template.junction_path)
+    return {}
+
+
+def template_client_spec(template: Template) -> ClientSpec:
+    """Return the spec of the client that fills the template."""
+    view = template.view_lines
+    if view:
+        written_for = split_view_line(view[0]).client.split("/")[2]
+        view = rename_view(view, old=written_for, new=template.client_name)
+    return ClientSpec(
+        name=template.client_name,
+        owner=template.site.perforce_server.p4user,
+        root=str(template.path),
+        host="",
+        description=f"Cloneyard template {template.name} ({template.tag}).\n",
+        options=template.client_options,
+        submit_options=template.submit_options,
+        line_end=template.line_end,
+        stream=template.stream,
+        view=view,
+    )
+
+
+def ensure_client(run: StepRun) -> dict[str, Any]:
+    """Have the template's client, and settle which submitted change is built."""
+    template = run.template
+    found = run.perforce.find_client(template.client_name)
+    if found is not None and str(template.tag) not in found.description:
+        raise StepRefused(
+            f"A client named {found.name} exists in Perforce and is not ours; it was "
+            "left alone.",
+            code="client_name_taken",
+        )
+    run.perforce.save_client(template_client_spec(template))
+    spec = run.perforce.find_client(template.client_name)
+    assert spec is not None
+    return {
+        **_pin_to_build(run, spec),
+        "client_spec": render_client_spec(spec),
+    }
+
+
+def _pin_to_build(run: StepRun, spec: ClientSpec) -> dict[str, Any]:
+    """Return the change to build and the parts that are to be at another one.
+
+    A refresh of parts leaves the rest at the change of what is handed out now.
+    """
+    asked = run.operation.parameters.get("change")
+    paths = run.operation.parameters.get("paths", [])
+    sides = [split_view_line(line) for line in spec.view]
+    mapped = tuple(side.depot for side in sides if side.flag != "-")
+    if not paths:
+        return {"change": _change_to_build(run, mapped, asked=asked), "parts": []}
+    rest = workspace_queries.reference_snapshot(run.template)
+    if rest is None:
+        raise StepRefused(
+            "No snapshot of the whole view is left. Build all of it first.",
+            code="nothing_to_refresh_in_part",
+        )
+    change = _change_to_build(run, tuple(paths), asked=asked)
+    return {
+        "change": rest.change,
+        "parts": [{"path": path, "change": change} for path in paths],
+    }
+
+
+def _change_to_build(run: StepRun, paths: tuple[str, ...], *, asked: int | None) -> int:
+    """Return the change asked for, else the newest under these depot paths.
+
+    At a change at which they have no files a sync would empty the template.
+    """
+    if asked and not run.perforce.is_submitted(asked):
+        raise StepRefused(
+            f"Change {asked} is not a submitted change on this server.",
+            code="change_not_submitted",
+        )
+    change = asked or run.perforce.latest_change(paths)
+    if not change:
+        raise StepRefused(
+            "Nothing was ever submitted under the view of this template.",
+            code="view_is_empty",
+        )
+    if not run.perforce.has_files(paths, change=change):
+        raise StepRefused(
+            f"The view of this template has no files at change {change}.",
+            code="view_is_empty",
+        )
+    return int(change)

@@ -1,0 +1,211 @@
+"""What templates and workspaces do alike with their volumes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways.errors import AlreadyExists, Busy, LimitReached, OutOfSpace
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import ExportRule, Volume
+from provisioner.lib.names import same_tag
+from provisioner.lib.refusals import StepRefused
+from provisioner.sites.models import Site
+
+
+def ensure_export_policy(run: StepRun) -> str:
+    """Have the site's export policy with exactly its rules; return its name.
+
+    Whoever may mount it does so as themselves; superuser access is for the chown of
+    the workers' hosts alone.
+    """
+    return _ensure_policy(run, run.site.export_policy)
+
+
+def ensure_frozen_policy(run: StepRun) -> str:
+    """Have the policy of what is being retired, for workers alone; return its name.
+
+    A site that names no worker_clients cannot tell its workers from other hosts: there
+    it lets in whoever the site's own policy does.
+    """
+    return _ensure_policy(run, run.site.frozen_policy)
+
+
+def ensure_templates_policy(run: StepRun) -> str:
+    """Have the policy of templates, for workers alone; return its name.
+
+    Nobody else has to mount a template, and whom Perforce refuses its files must not.
+    """
+    return _ensure_policy(run, run.site.templates_policy)
+
+
+def _ensure_policy(run: StepRun, name: str) -> str:
+    ensure_policy_rules(run.ontap, name, rules=policies_of(run.site)[name])
+    return name
+
+
+def policies_of(site: Site) -> dict[str, tuple[ExportRule, ...]]:
+    """Return the rules of each export policy of a site by its name."""
+    rules = export_rules_of(site)
+    of_workers = rules[:1]
+    return {
+        site.export_policy: rules,
+        site.frozen_policy: of_workers,
+        site.templates_policy: of_workers,
+    }
+
+
+def export_rules_of(site: Site) -> tuple[ExportRule, ...]:
+    """Return who may mount, workers first: the first rule that matches decides."""
+    if not site.worker_clients:
+        return (ExportRule(clients=tuple(site.export_clients), superuser=("sys",)),)
+    workers = ExportRule(clients=tuple(site.worker_clients), superuser=("sys",))
+    # ONTAP refuses one client match in two rules.
+    others = tuple(c for c in site.export_clients if c not in site.worker_clients)
+    if not others:
+        return (workers,)
+    return (workers, ExportRule(clients=others, superuser=("none",)))
+
+
+def ensure_policy_rules(
+    ontap: OntapGateway, name: str, *, rules: tuple[ExportRule, ...]
+) -> None:
+    """Have an export policy with exactly these rules: it is ours, others are dropped.
+
+    Looks once, and writes only where something differs.
+    """
+    policy = ontap.find_export_policy(name)
+    if policy is None:
+        try:
+            policy = ontap.create_export_policy(name, rules=rules)
+        except AlreadyExists:
+            policy = ontap.find_export_policy(name)
+            if policy is None:
+                raise
+    if rules_differ(policy.rules, rules):
+        ontap.set_export_rules(policy.id, rules=rules)
+
+
+def rules_differ(some: Iterable[ExportRule], others: Iterable[ExportRule]) -> bool:
+    """Return whether two lists of rules grant different access."""
+    return [_meaning(rule) for rule in some] != [_meaning(rule) for rule in others]
+
+
+def _meaning(rule: ExportRule) -> tuple[frozenset[str] | bool, ...]:
+    """Return a rule without the order in which ONTAP lists its parts."""
+    return (
+        frozenset(rule.clients),
+        frozenset(rule.ro_rule),
+        frozenset(rule.rw_rule),
+        frozenset(rule.superuser),
+        frozenset(rule.protocols),
+        rule.allow_suid,
+        rule.allow_device_creation,
+    )
+
+
+def ensure_ours(
+    run: StepRun, *, name: str, comment: str, create: Callable[[], Volume]
+) -> Volume:
+    """Have a volume of this name that carries our tag; create it where there is none.
+
+    Raises: StepRefused where the name is a stranger's, or there is no room.
+    """
+    volume = run.ontap.find_volume(name)
+    if volume is None:
+        try:
+            with limits_in_our_words():
+                volume = create()
+        except AlreadyExists as error:
+            # Our own request before a lost reply, or a stranger: the tag decides.
+            volume = run.ontap.find_volume(name)
+            if volume is None:
+                raise come_back_later(error) from error
+    if not same_tag(volume.comment, comment):
+        raise StepRefused(
+            f"A volume named {name} exists on this SVM and is not ours; it was left "
+            "alone.",
+            code="volume_name_taken",
+        )
+    return volume
+
+
+def come_back_later(error: AlreadyExists) -> Busy:
+    """Return what has a step repeated whose name is taken by nothing to be seen yet."""
+    return Busy(
+        f"{error.sentence} ONTAP does not list it yet.",
+        system=error.system,
+        operation=error.operation,
+        remote_code=error.remote_code,
+    )
+
+
+@contextmanager
+def limits_in_our_words() -> Iterator[None]:
+    """Let what ONTAP has no room for be refused as it is before anything is made.
+
+    ONTAP gives limits of clones and volumes no codes of their own.
+
+    Raises: StepRefused.
+    """
+    try:
+        yield
+    except LimitReached as error:
+        kind = re.search(r"\b(clone|snapshot)s\b", str(error))
+        code = f"{kind[1]}_limit" if kind else "volume_limit"
+        raise StepRefused(
+            f"{error} Retire workspaces that nobody needs and empty the trash, or ask "
+            "an administrator; then try again.",
+            code=code,
+        ) from error
+    except OutOfSpace as error:
+        raise StepRefused(
+            f"{error} Retire workspaces that nobody needs and empty the trash, or ask "
+            "an administrator for room; then try again.",
+            code="space_low",
+        ) from error
+
+
+def require_online(volume: Volume) -> None:
+    """Raise Busy while ONTAP is still making the volume.
+
+    An attempt that was cut short leaves one that exists and is not online yet.
+    """
+    if volume.state != "online":
+        raise Busy(
+            f"The volume {volume.name} is {volume.state or 'not online yet'}.",
+            system="ontap",
+            operation="volume create",
+        )
+
+
+def ensure_policies(
+    run: StepRun, *, volume_uuid: str, export_policy: str, root_mode: str | None = None
+) -> None:
+    """Have a volume under an export policy and snapshot policy none.
+
+    With `root_mode`, its root directory has that mode, too.
+    """
+    volume = run.ontap.get_volume(volume_uuid)
+    found = (volume.export_policy, volume.snapshot_policy)
+    has_mode = root_mode is None or volume.root_mode == root_mode
+    if found != (export_policy, "none") or not has_mode:
+        run.ontap.set_volume_policies(
+            volume_uuid,
+            export_policy=export_policy,
+            root_mode=root_mode,
+            shows_snapshots=run.site.shows_snapshots,
+            ontap_job_started=run.remember_ontap_job,
+        )
+
+
+def ensure_junction(run: StepRun, *, volume_uuid: str, junction_path: str) -> None:
+    """Have a volume in the SVM's namespace at this path."""
+    if run.ontap.get_volume(volume_uuid).junction_path != junction_path:
+        run.ontap.mount_volume(
+            volume_uuid,
+            junction_path=junction_path,
+            ontap_job_started=run.remember_ontap_job,
+        )

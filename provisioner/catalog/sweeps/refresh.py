@@ -1,0 +1,78 @@
+"""Building templates when their policies say so: to the newest relevant change.
+
+People come first by the priority of jobs: what this asks for, asks Cloneyard itself.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import structlog
+from django.db import transaction
+from procrastinate.contrib.django import app
+
+from provisioner.accounts.system import system_user
+from provisioner.catalog import freshness, refresh_policy
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import RefreshPolicy, Template
+from provisioner.engine import clocks
+from provisioner.engine.states import record_event
+from provisioner.lib.refusals import ActionRefused
+
+log = structlog.get_logger(__name__)
+
+
+@app.periodic(cron="* * * * * */10")
+@app.task(name="sweep_refresh", queue="sweeps", queueing_lock="sweep_refresh")
+def sweep_refresh(timestamp: int) -> None:
+    """Ask for a build of every template that is due."""
+    refresh_all(now=clocks.database_now())
+
+
+def refresh_all(*, now: dt.datetime) -> int:
+    """Build what is due; return how many templates that were."""
+    rows = list(
+        RefreshPolicy.objects.filter(is_paused=False)
+        .exclude(mode=RefreshPolicy.Mode.MANUAL, clean_cron="")
+        .exclude(template__state__in=(Template.State.NEW, Template.State.BUILDING))
+        .select_related("template__site")
+        .order_by("pk")
+    )
+    known = freshness.lags_of([row.template for row in rows])
+    lag_of = {row.pk: known.get(row.template_id, freshness.Lag()) for row in rows}
+    return sum(
+        _refresh(row, lag=lag_of[row.pk], now=now)
+        for row in rows
+        if row.clean_cron or lag_of[row.pk].changes
+    )
+
+
+def _refresh(row: RefreshPolicy, *, lag: freshness.Lag, now: dt.datetime) -> bool:
+    """Ask for one build where it is due, a clean one first; say whether it was."""
+    template, policy = row.template, freshness.policy_in(row)
+    state = freshness.refresh_state_of(template, lag=lag)
+    why_clean = refresh_policy.clean_due(now, policy, state)
+    reason = why_clean or refresh_policy.due(now, policy, state)
+    if reason is None:
+        return False
+    try:
+        with transaction.atomic():
+            record_event(
+                template,
+                kind="template_refresh",
+                message=reason,
+                actor=system_user(),
+                data={"change": lag.newest, "changes": lag.changes},
+            )
+            template_build(
+                by=system_user(),
+                template=template,
+                change=lag.newest,
+                is_clean=why_clean is not None,
+            )
+    except ActionRefused as refusal:
+        log.info(
+            "template_not_refreshed", template_id=template.pk, reason=refusal.sentence
+        )
+        return False
+    return True

@@ -1,0 +1,53 @@
+"""Asking ONTAP again to delete snapshots that nothing needs any more.
+
+A build prunes at its end; between builds workspaces go, and ONTAP lets go of what it
+refused: a clone of somebody else, or one that waits in the recovery queue.
+"""
+
+from __future__ import annotations
+
+import structlog
+from procrastinate.contrib.django import app
+
+from provisioner.catalog import retention
+from provisioner.catalog.models import Template
+from provisioner.catalog.steps.pruning import delete_superfluous
+from provisioner.engine.queueing import defer_once
+from provisioner.engine.workflow import STORAGE
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError
+
+log = structlog.get_logger(__name__)
+
+
+@app.periodic(cron="*/10 * * * *")
+@app.task(name="sweep_retention", queue="sweeps", queueing_lock="sweep_retention")
+def sweep_retention(timestamp: int) -> None:
+    """Have every template pruned that rests and has something to delete."""
+    resting = Template.objects.exclude(state=Template.State.BUILDING)
+    for template in resting.exclude(volume_uuid=""):
+        if retention.superfluous(template):
+            name = f"prune_template.{template.pk}"
+            job = prune_template.configure(queueing_lock=name, lock=name)
+            defer_once(job, template_id=template.pk)
+
+
+@app.task(name="prune_template", queue=STORAGE)
+def prune_template(template_id: int) -> None:
+    """Delete what nothing needs; what fails is tried again by the next sweep."""
+    template = Template.objects.select_related("site").get(pk=template_id)
+    try:
+        deleted, refused = delete_superfluous(
+            registry.ontap(template.site), template, volume_uuid=template.volume_uuid
+        )
+    except GatewayError as error:
+        log.warning(
+            "snapshots_not_pruned", template_id=template_id, **error.log_context()
+        )
+    else:
+        log.info(
+            "snapshots_pruned",
+            template_id=template_id,
+            deleted=deleted,
+            refused=refused,
+        )

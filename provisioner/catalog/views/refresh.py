@@ -1,0 +1,72 @@
+"""How templates follow what is submitted, and the switches that stop it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+)
+
+from provisioner.catalog import freshness, refresh_overview
+from provisioner.catalog.actions import refresh
+from provisioner.catalog.actions.refresh import refresh_policy_save
+from provisioner.catalog.forms.refresh import RefreshPauseForm, RefreshPolicyForm
+from provisioner.catalog.lists import REFRESHES
+from provisioner.lib.refusals import ActionRefused
+from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.workspaces.queries import templates_visible_to
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
+    """Say when a template is built without being asked for."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    form = RefreshPolicyForm(
+        posted(request),
+        initial=RefreshPolicyForm.initial_of(freshness.policy_of(template)),
+    )
+    if form.is_valid():
+        try:
+            refresh_policy_save(by=request.user, template=template, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Saved.")
+            return redirect("template-detail", template.pk)
+    return render(
+        request,
+        "templates/refresh.html",
+        {"form": form, "template": template},
+        status=form.http_code,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def refresh_list(request: WebRequest) -> HttpResponseBase:
+    """Show what refreshes which template, and what stops that; pause many."""
+    context = {"refreshes": refresh_overview.refreshes_now()}
+    return list_answer(request, REFRESHES, "administration/refreshes.html", context)
+
+
+@require_POST
+@administrators_only
+def refresh_pause(request: WebRequest) -> HttpResponse:
+    """Turn a switch."""
+    form = RefreshPauseForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Say what to pause or to resume.")
+        return redirect("refresh-list")
+    is_paused = form.cleaned_data["do"] == "pause"
+    server = form.cleaned_data["server"]
+    refresh.refresh_pause(by=request.user, server=server, is_paused=is_paused)
+    messages.success(request, "Paused." if is_paused else "Resumed.")
+    if server is not None:
+        return redirect("perforce-server-detail", server.pk)
+    return redirect("refresh-list")

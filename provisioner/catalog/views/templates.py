@@ -1,0 +1,161 @@
+"""Templates: what there is to clone, and for administrators how it is made."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import retarget
+
+from provisioner.catalog.actions import checks, templates
+from provisioner.catalog.actions.checks import template_preview
+from provisioner.catalog.actions.templates import template_update
+from provisioner.catalog.durations import durations_of
+from provisioner.catalog.lists import TEMPLATES
+from provisioner.dashboard import overviews
+from provisioner.dashboard.forms import (
+    TemplateBuildForm,
+    TemplateCreateForm,
+    TemplateDefinitionForm,
+)
+from provisioner.lib.refusals import ActionRefused
+from provisioner.web.http import WebRequest, administrators_only, digest, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.workspaces.queries import templates_visible_to
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_list(request: WebRequest) -> HttpResponseBase:
+    """Show all templates and what each would give now; administrators build many."""
+    return list_answer(request, TEMPLATES, "templates/list.html")
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def template_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show a template; to htmx its build's progress, and all of it once that ended."""
+    overview = overviews.find_template_overview(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    context: dict[str, object] = {"overview": overview, "template": overview.template}
+    if request.htmx and overview.last is not None and overview.last.is_running:
+        context["is_update"] = True
+        context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+        return render(request, "templates/_progress.html", context)
+    context["durations"] = durations_of(request.user, overview.template)
+    if not request.htmx:
+        return render(request, "templates/detail.html", context)
+    context["is_update"] = True
+    return retarget(render(request, "templates/_template.html", context), "#template")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_create(request: WebRequest) -> HttpResponse:
+    """Define a template."""
+    form = TemplateCreateForm(posted(request))
+    if form.is_valid():
+        try:
+            if request.POST.get("do") == "check":
+                check = template_preview(by=request.user, **form.cleaned_data)
+                return render(
+                    request, "templates/create.html", {"form": form, "check": check}
+                )
+            template = templates.template_create(by=request.user, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(
+                request, f"{template.name} is defined. Build it to publish a snapshot."
+            )
+            return redirect("template-detail", template.pk)
+    return render(
+        request, "templates/create.html", {"form": form}, status=form.http_code
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change a template's definition."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    form = TemplateDefinitionForm(
+        posted(request), initial=TemplateDefinitionForm.initial_of(template)
+    )
+    if form.is_valid():
+        try:
+            if request.POST.get("do") == "check":
+                check = template_preview(
+                    by=request.user, site=template.site, **form.cleaned_data
+                )
+                context = {"form": form, "template": template, "check": check}
+                return render(request, "templates/edit.html", context)
+            template_update(by=request.user, template=template, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Saved. It counts from the next build on.")
+            return redirect("template-detail", template.pk)
+    return render(
+        request,
+        "templates/edit.html",
+        {"form": form, "template": template},
+        status=form.http_code,
+    )
+
+
+@require_POST
+@administrators_only
+def template_check(request: WebRequest, pk: int) -> HttpResponse:
+    """Look at a template's definition now."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    checks.template_check(by=request.user, template=template)
+    return redirect("template-detail", pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_build(request: WebRequest, pk: int) -> HttpResponse:
+    """Build a template at a change, the newest where none is given."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    form = TemplateBuildForm(posted(request))
+    if form.is_valid():
+        try:
+            templates.template_build(
+                by=request.user, template=template, **form.cleaned_data
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("template-detail", template.pk)
+    return render(
+        request,
+        "templates/build.html",
+        {"form": form, "template": template},
+        status=form.http_code,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_build_stop(request: WebRequest, pk: int) -> HttpResponse:
+    """Say what stopping the build under way means; stop it when confirmed."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    refusal, status = "", 200
+    if request.method == "POST":
+        try:
+            templates.template_build_stop(by=request.user, template=template)
+        except ActionRefused as error:
+            refusal, status = error.sentence, 409
+        else:
+            messages.success(request, "The build was stopped.")
+            return redirect("template-detail", template.pk)
+    context = {"template": template, "refusal": refusal}
+    return render(request, "templates/build_stop.html", context, status=status)

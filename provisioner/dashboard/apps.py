@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class DashboardConfig(AppConfig):
+    name = "provisioner.dashboard"
+
+    def ready(self) -> None:
+        from provisioner.audit_log import signals
+        from provisioner.dashboard import (
+            system_checks,  # noqa: F401  # registers them
+        )
+        from provisioner.notify import audit_log
+
+        signals.watch()
+        audit_log.listen()

@@ -1,0 +1,219 @@
+"""Is everything there that a workspace needs? Looked at, never guessed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, connection
+from procrastinate.contrib.django.models import ProcrastinateWorker
+
+from provisioner.engine import clocks
+from provisioner.engine.workers import alive_workers
+from provisioner.engine.workflow import PERFORCE, STORAGE
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError
+from provisioner.sites.models import PerforceServer, Site
+
+log = structlog.get_logger(__name__)
+
+SWEEPS = "sweeps"
+ANSWER_WITHIN_SECONDS = 4.0
+LOOKS_AT_A_TIME = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class HealthCheck:
+    """One part; `reason` is the sentence that says why it is not ok, else ""."""
+
+    name: str
+    ok: bool
+    reason: str
+    ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readiness:
+    checks: tuple[HealthCheck, ...]
+
+    @property
+    def ready(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+
+class NotWell(Exception):
+    """A look found something wrong; its text is the sentence that says what."""
+
+
+Look = Callable[[], None]
+
+
+_one_at_a_time = threading.Lock()
+_last_found: list[Readiness] = []
+
+
+def shared_readiness() -> Readiness | None:
+    """Return what a look finds, or found last while another is under way.
+
+    Anybody may ask without signing in, and a look at a far side that is silent takes
+    seconds: one thread is held for it, however many ask. None: nothing was found yet.
+    """
+    if not _one_at_a_time.acquire(blocking=False):
+        return _last_found[-1] if _last_found else None
+    try:
+        found = readiness()
+        _last_found[:] = [found]
+        return found
+    finally:
+        _one_at_a_time.release()
+
+
+def readiness() -> Readiness:
+    """Look at the database, our clock, the workers, and each site's ONTAP and Perforce.
+
+    Far sides are looked at side by side, each for at most ANSWER_WITHIN_SECONDS.
+    """
+    database = _timed("database", _look_at_database)
+    if not database.ok:
+        return Readiness(checks=(database,))
+    clock = _timed("clock", _look_at_clock)
+    workers = _timed("worker", _look_at_workers)
+    served = [
+        _timed(f"workers:{site.name}", partial(_look_at_queues, site))
+        for site in Site.objects.order_by("name")
+    ]
+    far_sides = _far_sides(_looks_at_far_sides())
+    return Readiness(checks=(database, clock, workers, *served, *far_sides))
+
+
+def _timed(name: str, look: Look) -> HealthCheck:
+    """Look once; what goes wrong is the reason."""
+    began_at = time.monotonic()
+    reason = ""
+    try:
+        look()
+    except NotWell as finding:
+        reason = str(finding)
+    except GatewayError as error:
+        reason = error.sentence
+    except Exception:
+        # Ours to mend, but not a reason to say nothing about all other parts.
+        log.exception("health_check_broke", check=name)
+        reason = "Cloneyard failed while looking; its log says why."
+    ms = round((time.monotonic() - began_at) * 1000)
+    return HealthCheck(name=name, ok=not reason, reason=reason, ms=ms)
+
+
+def _look_at_database() -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError as error:
+        log.error("database_unreachable", error=str(error))
+        raise NotWell("The database does not answer.") from error
+
+
+def _look_at_clock() -> None:
+    ahead_seconds = clocks.seconds_ahead_here()
+    if not clocks.is_right(ahead_seconds):
+        raise NotWell(
+            f"The clock of this web server is {clocks.off_text(ahead_seconds)}."
+        )
+
+
+def _look_at_workers() -> None:
+    """A worker that lives says so every few seconds.
+
+    While others work, the overview alone names one that waits for its clock.
+    """
+    newest = (
+        ProcrastinateWorker.objects.order_by("-last_heartbeat")
+        .values_list("last_heartbeat", flat=True)
+        .first()
+    )
+    if newest is None:
+        raise NotWell("No worker is running.")
+    silent_seconds = (clocks.database_now() - newest).total_seconds()
+    if silent_seconds > settings.WORKER_STALLED_SECONDS:
+        raise NotWell(f"No worker was heard for {silent_seconds:,.0f} seconds.")
+    workers = alive_workers()
+    troubles = [worker.clock_trouble for worker in workers if worker.clock_trouble]
+    if troubles and len(troubles) == len(workers):
+        raise NotWell(" ".join(troubles))
+
+
+def _look_at_queues(site: Site) -> None:
+    """Each queue that a site's steps and sweeps wait in needs somebody."""
+    workers = alive_workers()
+    needed = (STORAGE, PERFORCE, site.host_queue, site.commands_queue, SWEEPS)
+    missing = [
+        queue for queue in needed if not any(worker.serves(queue) for worker in workers)
+    ]
+    if missing:
+        raise NotWell(f"No worker that was heard lately serves {', '.join(missing)}.")
+
+
+def _looks_at_far_sides() -> dict[str, Look]:
+    looks: dict[str, Look] = {}
+    for site in Site.objects.order_by("name"):
+        looks[f"ontap:{site.name}"] = partial(_look_at_ontap, site)
+    for server in PerforceServer.objects.filter(site__isnull=False).distinct():
+        looks[f"perforce:{server.name}"] = partial(_look_at_perforce, server)
+    return looks
+
+
+def _look_at_ontap(site: Site) -> None:
+    registry.ontap(site).check_svm()
+
+
+def _look_at_perforce(server: PerforceServer) -> None:
+    registry.perforce(server).check_login()
+
+
+class FarSides:
+    """Looks under way, at most one per far side, however many ask at once.
+
+    Anybody may ask without signing in, so asking more often must not mean more calls.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._under_way: dict[str, Future[HealthCheck]] = {}
+        self._threads = ThreadPoolExecutor(
+            max_workers=LOOKS_AT_A_TIME, thread_name_prefix="health"
+        )
+
+    def look(self, name: str, *, look: Look) -> Future[HealthCheck]:
+        with self._lock:
+            under_way = self._under_way.get(name)
+            if under_way is None or under_way.done():
+                under_way = self._threads.submit(_timed, name, look)
+                self._under_way[name] = under_way
+            return under_way
+
+
+_far = FarSides()
+
+
+def _far_sides(looks: dict[str, Look]) -> list[HealthCheck]:
+    answers = {name: _far.look(name, look=look) for name, look in looks.items()}
+    wait(answers.values(), timeout=ANSWER_WITHIN_SECONDS)
+    return [
+        answer.result() if answer.done() else _no_answer(name)
+        for name, answer in answers.items()
+    ]
+
+
+def _no_answer(name: str) -> HealthCheck:
+    return HealthCheck(
+        name=name,
+        ok=False,
+        reason=f"No answer within {ANSWER_WITHIN_SECONDS:.0f} seconds.",
+        ms=round(ANSWER_WITHIN_SECONDS * 1000),
+    )

@@ -1,0 +1,586 @@
+"""What one look needs, gathered in one call and in few queries."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shlex
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import F, Prefetch, QuerySet
+from django.db.models.lookups import IsNull
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.accounts.permissions import can_change_workspace
+from provisioner.audit_log.models import Event
+from provisioner.catalog import freshness, refresh_policy
+from provisioner.catalog.models import Quality, Snapshot, Template
+from provisioner.catalog.retention import Pins, pins_of
+from provisioner.dashboard.ready_times import usual_seconds
+from provisioner.dashboard.setup import Guide, guide_for
+from provisioner.engine import slots, workflow
+from provisioner.engine.models import Operation, Step
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.abandonment import work_seen
+from provisioner.limits.admission import quota_limits
+from provisioner.limits.limits import Limit
+from provisioner.transfer.queries import CarryOverview, carry_of
+from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.queries import (
+    can_be_restored,
+    one_of,
+    operations_visible_to,
+    snapshots_to_move_to,
+    templates_to_choose_from,
+    templates_visible_to,
+    trashed_workspaces_of,
+    with_words,
+    workspaces_of,
+    workspaces_visible_to,
+)
+from provisioner.workspaces.sharing import shared_with
+from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
+
+TEMPLATES_OFFERED = 6
+EVENTS_SHOWN = 50
+# So long what a look has found is shown without looking again.
+LOOK_HOLDS = dt.timedelta(minutes=5)
+BUILDS_SHOWN = 20
+WORKSPACES_NAMED = 20
+
+FINDING_TITLES = {
+    "opened": "Opened",
+    "shelved": "Shelved",
+    "pending": "Pending changes without files",
+    "changed": "Changed, but not opened",
+    "missing": "Missing",
+    "untracked": "Untracked",
+    "unchecked": "Could not be compared",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepLine:
+    """A step as its operation shows it: with its title, and how far it is.
+
+    `wait` says so where it waits for its turn at its Perforce server.
+    """
+
+    step: Step
+    title: str
+    operation: Operation
+    wait: slots.Wait | None = None
+
+    @property
+    def is_current(self) -> bool:
+        return self.step.state in (Step.State.RUNNING, Step.State.RETRYING)
+
+    @property
+    def state_word(self) -> str:
+        """Its state; a step that an early end left out was not unneeded."""
+        if self.wait is not None:
+            return "Waits for its turn"
+        is_cut_short = self.operation.state != Operation.State.SUCCEEDED
+        if self.step.state == Step.State.SKIPPED and is_cut_short:
+            return "Not begun"
+        return self.step.get_state_display()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it failed; a test that did its work may have failed its snapshot."""
+        is_rejected = self.step.result.get("quality") == Quality.FAILED
+        return self.step.state == Step.State.FAILED or is_rejected
+
+    @property
+    def has_log(self) -> bool:
+        """Whether it has printed something that is still there."""
+        return self.step.attempt > 0 and self.step.log_path.exists()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether its next attempt could begin now."""
+        return self.step.retry_at is None or self.step.retry_at <= timezone.now()
+
+    @property
+    def seconds(self) -> float | None:
+        """How long its last attempt took or has been taking; None before the first."""
+        if self.step.seconds is not None:
+            return self.step.seconds
+        if self.step.state != Step.State.RUNNING or self.step.started_at is None:
+            return None
+        return (timezone.now() - self.step.started_at).total_seconds()
+
+    @property
+    def done(self) -> int:
+        return int(self.step.progress.get("done", 0))
+
+    @property
+    def total(self) -> int:
+        return int(self.step.progress.get("total", 0))
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its end is known, so that a bar says something."""
+        return self.total > 0 and self.step.state == Step.State.RUNNING
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """Return where it begins and how long it is, in percent of its operation."""
+        ended_at = self.operation.ended_at
+        if ended_at is None or self.step.ended_at is None or not self.step.attempt:
+            return None
+        whole = (ended_at - self.operation.created_at).total_seconds()
+        began_at = self.step.first_started_at or self.step.ended_at
+        if whole <= 0:
+            return None
+        before = (began_at - self.operation.created_at).total_seconds() / whole
+        length = (self.step.ended_at - began_at).total_seconds() / whole
+        return (max(before, 0) * 100, max(length * 100, 0.6))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationOverview:
+    operation: Operation
+    lines: tuple[StepLine, ...]
+
+    @property
+    def is_running(self) -> bool:
+        return self.operation.state == Operation.State.RUNNING
+
+    @property
+    def seconds(self) -> float:
+        ended_at = self.operation.ended_at or timezone.now()
+        return (ended_at - self.operation.created_at).total_seconds()
+
+    @property
+    def settled_count(self) -> int:
+        settled = (Step.State.DONE, Step.State.SKIPPED)
+        return sum(line.step.state in settled for line in self.lines)
+
+    @property
+    def ran_count(self) -> int:
+        """How many steps were needed and began."""
+        return sum(line.step.attempt > 0 for line in self.lines)
+
+    @property
+    def announcement(self) -> str:
+        """Say in a sentence where it is; changes only when that does."""
+        if not self.is_running:
+            return f"{self.operation.get_state_display()}."
+        for number, line in enumerate(self.lines, start=1):
+            if line.is_current:
+                said = f"Step {number} of {len(self.lines)}: {line.title}."
+                if line.step.state == Step.State.RETRYING:
+                    said += f" {line.step.error_message} It will be tried again."
+                return said
+        for line in self.lines:
+            if line.wait is not None:
+                # Not how many are before it: that would be read out again and again.
+                why = "is paused" if line.wait.is_paused else "is busy with others"
+                return f"Waiting: the Perforce server {line.wait.server} {why}."
+        return "Waiting for a worker."
+
+
+def operation_overview(operation: Operation) -> OperationOverview:
+    """Return an operation with its steps, which it should have been loaded with."""
+    titles = {spec.name: spec.title for spec in workflow.WORKFLOWS[operation.kind]}
+    return OperationOverview(
+        operation=operation,
+        lines=tuple(
+            StepLine(
+                step=step,
+                title=titles.get(step.name, step.name),
+                operation=operation,
+                wait=slots.wait_of(step),
+            )
+            for step in operation.steps.all()
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """A person's workspaces, and templates to get one from."""
+
+    templates: list[Template]
+    templates_count: int
+    trash_count: int
+    quotas: list[Limit]
+    lags: dict[int, freshness.Lag]
+    usual_seconds: dict[int, float]
+    shared: list[Workspace]
+    guide: Guide | None
+
+
+def home_of(user: User) -> Home:
+    """Return what a person has and could get."""
+    # What can be had now comes first.
+    is_unpublished = IsNull(F("default_snapshot_id"), True)
+    templates = templates_visible_to(user).order_by(is_unpublished, "name")
+    offered = list(templates[:TEMPLATES_OFFERED])
+    can_have_one = any(getattr(each, "default_snapshot_id", None) for each in offered)
+    may_need_guide = user.is_administrator or not can_have_one
+    needs_guide = may_need_guide and not workspaces_of(user).exists()
+    return Home(
+        templates=offered,
+        lags=freshness.lags_of(offered),
+        usual_seconds=usual_seconds(offered),
+        templates_count=templates_to_choose_from(user).count(),
+        trash_count=trashed_workspaces_of(user).count(),
+        quotas=quota_limits(user),
+        shared=shared_with(user),
+        guide=guide_for(user) if needs_guide else None,
+    )
+
+
+def retired_workspaces_of(user: User) -> QuerySet[Workspace]:
+    """Return the workspaces a person had."""
+    return workspaces_visible_to(user).filter(owner=user, state=Workspace.State.RETIRED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """Work of one kind that retiring would lose."""
+
+    kind: str
+    title: str
+    found: list[dict[str, Any]]
+    count: int
+    size_bytes: int
+
+    @property
+    def tally(self) -> str:
+        """How many there are, and how many of them are kept here."""
+        if self.count > len(self.found):
+            return f"{self.count:,}, {len(self.found)} of them shown"
+        if len(self.found) >= FINDINGS_SHOWN:
+            return f"the first {len(self.found)}"
+        return str(self.count)
+
+
+def findings_of(found: dict[str, Any] | None) -> list[Findings]:
+    """Return recorded findings in reading order, those with a known kind."""
+    if not found:
+        return []
+    counts = found.get("counts", {})
+    return [
+        Findings(
+            kind=kind,
+            title=title,
+            found=found[kind],
+            count=counts.get(kind, {}).get("count", len(found[kind])),
+            size_bytes=counts.get(kind, {}).get("bytes", 0),
+        )
+        for kind, title in FINDING_TITLES.items()
+        if found.get(kind)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceOverview:
+    """`last` is the newest operation that was more than a look, `look` the look after
+    it, and `have` what the flush proved (None: not yet).
+
+    `may_keep` says whether who looks may keep it without an end.
+    """
+
+    workspace: Workspace
+    deadline: lease_queries.Deadline
+    may_keep: bool
+    may_change: bool
+    last: OperationOverview | None
+    look: OperationOverview | None
+    have: dict[str, Any] | None
+    events: list[Event]
+    commands: list[str] = field(default_factory=list)
+    rescue: Rescue | None = None
+    carried: CarryOverview | None = None
+    has_newer: bool = False
+
+    @property
+    def can_go_forward(self) -> bool:
+        """Whether there is a newer generation that its work could be brought to."""
+        is_ready = self.workspace.state == Workspace.State.READY
+        is_for_work = self.workspace.purpose == Workspace.Purpose.DEVELOPMENT
+        return is_ready and is_for_work and self.has_newer
+
+    @property
+    def not_restored(self) -> list[str]:
+        """What the last restoration could not bring back, in sentences."""
+        if self.last is None or self.last.operation.kind != Operation.Kind.RESTORE:
+            return []
+        return list((self.last.operation.findings or {}).get("not_restored", []))
+
+    @property
+    def refused(self) -> Operation | None:
+        """The retirement that stopped before it deleted, while it is the last word."""
+        if self.last is None:
+            return None
+        operation = self.last.operation
+        is_ready = self.workspace.state == Workspace.State.READY
+        has_stopped = operation.state == Operation.State.REFUSED or (
+            is_ready and operation.state == Operation.State.FAILED
+        )
+        return operation if has_stopped else None
+
+    @property
+    def can_be_looked_at(self) -> bool:
+        is_ready = self.workspace.state == Workspace.State.READY
+        return is_ready and self.workspace.holds_work
+
+    @property
+    def look_failed(self) -> bool:
+        return (
+            self.look is not None
+            and self.look.operation.state == Operation.State.FAILED
+        )
+
+    @property
+    def _seen(self) -> Operation | None:
+        """What has found out last what is not submitted, None before anything has.
+
+        While a look goes on it is None too: what there is to choose does not change
+        under who chooses.
+        """
+        if self.look is not None and not self.look_failed:
+            operation = self.look.operation
+            return operation if operation.state == Operation.State.SUCCEEDED else None
+        return self.refused if self.refused and self.refused.findings else None
+
+    @property
+    def looked_at(self) -> dt.datetime | None:
+        return self._seen.ended_at if self._seen else None
+
+    @property
+    def needs_look(self) -> bool:
+        """Whether who is about to retire it should not rely on what was found."""
+        if self.look_failed or not self.can_be_looked_at:
+            return False
+        seen_at = self.looked_at
+        return seen_at is None or timezone.now() - seen_at > LOOK_HOLDS
+
+    @property
+    def unsaved(self) -> list[Findings]:
+        return findings_of(self._seen.findings if self._seen else None)
+
+    @property
+    def unsaved_sentence(self) -> str:
+        if self.looked_at is None:
+            return "Not checked yet."
+        if not self.can_be_rescued:
+            return "It could not be compared with Perforce, so nobody knows."
+        count = sum(findings.count for findings in self.unsaved)
+        if count == 0:
+            return "No unsubmitted work: Perforce has everything that is in it."
+        return f"{count:,} {'thing is' if count == 1 else 'things are'} not submitted."
+
+    @property
+    def can_be_rescued(self) -> bool:
+        """Whether what was found can be; what could not be compared cannot."""
+        return not any(findings.kind == "unchecked" for findings in self.unsaved)
+
+    @property
+    def can_be_restored(self) -> bool:
+        return can_be_restored(self.workspace)
+
+    @property
+    def ready_seconds(self) -> float | None:
+        """How long its owner waited for it."""
+        if self.workspace.ready_at is None:
+            return None
+        return (self.workspace.ready_at - self.workspace.created_at).total_seconds()
+
+    @property
+    def opened_count(self) -> int:
+        """How many files are opened in it, when that was last asked."""
+        return int((self.workspace.activity.get("opened") or {}).get("count", 0))
+
+    @property
+    def work(self) -> list[tuple[str, dt.datetime]]:
+        """What was last done in it, and when."""
+        return work_seen(self.workspace)
+
+    @property
+    def announcement(self) -> str:
+        if self.last is not None and self.last.is_running:
+            return self.last.announcement
+        return f"{self.workspace.name}: {self.workspace.get_state_display()}."
+
+
+def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
+    """Return a workspace that the person may see with its story, or None."""
+    steps = Prefetch("steps", queryset=Step.objects.order_by("position"))
+    workspace = (
+        workspaces_visible_to(user)
+        .prefetch_related(
+            Prefetch(
+                "operations",
+                queryset=Operation.objects.select_related(
+                    "requested_by"
+                ).prefetch_related(steps),
+            )
+        )
+        .filter(pk=pk)
+        .first()
+    )
+    if workspace is None:
+        return None
+    operations = list(workspace.operations.all())
+    is_looked_at = bool(operations) and operations[0].kind == Operation.Kind.LOOK
+    others = [each for each in operations if each.kind != Operation.Kind.LOOK]
+    policy = lease_queries.policy_for(workspace.template, workspace.purpose)
+    return WorkspaceOverview(
+        workspace=workspace,
+        deadline=lease_queries.deadline_of(workspace, policy, timezone.now()),
+        may_keep=user.is_administrator or policy.maximum_seconds is None,
+        may_change=can_change_workspace(user, workspace),
+        last=operation_overview(others[0]) if others else None,
+        look=operation_overview(operations[0]) if is_looked_at else None,
+        have=_have_of(operations),
+        events=list(
+            workspace.events.select_related("actor").defer("data")[:EVENTS_SHOWN]
+        ),
+        commands=start_commands(workspace),
+        rescue=workspace.rescues.with_work().first(),
+        carried=carry_of(workspace),
+        has_newer=snapshots_to_move_to(workspace).default_first().exists(),
+    )
+
+
+def _have_of(operations: list[Operation]) -> dict[str, Any] | None:
+    """Return what the newest flush found the have list to be, None before it."""
+    for operation in operations:
+        for step in operation.steps.all():
+            makes = operation.kind in (
+                Operation.Kind.PROVISION,
+                Operation.Kind.FORWARD,
+                Operation.Kind.RESTORE,
+            )
+            if makes and step.name == "flush" and step.state == Step.State.DONE:
+                return dict(step.result) or None
+    return None
+
+
+def start_commands(workspace: Workspace) -> list[str]:
+    """Return what its owner types to begin working there."""
+    enter = f"cd {shlex.quote(str(workspace.path))}"
+    if not workspace.client_name:
+        return [enter]
+    return [enter, "export P4CONFIG=.p4config", "p4 login", "p4 info"]
+
+
+def workspaces_matching(
+    user: User,
+    *,
+    text: str = "",
+    state: str = "",
+    owner: str = "",
+    template: int | None = None,
+) -> QuerySet[Workspace]:
+    """Return visible workspaces that match all of what is given, newest first.
+
+    The words of `text` are looked for in names and owners' usernames. Without a state,
+    retired ones are left out.
+    """
+    workspaces = workspaces_visible_to(user)
+    if state:
+        workspaces = workspaces.filter(state=state)
+    else:
+        workspaces = workspaces.exclude(state=Workspace.State.RETIRED)
+    workspaces = with_words(workspaces, text, "name", "owner__username")
+    if owner:
+        workspaces = workspaces.filter(owner__username=owner)
+    if template is not None:
+        workspaces = workspaces.filter(template=template)
+    return workspaces
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generation:
+    """A published snapshot, what keeps it, and how many changes it is behind.
+
+    `behind` is None where that is not known. Administrators alone see whose workspaces
+    need it; for others there is their number.
+    """
+
+    pins: Pins
+    behind: int | None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.pins.snapshot
+
+
+def generations_of(template: Template) -> list[Generation]:
+    """Return the published snapshots of a template, newest first."""
+    pins = pins_of(template, named=WORKSPACES_NAMED)
+    behind = freshness.behind_of([pin.snapshot for pin in pins])
+    return [Generation(pins=pin, behind=behind.get(pin.snapshot.pk)) for pin in pins]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemplateOverview:
+    """`last` is its newest build, `builds` the last twenty of them.
+
+    `lag` is None where it is not known; `pauses` say what stops its refresh besides
+    its own policy, `watch_error` why its Perforce server could not be asked.
+    """
+
+    template: Template
+    generations: list[Generation]
+    last: OperationOverview | None
+    builds: list[Operation]
+    lag: freshness.Lag | None
+    policy: refresh_policy.Policy
+    pauses: list[str]
+    watch_error: str
+
+    @property
+    def has_default(self) -> bool:
+        """Whether a new workspace may get one of the snapshots unasked."""
+        return any(generation.pins.is_default for generation in self.generations)
+
+    @property
+    def has_marked(self) -> bool:
+        """Whether the last build published a snapshot whose test failed."""
+        return self.template.status_code == "test_failed"
+
+    @property
+    def announcement(self) -> str:
+        if self.last is not None and self.last.is_running:
+            return self.last.announcement
+        return f"{self.template.name}: {self.template.get_state_display()}."
+
+
+# What says when a template is refreshed, and what keeps it from that.
+_REFRESHED_BY = (
+    "refresh_policy",
+    "site__perforce_server__watch",
+    "site__perforce_server__governor",
+)
+
+
+def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
+    """Return a template with its snapshots and builds, or None.
+
+    The builds are read first: where the newest has ended, the template says how.
+    """
+    of_it = operations_visible_to(user).filter(template=pk).prefetch_related(None)
+    newest = of_it.select_related(None).select_related("requested_by")
+    builds = list(newest[:BUILDS_SHOWN])  # the steps of the first alone are shown
+    visible = templates_to_choose_from(user).select_related(*_REFRESHED_BY)
+    template = one_of(visible.filter(pk=pk))
+    if template is None:
+        return None
+    watch = getattr(template.site.perforce_server, "watch", None)
+    return TemplateOverview(
+        template=template,
+        generations=generations_of(template),
+        last=operation_overview(builds[0]) if builds else None,
+        builds=builds,
+        lag=freshness.lag_of(template),
+        policy=freshness.policy_in(getattr(template, "refresh_policy", None)),
+        pauses=freshness.pauses_of(template),
+        watch_error="" if watch is None else watch.last_error,
+    )

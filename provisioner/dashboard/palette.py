@@ -1,0 +1,59 @@
+"""Where a person may want to go, by a few letters of its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Case, Value, When
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Operation
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import (
+    operations_visible_to,
+    templates_to_choose_from,
+    with_words,
+    words_of,
+    workspaces_visible_to,
+)
+
+SHOWN = 8
+LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a person may see that has the letters in its name."""
+
+    workspaces: list[Workspace]
+    templates: list[Template]
+    operations: list[Operation]
+
+
+def found(user: User, text: str) -> Found:
+    """Return what matches all words of a text, a person's own before others'.
+
+    A number names an operation, too. Without a text, workspaces are one's own alone.
+    """
+    workspaces = workspaces_visible_to(user).exclude(state=Workspace.State.RETIRED)
+    if not words_of(text):
+        workspaces = workspaces.filter(owner=user)
+    workspaces = with_words(workspaces, text, "name", "owner__username")
+    templates = with_words(templates_to_choose_from(user), text, "name")
+    own_first = Case(When(owner=user, then=Value(0)), default=Value(1))
+    # Which they are is found without their rows: a search looks at every one.
+    keys = list(workspaces.order_by(own_first, "name").values_list("pk")[:SHOWN])
+    shown = workspaces_visible_to(user).in_bulk([pk for (pk,) in keys])
+    return Found(
+        workspaces=[shown[pk] for (pk,) in keys if pk in shown],
+        templates=list(templates.order_by("name")[:SHOWN]),
+        operations=_operations(user, text.strip()),
+    )
+
+
+def _operations(user: User, text: str) -> list[Operation]:
+    if not text.isdecimal() or int(text) > LARGEST_ID:
+        return []
+    operations = operations_visible_to(user).prefetch_related(None)
+    return list(operations.filter(pk=int(text)))

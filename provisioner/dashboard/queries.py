@@ -1,0 +1,286 @@
+"""The whole installation at a look, for those who run it. No remote call."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import (
+    Count,
+    DurationField,
+    ExpressionWrapper,
+    F,
+    Min,
+    Q,
+    QuerySet,
+    Window,
+)
+from django.db.models.functions import Now
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.dashboard import history
+from provisioner.dashboard.ready_times import DayToReady, Percentile, days_to_ready
+from provisioner.dashboard.tallies import Tallies, Tally
+from provisioner.engine import slots
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.workers import AliveWorker, alive_workers
+from provisioner.limits.admission import team_limits
+from provisioner.limits.limits import Limit
+from provisioner.limits.queries import SiteLimits, limits_of_sites, nearest
+from provisioner.sites.models import CapacityDay, SiteCapacity
+
+DAYS = 14
+HISTORY_DAYS = 90
+FAILURES_SHOWN = 10
+FAILURES_SINCE = dt.timedelta(days=7)
+NEAREST_LIMITS = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """What a site's aggregate holds; sums in bytes, None where ONTAP did not say."""
+
+    capacity: SiteCapacity
+    days: list[CapacityDay] = field(default_factory=list)
+
+    @property
+    def physical_bytes(self) -> int | None:
+        capacity = self.capacity
+        if capacity.logical_bytes is None or capacity.saved_bytes is None:
+            return None
+        return capacity.logical_bytes - capacity.saved_bytes
+
+    @property
+    def saved_by_clones_bytes(self) -> int | None:
+        """What FlexClones and snapshots share with what they were made from."""
+        capacity = self.capacity
+        if capacity.saved_bytes is None or capacity.saved_within_bytes is None:
+            return None
+        return max(capacity.saved_bytes - capacity.saved_within_bytes, 0)
+
+    @property
+    def reduction(self) -> float | None:
+        """Data reduction as a ratio: 3.4 stands for 3.4:1."""
+        logical, physical = self.capacity.logical_bytes, self.physical_bytes
+        return logical / physical if logical and physical else None
+
+    @property
+    def used_percent(self) -> int | None:
+        capacity = self.capacity
+        if not capacity.aggregate_size_bytes:
+            return None
+        return 100 * capacity.aggregate_used_bytes // capacity.aggregate_size_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clones:
+    """How many clones one template or team has, trash included, and what they take."""
+
+    name: str
+    number: int
+    ready: int
+    failed: int
+    unique_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """Jobs of a queue; `waiting` are due, and the oldest is so since `since`."""
+
+    name: str
+    running: int
+    waiting: int
+    since: dt.datetime | None
+    is_served: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerforceWait:
+    """Steps of a server that wait or run now, and how long those of a day waited."""
+
+    server: str
+    waiting: int
+    running: int
+    p95_seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    spaces: list[Space]
+    nearest_limits: list[Limit]
+    by_template: list[Clones]
+    by_team: list[Clones]
+    days: list[DayToReady]
+    clones_by_day: list[history.ClonesOnADay]
+    failures_by_day: list[history.EndedOnADay]
+    failures: list[Operation]
+    failures_count: int
+    queues: list[Queue]
+    workers: list[AliveWorker]
+    perforce: list[PerforceWait]
+
+    @property
+    def clones(self) -> int:
+        return sum(of_template.number for of_template in self.by_template)
+
+    @property
+    def ready(self) -> int:
+        return sum(of_template.ready for of_template in self.by_template)
+
+    @property
+    def waiting(self) -> int:
+        return sum(queue.waiting for queue in self.queues)
+
+    @property
+    def unserved(self) -> list[Queue]:
+        """Queues in which something waits for a worker that there is not."""
+        return [queue for queue in self.queues if queue.waiting and not queue.is_served]
+
+    @property
+    def logical_bytes(self) -> int:
+        return sum(space.capacity.logical_bytes or 0 for space in self.spaces)
+
+    @property
+    def saved_bytes(self) -> int:
+        return sum(space.capacity.saved_bytes or 0 for space in self.spaces)
+
+
+def installation(user: User) -> Installation:
+    """Return how everything is, in a few queries, and a few for each site.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    now = timezone.now()
+    failures = list(_failures(since=now - FAILURES_SINCE)[:FAILURES_SHOWN])
+    workers = alive_workers()
+    first_day = now.astimezone(dt.UTC).date() - dt.timedelta(days=HISTORY_DAYS)
+    space_days = history.space_days(since=first_day)
+    tallies = Tallies()
+    sites = limits_of_sites(tallies)
+    return Installation(
+        spaces=[
+            Space(capacity=site.capacity, days=space_days.get(site.site.pk, []))
+            for site in sites
+            if site.capacity.pk is not None
+        ],
+        nearest_limits=_nearest_limits(sites, tallies),
+        by_template=_clones(
+            tallies.by_template, [(each.pk, each.name) for each in tallies.templates]
+        ),
+        by_team=_clones(
+            tallies.by_team,
+            [(None, ""), *((team.pk, team.name) for team in tallies.teams)],
+        ),
+        days=days_to_ready(since=now - dt.timedelta(days=DAYS)),
+        clones_by_day=history.clones_by_day(since=first_day),
+        failures_by_day=history.failures_by_day(days=DAYS),
+        failures=failures,
+        failures_count=failures[0].of_all if failures else 0,
+        queues=_queues(workers),
+        workers=workers,
+        perforce=_perforce_waits(since=now - dt.timedelta(days=1)),
+    )
+
+
+def _nearest_limits(sites: list[SiteLimits], tallies: Tallies) -> list[Limit]:
+    """Return what sites and teams will reach first; of people many are at theirs."""
+    limits = [limit for site in sites for limit in site.limits]
+    first = nearest([*limits, *team_limits(tallies)], most=NEAREST_LIMITS)
+    return [limit for limit in first if limit.percent]
+
+
+def _clones(
+    tallies: Mapping[Any, Tally], named: Iterable[tuple[int | None, str]]
+) -> list[Clones]:
+    """Return totals for each name, largest first, without empty ones."""
+    rows = [
+        Clones(
+            name=name,
+            number=tally.clones,
+            ready=tally.ready,
+            failed=tally.failed,
+            unique_bytes=tally.taken_bytes,
+        )
+        for key, name in named
+        for tally in filter(None, [tallies.get(key)])
+    ]
+    return sorted(rows, key=lambda row: (-row.number, row.name))
+
+
+def _failures(*, since: dt.datetime) -> QuerySet[Any]:
+    """Return what failed, the last first, each with the number `of_all`."""
+    return (
+        Operation.objects.filter(state=Operation.State.FAILED, ended_at__gte=since)
+        .select_related("workspace", "template", "requested_by")
+        .only(
+            *("kind", "state", "created_at", "ended_at", "requested_by__username"),
+            *("status_code", "status_message", "workspace__name", "template__name"),
+        )
+        .annotate(of_all=Window(Count("*")))
+        .order_by("-ended_at")
+    )
+
+
+def _queues(workers: list[AliveWorker]) -> list[Queue]:
+    """Return the queues that anything runs or waits in."""
+    due = Q(status="todo") & (Q(scheduled_at=None) | Q(scheduled_at__lte=Now()))
+    rows = (
+        ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
+        .order_by()
+        .values("queue_name")
+        .annotate(
+            running=Count("pk", filter=Q(status="doing"), distinct=True),
+            waiting=Count("pk", filter=due, distinct=True),
+            since=Min("procrastinateevent__at", filter=due),
+        )
+        .order_by("queue_name")
+    )
+    return [
+        Queue(
+            name=row["queue_name"],
+            running=row["running"],
+            waiting=row["waiting"],
+            since=row["since"],
+            is_served=any(worker.serves(row["queue_name"]) for worker in workers),
+        )
+        for row in rows
+    ]
+
+
+def _perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
+    """Return what steps wait for each server; how long is what those of a day did."""
+    taking_turns = Step.objects.filter(perforce_use__in=slots.NEEDS_A_TURN)
+    by_server = taking_turns.order_by().values_list("perforce_server__name")
+    waiting = Q(state__in=(Step.State.QUEUED, Step.State.RETRYING))
+    running = Q(state=Step.State.RUNNING)
+    now = {
+        server: (waiting_number, running_number)
+        for server, waiting_number, running_number in by_server.filter(
+            state__in=(Step.State.QUEUED, Step.State.RETRYING, Step.State.RUNNING)
+        ).annotate(
+            waiting=Count("pk", filter=waiting), running=Count("pk", filter=running)
+        )
+    }
+    # One that paused for a retry was queued anew after it had begun.
+    waited = ExpressionWrapper(
+        F("first_started_at") - F("queued_at"), output_field=DurationField()
+    )
+    begun = by_server.filter(
+        first_started_at__gte=since, queued_at__lte=F("first_started_at")
+    )
+    p95 = dict(begun.annotate(p95=Percentile(waited, share=0.95)))
+    return [
+        PerforceWait(
+            server=server,
+            waiting=now.get(server, (0, 0))[0],
+            running=now.get(server, (0, 0))[1],
+            p95_seconds=p95[server].total_seconds() if server in p95 else None,
+        )
+        for server in sorted({*now, *p95})
+    ]

@@ -1,0 +1,46 @@
+"""What `manage.py check --deploy --database default` looks for in our rows."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+
+from provisioner.sites.models import Site
+
+
+@register(Tags.database, deploy=True)
+def no_sitepoints_at_the_lab(
+    *, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Refuse the lab in an installation that people work with: it is for trying."""
+    if settings.DEBUG or not databases:
+        return []
+    return [
+        Error(
+            f"The site “{site.name}” points at the lab.",
+            hint="Point it at an ONTAP system at /sites/, or delete it at /admin/.",
+            obj=site,
+            id="cloneyard.E001",
+        )
+        for site in Site.objects.order_by("name")
+        if points_at_the_lab(site)
+    ]
+
+
+def points_at_the_lab(site: Site) -> bool:
+    ca_file = Path(site.ontap_ca_file).absolute()
+    return _is_loopback(site.ontap_host) or ca_file.is_relative_to(
+        Path(settings.VAR_DIR) / "lab"
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

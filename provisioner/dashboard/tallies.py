@@ -1,0 +1,138 @@
+"""What workspaces there are, counted once for everything that a page adds up.
+
+No index has what is summed: what a workspace takes is measured every two minutes, and
+while no index has it that costs none of them anything. So all of them are read, once.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+from django.db import connection
+from django.db.models import Count, Q
+
+from provisioner.accounts.models import Team
+from provisioner.catalog.models import Template
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import GONE
+
+# The ORM knows no grouping sets, and would read everything for each of them.
+_COUNTED = """
+    SELECT
+        CASE 0 WHEN GROUPING(w.template_id) THEN 'template'
+            WHEN GROUPING(u.team_id) THEN 'team' ELSE 'owner' END,
+        COALESCE(w.template_id, u.team_id{or_owner}),
+        COUNT(*),
+        COUNT(*) FILTER (WHERE w.state = %(ready)s),
+        COUNT(*) FILTER (WHERE w.state = %(failed)s),
+        COALESCE(SUM(w.unique_bytes), 0)::bigint,
+        COUNT(*) FILTER (WHERE NOT w.is_pooled AND w.state <> ALL(%(gone)s)),
+        COALESCE(SUM(w.unique_bytes) FILTER (WHERE NOT w.is_pooled), 0)::bigint
+    FROM workspaces_workspace w JOIN accounts_user u ON u.id = w.owner_id
+    WHERE w.state <> %(retired)s
+    GROUP BY GROUPING SETS (w.template_id, u.team_id{or_owner})
+"""
+_OR_OWNER = ", w.owner_id"
+
+
+class Tally(NamedTuple):
+    """What some workspaces are, without those that were retired for good.
+
+    `held` and `held_bytes` are what quotas count: nothing of a warm pool.
+    """
+
+    clones: int = 0
+    ready: int = 0
+    failed: int = 0
+    taken_bytes: int = 0
+    held: int = 0
+    held_bytes: int = 0
+
+
+class CountedTemplate(NamedTuple):
+    """A template, and how many snapshots of it are published."""
+
+    pk: int
+    name: str
+    site_id: int
+    volume_uuid: str
+    state: str
+    used_inodes: int | None
+    actual_size_bytes: int | None
+    snapshots: int
+
+    @property
+    def has_volume(self) -> bool:
+        return self.state != Template.State.NEW
+
+
+class CountedTeam(NamedTuple):
+    """A team, and what it may have."""
+
+    pk: int
+    name: str
+    max_workspaces: int | None
+    max_unique_bytes: int | None
+
+
+class Tallies:
+    """All workspaces, in one query, read when a figure is first asked for.
+
+    The templates and the teams likewise, in one query each. `with_people` has all
+    workspaces told apart by owner, too: many rows, which few pages need.
+    """
+
+    def __init__(self, *, with_people: bool = False) -> None:
+        self._with_people = with_people
+
+    @property
+    def by_template(self) -> dict[int | None, Tally]:
+        """What there is of each template that has a workspace, by its id."""
+        return self._found["template"]
+
+    @property
+    def by_owner(self) -> dict[int | None, Tally]:
+        """What each person has who has something, by their id."""
+        assert self._with_people
+        return self._found["owner"]
+
+    @property
+    def by_team(self) -> dict[int | None, Tally]:
+        """What the members of each team have together; None: who is in no team."""
+        return self._found["team"]
+
+    @cached_property
+    def templates(self) -> list[CountedTemplate]:
+        """All templates by name, those without a workspace, too."""
+        published = Count("snapshots", filter=Q(snapshots__deleted_at__isnull=True))
+        rows = (
+            Template.objects.order_by("name", "pk")
+            .values_list(*CountedTemplate._fields[:-1])
+            .annotate(published=published)
+        )
+        return [CountedTemplate(*row) for row in rows]
+
+    @cached_property
+    def teams(self) -> list[CountedTeam]:
+        """All teams by name, those without a workspace or a quota, too."""
+        rows = Team.objects.order_by("name").values_list(*CountedTeam._fields)
+        return [CountedTeam(*row) for row in rows]
+
+    @cached_property
+    def _found(self) -> dict[str, dict[int | None, Tally]]:
+        found: dict[str, dict[int | None, Tally]]
+        found = {"template": {}, "team": {}, "owner": {}}
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _COUNTED.format(or_owner=_OR_OWNER if self._with_people else ""),
+                {
+                    "ready": Workspace.State.READY,
+                    "failed": Workspace.State.FAILED,
+                    "retired": Workspace.State.RETIRED,
+                    "gone": list(GONE),
+                },
+            )
+            for grouped_by, pk, *figures in cursor.fetchall():
+                found[grouped_by][pk] = Tally(*figures)
+        return found

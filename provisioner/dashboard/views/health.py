@@ -1,0 +1,39 @@
+"""For probes: is the process alive, and could it do its work?"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from provisioner.dashboard.health import shared_readiness
+
+
+@require_safe
+@never_cache
+@login_not_required
+def healthz(request: HttpRequest) -> JsonResponse:
+    """Answer, which is all that is asked; nothing else is touched."""
+    return JsonResponse({"alive": True})
+
+
+@require_safe
+@never_cache
+@login_not_required
+def readyz(request: HttpRequest) -> JsonResponse:
+    """Say part by part what works; 503 where something does not, or is not known."""
+    found = shared_readiness()
+    if found is None:
+        return JsonResponse(
+            {"ready": False, "checks": []}, status=503, headers={"Retry-After": "1"}
+        )
+    return JsonResponse(
+        {
+            "ready": found.ready,
+            "checks": [dataclasses.asdict(check) for check in found.checks],
+        },
+        status=200 if found.ready else 503,
+    )

@@ -1,0 +1,122 @@
+"""Asking for an audit, and for what is to be done about what it found."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
+from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.engine.queueing import defer, defer_once
+from provisioner.engine.workflow import PERFORCE, STORAGE
+from provisioner.lib.refusals import FindingNotOurs, FindingResolved
+from provisioner.sites.models import Site
+
+# The tasks are in sweeps/audit.py, which comes after actions: jobs name them.
+AUDIT_TASK = "audit_site"
+RESOLVE_TASK = "resolve_finding"
+
+QUEUES = {AuditedSystem.ONTAP: STORAGE, AuditedSystem.PERFORCE: PERFORCE}
+
+
+def audit_start(*, by: User) -> int:
+    """Ask for an audit of every site now; return how many jobs look.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        sites = list(Site.objects.all())
+        for site in sites:
+            for system in AuditedSystem:
+                AuditRun.objects.update_or_create(
+                    site=site, system=system, defaults={"asked_at": timezone.now()}
+                )
+        record_event(None, kind="audit_asked", message="Asked for an audit.", actor=by)
+        queue_audits(sites)
+    return len(sites) * len(AuditedSystem)
+
+
+def queue_audits(sites: Iterable[Site]) -> None:
+    """Queue a look at both far sides of each site, unless it is queued already."""
+    for site in sites:
+        for system in AuditedSystem:
+            name = f"audit.{site.pk}.{system}"
+            job = app.configure_task(
+                AUDIT_TASK, queue=QUEUES[system], lock=name, queueing_lock=name
+            )
+            defer_once(job, site_id=site.pk, system=str(system))
+
+
+def finding_resolve(*, by: User, finding: Finding) -> Finding:
+    """Ask for a finding's action. It looks again before it does anything.
+
+    Raises: NotAllowed, FindingResolved, FindingNotOurs (nothing that we could do).
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        finding = (
+            Finding.objects.select_for_update(of=("self",))
+            .select_related("site", "workspace", "template")
+            .get(pk=finding.pk)
+        )
+        if finding.resolved_at is not None:
+            raise FindingResolved(subject=finding.subject)
+        if finding.action == Finding.Action.NONE:
+            raise FindingNotOurs(subject=finding.subject)
+        if finding.asked_at is not None:
+            return finding
+        finding.asked_at, finding.asked_by = timezone.now(), by
+        finding.status_message = ""
+        finding.save(update_fields=["asked_at", "asked_by", "status_message"])
+        system = Finding.Kind(finding.kind).system
+        record_event(
+            finding.workspace or finding.template or finding.site,
+            kind="audit_repair_asked",
+            message=f"{finding}: asked to {finding.action_title.lower()}.",
+            actor=by,
+            data={"kind": finding.kind, "subject": finding.subject},
+        )
+        resolve = app.configure_task(
+            RESOLVE_TASK,
+            queue=QUEUES[system],
+            lock=f"audit.{finding.site_id}.{system}",
+        )
+        defer(resolve, finding_id=finding.pk)
+    return finding
+
+
+def findings_adopt(*, by: User) -> int:
+    """Ask for the adoption of everything that the database does not know.
+
+    Return how many are asked for. Each looks again before anything is written.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    asked_for = 0
+    for finding in adoptable():
+        with contextlib.suppress(FindingResolved, FindingNotOurs):  # meanwhile
+            finding_resolve(by=by, finding=finding)
+            asked_for += 1
+    return asked_for
+
+
+def adoptable() -> QuerySet[Finding]:
+    """Return the open findings of what an older backup does not know.
+
+    Snapshots come first, then templates: workspaces are of them.
+    """
+    volumes = Q(kind=Finding.Kind.VOLUME_WITHOUT_ROW, workspace=None, template=None)
+    return Finding.objects.filter(
+        volumes | Q(kind=Finding.Kind.SNAPSHOT_WITHOUT_ROW),
+        action=Finding.Action.ADOPT,
+        resolved_at=None,
+    ).order_by("kind", "details__comment", "pk")

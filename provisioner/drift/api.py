@@ -1,0 +1,151 @@
+"""/api/v1/findings: where database, ONTAP and Perforce disagree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from provisioner.accounts import permissions
+from provisioner.api.schema import described
+from provisioner.dashboard.api.viewsets import ApiViewSet
+from provisioner.drift.actions import audit_start, finding_resolve, findings_adopt
+from provisioner.drift.comparison import preview
+from provisioner.drift.models import Finding
+
+
+class FindingSerializer(serializers.ModelSerializer[Finding]):
+    site = serializers.CharField(source="site.name")
+    details = serializers.DictField(
+        child=serializers.JSONField(allow_null=True), help_text="The evidence."
+    )
+    preview = serializers.SerializerMethodField(
+        help_text="What its action would do, in order."
+    )
+    asked_by = serializers.CharField(
+        source="asked_by.username", allow_null=True, default=None
+    )
+    resolved_by = serializers.CharField(
+        source="resolved_by.username", allow_null=True, default=None
+    )
+
+    class Meta:
+        model = Finding
+        fields = (
+            "id",
+            "site",
+            "kind",
+            "subject",
+            "external_id",
+            "sentence",
+            "details",
+            "action",
+            "is_automatic",
+            "preview",
+            "workspace",
+            "template",
+            "first_seen_at",
+            "last_seen_at",
+            "times_seen",
+            "asked_at",
+            "asked_by",
+            "status_message",
+            "resolved_at",
+            "resolution",
+            "resolved_by",
+        )
+        read_only_fields = fields
+
+    def get_preview(self, finding: Finding) -> list[str]:
+        return preview(finding)
+
+
+class FindingListQuery(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(choices=Finding.Kind.choices, required=False)
+    site = serializers.CharField(required=False, help_text="A site's name.")
+    resolved = serializers.BooleanField(
+        default=False, help_text="Those that are resolved instead of the open ones."
+    )
+
+
+class AuditStartedSerializer(serializers.Serializer[Any]):
+    queued = serializers.IntegerField(help_text="How many far sides will be looked at.")
+
+
+class AdoptionStartedSerializer(serializers.Serializer[Any]):
+    asked_for = serializers.IntegerField(help_text="How many will be adopted.")
+
+
+class FindingViewSet(ApiViewSet):
+    """Differences between database, ONTAP and Perforce; for administrators."""
+
+    queryset = Finding.objects.none()
+    serializer_class = FindingSerializer
+
+    def get_queryset(self) -> QuerySet[Finding]:
+        permissions.require(permissions.can_administer(self.user))
+        return Finding.objects.select_related("site", "asked_by", "resolved_by")
+
+    @described(
+        "List findings of the audit",
+        ok=FindingSerializer,
+        refused=[400, 403],
+        parameters=[FindingListQuery],
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(FindingListQuery)
+        findings = self.get_queryset().filter(
+            resolved_at__isnull=not query.pop("resolved")
+        )
+        if site := query.pop("site", None):
+            findings = findings.filter(site__name=site)
+        return self.page_of(findings.filter(**query))
+
+    @described("Look at a finding", ok=FindingSerializer, refused=[403, 404])
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @described(
+        "Do what a finding's action says",
+        "It is looked at again first; where the difference is gone, nothing is done.",
+        ok=FindingSerializer,
+        status=202,
+        refused=[403, 404, 409],
+    )
+    @action(methods=["post"], detail=True)
+    def resolve(self, request: Request, pk: int) -> Response:
+        finding = finding_resolve(by=self.user, finding=self.get_object())
+        body = self.get_serializer(self.get_queryset().get(pk=finding.pk)).data
+        where = reverse("api:finding-detail", [finding.pk], request=request)
+        return Response(body, status=202, headers={"Location": where})
+
+    @described(
+        "Adopt all that the database does not know",
+        "For after an older backup was restored: findings with the action `adopt` say "
+        "what would become of each.",
+        ok=AdoptionStartedSerializer,
+        status=202,
+        refused=[403],
+    )
+    @action(methods=["post"], detail=False)
+    def adopt(self, request: Request) -> Response:
+        asked_for = findings_adopt(by=self.user)
+        return Response({"asked_for": asked_for}, status=202)
+
+    @described(
+        "Audit every site now",
+        "Look at the findings again once the jobs have run.",
+        ok=AuditStartedSerializer,
+        status=202,
+        refused=[403],
+    )
+    @action(methods=["post"], detail=False)
+    def audit(self, request: Request) -> Response:
+        queued = audit_start(by=self.user)
+        where = reverse("api:finding-list", request=request)
+        return Response({"queued": queued}, status=202, headers={"Location": where})

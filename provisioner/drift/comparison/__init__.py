@@ -1,0 +1,52 @@
+"""The two-way audit: compare what is there with what we remember. Pure: no I/O.
+
+What is looked at is ours by its mark alone: a volume by the tag in its comment, a
+client by its name and its description together, a snapshot by its name and its comment
+on a volume of ours. Everything else is somebody else's: never listed, never touched.
+
+What is in motion is not judged: an operation runs on it, or ended a moment ago.
+"""
+
+from __future__ import annotations
+
+from provisioner.drift.comparison.facts import (
+    CLIENT_FILTER,
+    TAG_PREFIX,
+    ClientWork,
+    Difference,
+    Known,
+    KnownJob,
+    KnownSnapshot,
+    KnownTree,
+    SeenPerforce,
+    SeenStorage,
+    Wanted,
+    purpose_of_volume,
+    tag_of_client,
+    tag_of_volume,
+    without_tag,
+)
+from provisioner.drift.comparison.perforce import compare_perforce
+from provisioner.drift.comparison.previews import preview
+from provisioner.drift.comparison.storage import compare_storage
+
+__all__ = [
+    "CLIENT_FILTER",
+    "TAG_PREFIX",
+    "ClientWork",
+    "Difference",
+    "Known",
+    "KnownJob",
+    "KnownSnapshot",
+    "KnownTree",
+    "SeenPerforce",
+    "SeenStorage",
+    "Wanted",
+    "compare_perforce",
+    "compare_storage",
+    "preview",
+    "purpose_of_volume",
+    "tag_of_client",
+    "tag_of_volume",
+    "without_tag",
+]

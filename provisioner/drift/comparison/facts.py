@@ -1,0 +1,220 @@
+"""What the audit compares: what rows say, what was seen, and a difference."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from provisioner.drift.models import Finding
+from provisioner.gateways.ontap.types import OntapJob, Volume, VolumeSnapshot
+from provisioner.gateways.perforce.standins import SUFFIX as STAND_IN_SUFFIX
+from provisioner.gateways.perforce.standins import StandIns
+from provisioner.gateways.perforce.types import ClientSpec
+
+TAG_PREFIX = "cloneyard:v1:"
+CLIENT_FILTER = "cy-*"
+
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_COMMENT = re.compile(
+    rf"cloneyard:v1:(workspace|template)=({_UUID})(?: purpose=([a-z-]+))?"
+)
+_DESCRIPTION = re.compile(rf"\bCloneyard (workspace|template) \S+ \(({_UUID})\)")
+_CLIENT_NAME = re.compile(rf"cy-.+?-([wt])([0-9a-f]{{6}})(?:{STAND_IN_SUFFIX})?")
+
+
+class Wanted(enum.Enum):
+    """Whether a row says that something exists; a failed one may have anything."""
+
+    YES = "yes"
+    NO = "no"
+    MAYBE = "maybe"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownTree:
+    """A workspace or a template, as its row says it should be.
+
+    `junction_path` is "" where it should not be mounted, None where either is right.
+    `client_view` is () where nothing can be said about it. `stand_ins` are the clients
+    that stand in for a workspace's own for a while.
+    `is_settled`: it was retired and no work of anybody can be left in it.
+    """
+
+    kind: str
+    id: int
+    name: str
+    tag: str
+    comment: str
+    is_in_motion: bool = False
+    is_settled: bool = False
+    volume: Wanted
+    volume_name: str
+    volume_uuid: str
+    parent_volume: str = ""
+    junction_path: str | None
+    client: Wanted
+    client_name: str = ""
+    client_owner: str = ""
+    client_root: str = ""
+    client_view: tuple[str, ...] = ()
+    stand_ins: StandIns | None = None
+
+    @property
+    def is_workspace(self) -> bool:
+        return self.kind == "workspace"
+
+    def has_stand_in(self, client: ClientSpec) -> bool:
+        """Return whether a client stood in for its own for a while."""
+        return self.stand_ins is not None and self.stand_ins.is_ours(client)
+
+    @property
+    def title(self) -> str:
+        return f"the {self.kind} {self.name}"
+
+    def is_proven(self, volume: Volume) -> bool:
+        """Say whether a volume without its tag is still the one that we made.
+
+        A clone that was split has no parent any more.
+        """
+        parent = volume.clone_parent.volume_name if volume.clone_parent else ""
+        return (volume.name, volume.uuid) == (
+            self.volume_name,
+            self.volume_uuid,
+        ) and parent in ("", self.parent_volume)
+
+    def is_its_volume(self, volume: Volume) -> bool:
+        """Say whether a volume with its tag has the name and the parent we gave it."""
+        parent = volume.clone_parent.volume_name if volume.clone_parent else ""
+        return (volume.name, parent) == (self.volume_name, self.parent_volume)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownSnapshot:
+    """A snapshot's row; it is needed while a workspace that is not retired is of it."""
+
+    template_id: int
+    name: str
+    uuid: str
+    is_published: bool
+    is_needed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownJob:
+    """An ONTAP job that a step started and does not wait for any more."""
+
+    uuid: str
+    step: str
+    operation_id: int
+    workspace_id: int | None
+    template_id: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What the rows of one site say. `elsewhere` are tags of other sites' rows."""
+
+    trees: tuple[KnownTree, ...]
+    snapshots: tuple[KnownSnapshot, ...] = ()
+    # Template and time of every build, as its snapshot's comment says it.
+    builds: frozenset[tuple[int, str]] = frozenset()
+    jobs: tuple[KnownJob, ...] = ()
+    elsewhere: frozenset[str] = frozenset()
+    judges_strangers: bool = True
+
+    def by_tag(self) -> dict[tuple[str, str], KnownTree]:
+        return {(tree.kind, tree.tag): tree for tree in self.trees}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenStorage:
+    """What ONTAP has: volumes with our prefix, snapshots by volume, unfinished jobs.
+
+    `untagged` are volumes that were looked for by uuid and by name, because no tag led
+    to them, by the name that their row has for them.
+    """
+
+    volumes: tuple[Volume, ...]
+    untagged: Mapping[str, Volume] = field(default_factory=dict)
+    snapshots: Mapping[str, tuple[VolumeSnapshot, ...]] = field(default_factory=dict)
+    jobs: tuple[OntapJob, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientWork:
+    """What the server would lose with a client."""
+
+    opened: int
+    pending: int
+    shelved: int
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.opened or self.pending or self.shelved)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenPerforce:
+    """What Perforce has: clients by our pattern; work and views of some of them."""
+
+    clients: tuple[ClientSpec, ...]
+    work: Mapping[str, ClientWork] = field(default_factory=dict)
+    views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One difference, as a finding will say it."""
+
+    kind: Finding.Kind
+    subject: str
+    sentence: str
+    action: Finding.Action = Finding.Action.NONE
+    is_automatic: bool = False
+    external_id: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+    workspace_id: int | None = None
+    template_id: int | None = None
+
+
+def tag_of_volume(volume: Volume) -> tuple[str, str] | None:
+    """Return ("workspace" or "template", tag) of a volume of ours, None for others."""
+    found = _COMMENT.fullmatch(volume.comment)
+    return (found[1], found[2]) if found else None
+
+
+def purpose_of_volume(volume: Volume) -> str:
+    """Return what a workspace's volume says that it is for, "" where it does not."""
+    found = _COMMENT.fullmatch(volume.comment)
+    return found[3] or "" if found else ""
+
+
+def tag_of_client(client: ClientSpec) -> tuple[str, str] | None:
+    """Return ("workspace" or "template", tag) of a client of ours, None for others.
+
+    Name and description have to agree: a description is easily copied.
+    """
+    described = _DESCRIPTION.search(client.description)
+    named = _CLIENT_NAME.fullmatch(client.name)
+    if described is None or named is None:
+        return None
+    kind, tag = described[1], described[2]
+    agree = (kind[0], tag[:6]) == (named[1], named[2])
+    return (kind, tag) if agree else None
+
+
+def without_tag(description: str) -> str:
+    """Return a client's description without the tag that says whose it is."""
+    return _DESCRIPTION.sub(
+        lambda found: found[0].removesuffix(f" ({found[2]})"), description
+    )
+
+
+def about(tree: KnownTree, **fields: Any) -> Difference:
+    """Return a difference about a row."""
+    if tree.is_workspace:
+        return Difference(workspace_id=tree.id, **fields)
+    return Difference(template_id=tree.id, **fields)

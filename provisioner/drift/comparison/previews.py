@@ -1,0 +1,176 @@
+"""What will be done about a finding, in sentences, before anybody confirms."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django.utils import timezone
+
+from provisioner.drift.models import Finding
+from provisioner.lib.times import duration_text, exact_text
+
+Kind = Finding.Kind
+Action = Finding.Action
+
+
+def preview(finding: Finding) -> list[str]:
+    """Say what will be done when somebody confirms, in order."""
+    subject, details = finding.subject, finding.details
+    look = "Check it again; where the difference is gone, nothing is done."
+    return [
+        look,
+        *_PREVIEWS.get((finding.kind, finding.action), _nothing)(subject, details),
+    ]
+
+
+def _nothing(subject: str, details: dict[str, Any]) -> list[str]:
+    return []
+
+
+def _removing_volume(subject: str, details: dict[str, Any]) -> list[str]:
+    unmount = (
+        [f"Unmount {subject} from {details['junction_path']}."]
+        if details.get("junction_path")
+        else []
+    )
+    return [
+        *unmount,
+        f"Delete the volume {subject}, not by force: where the SVM keeps a recovery "
+        "queue, it can be recovered for some hours.",
+    ]
+
+
+def _adopting_volume(subject: str, details: dict[str, Any]) -> list[str]:
+    if obstacle := details.get("obstacle"):
+        return [f"Write nothing, as it is now: {obstacle}"]
+    row = details.get("row")
+    if row is None:
+        return [
+            f"Note the id of {subject} on its row.",
+            "Where that was retired, bring it back as out of the trash: mounted at its "
+            "path, with its client.",
+        ]
+    if "owner" not in row:
+        return [
+            f"Make the template {row['template']}, with the view of its client "
+            f"{row['client']}; its path is {row['path']}.",
+            f"Its state is {row['state']}: commands and environment are not known, and "
+            "have to be completed before it is built. Its clones can be adopted then.",
+        ]
+    return [
+        f"Make the workspace {row['name']} of {row['owner']}, for {row['purpose']}: of "
+        f"{row['template']} at change {row['change']} ({row['snapshot']}).",
+        f"Its client is {row['client']}." if row["client"] else "It has no client.",
+        f"Its path is {row['path']}.",
+        f"Its state is {row['state']}"
+        + (f", because {row['missing']}." if row["missing"] else "."),
+        _lease(row["lease_seconds"]),
+        "Shares, notes and token are not known. Nothing on ONTAP or in Perforce is "
+        "changed.",
+    ]
+
+
+def _lease(seconds: int | None) -> str:
+    if seconds is None:
+        return "Its lease does not end by itself."
+    ends_at = timezone.localtime() + dt.timedelta(seconds=seconds)
+    return (
+        f"Its lease begins with that and lasts {duration_text(seconds)}: until "
+        f"{exact_text(ends_at)}, if that is now."
+    )
+
+
+def _adopting_snapshot(subject: str, details: dict[str, Any]) -> list[str]:
+    if obstacle := details.get("obstacle"):
+        return [f"Write nothing, as it is now: {obstacle}"]
+    row = details.get("row")
+    if row is None:
+        return [f"Write a row for {subject}. Nothing on ONTAP is changed."]
+    holds = "" if row["files"] is None else f", with {row['files']:,} files"
+    return [
+        f"Write a row for the snapshot {row['snapshot']} of {row['template']}: change "
+        f"{row['change']}{holds}. Nothing on ONTAP is changed.",
+        "Nobody gets it without choosing it: whether its test had passed is not known."
+        if row["is_offered"]
+        else "It is kept for its clones, and never handed out: nothing says exactly "
+        "what it holds.",
+    ]
+
+
+def _junction(subject: str, details: dict[str, Any]) -> list[str]:
+    wanted = details.get("wanted_junction_path")
+    if wanted:
+        return [f"Mount {subject} at {wanted}; hosts lose sight of it elsewhere."]
+    return [f"Unmount {subject} from {details.get('junction_path')}."]
+
+
+def _offline(subject: str, details: dict[str, Any]) -> list[str]:
+    wanted = details.get("wanted_junction_path")
+    mount = [f"Mount it at {wanted}, where it should be."] if wanted else []
+    return [f"Bring {subject} online. Its files are not touched.", *mount]
+
+
+def _lost_volume(subject: str, details: dict[str, Any]) -> list[str]:
+    left = details.get("found")
+    return [
+        "Mark what it belongs to as failed, with the reason. The client of a workspace "
+        "stays until that is retired; snapshots of a template are taken off the offer.",
+        *([f"{left} is left as it is."] if left else []),
+    ]
+
+
+def _view(subject: str, details: dict[str, Any]) -> list[str]:
+    return [
+        f"Stop where {subject} has files opened that its View of before does not map.",
+        *(f"Take out of the View: {line}" for line in details.get("lines_out", ())),
+        *(f"Put into the View: {line}" for line in details.get("lines_in", ())),
+        "No file is touched. The next p4 sync brings files that are mapped again, and "
+        "removes unchanged ones that are not any more.",
+    ]
+
+
+_PREVIEWS: dict[tuple[str, str], Any] = {
+    (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): _removing_volume,
+    (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT): _adopting_volume,
+    (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): _lost_volume,
+    (Kind.VOLUME_TAG_COPIED, Action.REMOVE): lambda subject, details: [
+        f"Empty the comment of {subject}, which is nothing but the tag "
+        f"{details.get('comment', '')}. Files, name and mount stay as they are."
+    ],
+    (Kind.VOLUME_UNTAGGED, Action.FINISH): lambda subject, details: [
+        "Stop unless name, id and parent are still those of the volume we made.",
+        f"Set the comment of {subject} to {details.get('wanted_comment')}; it is "
+        f"“{details.get('comment', '')}” now.",
+    ],
+    (Kind.VOLUME_OFFLINE, Action.FINISH): _offline,
+    (Kind.CLIENT_TAG_COPIED, Action.REMOVE): lambda subject, details: [
+        f"Save the client {subject} with a description without our tag. Nothing else "
+        "of it is changed."
+    ],
+    (Kind.CLIENT_VIEW_DIFFERS, Action.FINISH): _view,
+    (Kind.CLIENT_WITHOUT_ROW, Action.REMOVE): lambda subject, details: [
+        f"Delete the client {subject}, not by force: one with opened, pending or "
+        "shelved changes stays."
+    ],
+    (Kind.ROW_WITHOUT_CLIENT, Action.FINISH): lambda subject, details: [
+        f"Define the client {subject} as it was made. That of a workspace is flushed "
+        "to what the snapshot has; no file is touched."
+    ],
+    (Kind.JUNCTION_DIFFERS, Action.FINISH): _junction,
+    (Kind.CLIENT_DIFFERS, Action.FINISH): lambda subject, details: [
+        f"Save the client {subject} with its Root, Owner and Host as they were made. "
+        "The View stays as it is."
+    ],
+    (Kind.SNAPSHOT_WITHOUT_ROW, Action.REMOVE): lambda subject, details: [
+        f"Delete the snapshot {subject}. ONTAP keeps one that a clone needs."
+    ],
+    (Kind.SNAPSHOT_WITHOUT_ROW, Action.ADOPT): _adopting_snapshot,
+    (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): lambda subject, details: [
+        f"Take {subject} off the offer. Nothing on ONTAP is changed."
+    ],
+    (Kind.JOB_UNATTENDED, Action.REMOVE): lambda subject, details: [
+        f"Cancel the job {subject} in ONTAP. One that is too far on to be cancelled "
+        "goes on, and is no finding any more once it has ended."
+    ],
+}

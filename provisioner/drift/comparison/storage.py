@@ -1,0 +1,367 @@
+"""The comparison with ONTAP: volumes, junctions, snapshots, jobs."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from provisioner.catalog.snapshot_comments import mark_of
+from provisioner.drift.comparison.facts import (
+    Difference,
+    Known,
+    KnownSnapshot,
+    KnownTree,
+    SeenStorage,
+    Wanted,
+    about,
+    tag_of_volume,
+)
+from provisioner.drift.models import Finding
+from provisioner.gateways.ontap.types import Volume, VolumeSnapshot
+
+_SNAPSHOT_NAME = re.compile(r"c[0-9]+\.b[0-9]+")
+
+Kind = Finding.Kind
+Action = Finding.Action
+
+
+def compare_storage(known: Known, seen: SeenStorage) -> list[Difference]:
+    """Return every difference between rows and ONTAP, none twice."""
+    volumes: dict[tuple[str, str], list[Volume]] = defaultdict(list)
+    for volume in seen.volumes:
+        tag = tag_of_volume(volume)
+        if tag is not None and tag[1] not in known.elsewhere:
+            volumes[tag].append(volume)
+    trees = known.by_tag()
+    parents = [volume.clone_parent for volume in seen.volumes]
+    cloned = {parent.volume_uuid for parent in parents if parent is not None}
+    found: list[Difference] = []
+    for tag, tagged in volumes.items():
+        if tag in trees:
+            found += _volumes_of_row(trees[tag], tagged)
+        elif known.judges_strangers:
+            found += [
+                _volume_of_nobody(volume, kind=tag[0], has_clones=volume.uuid in cloned)
+                for volume in tagged
+            ]
+    for tag, tree in trees.items():
+        if tree.volume is Wanted.YES and not tree.is_in_motion and tag not in volumes:
+            found.append(_untagged_or_gone(tree, seen.untagged.get(tree.volume_name)))
+    found += _snapshots(known, seen, volumes)
+    return found + list(_jobs(known, seen))
+
+
+def own_volume(tree: KnownTree, tagged: list[Volume]) -> Volume | None:
+    """Return the one volume that is the row's: by uuid, else by name and parent."""
+    for volume in tagged:
+        if tree.volume_uuid and volume.uuid == tree.volume_uuid:
+            return volume
+    return next((volume for volume in tagged if tree.is_its_volume(volume)), None)
+
+
+def _volumes_of_row(tree: KnownTree, tagged: list[Volume]) -> Iterator[Difference]:
+    if tree.is_in_motion:
+        return
+    own = own_volume(tree, tagged)
+    for volume in tagged:
+        if volume is not own:
+            yield _copied_tag(tree, volume, own=own)
+    if own is not None and tree.volume is Wanted.NO:
+        yield _volume_of_retired(tree, own)
+    elif own is not None:
+        yield from _own_volume_differs(tree, own)
+
+
+def _copied_tag(tree: KnownTree, volume: Volume, *, own: Volume | None) -> Difference:
+    details = _evidence(volume)
+    if own is not None:
+        details["own"] = {"name": own.name, "uuid": own.uuid, **_evidence(own)}
+    return about(
+        tree,
+        kind=Kind.VOLUME_TAG_COPIED,
+        subject=volume.name,
+        external_id=volume.uuid,
+        details=details,
+        action=Action.REMOVE,
+        sentence=f"The volume {volume.name} carries the tag of {tree.title}, but is "
+        "not the one that Cloneyard made for it. Somebody may have copied it: look "
+        "whose it is. Only the tag is removed, the volume stays.",
+    )
+
+
+def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Difference]:
+    if own.uuid != tree.volume_uuid:
+        yield about(
+            tree,
+            kind=Kind.VOLUME_WITHOUT_ROW,
+            subject=own.name,
+            external_id=own.uuid,
+            details=_evidence(own),
+            action=Action.ADOPT,
+            # Only our own row is written, and where it failed nobody relies on it.
+            is_automatic=tree.volume is Wanted.MAYBE and tree.is_its_volume(own),
+            sentence=f"The volume {own.name} belongs to {tree.title} by tag, name and "
+            "parent, but its row does not know it: an answer was lost. Adopting it "
+            "notes its id.",
+        )
+    elif own.state not in ("", "online"):
+        yield about(
+            tree,
+            kind=Kind.VOLUME_OFFLINE,
+            subject=own.name,
+            external_id=own.uuid,
+            details={**_evidence(own), "wanted_junction_path": tree.junction_path},
+            action=Action.FINISH,
+            sentence=f"The volume {own.name} of {tree.title} is {own.state}: nobody "
+            "can use it. Somebody may have taken it offline for a reason; otherwise "
+            "bring it online.",
+        )
+    elif tree.junction_path not in (None, own.junction_path):
+        yield _junction_differs(tree, own)
+
+
+def _volume_of_nobody(volume: Volume, *, kind: str, has_clones: bool) -> Difference:
+    holds_work = kind == "workspace" or has_clones
+    return Difference(
+        kind=Kind.VOLUME_WITHOUT_ROW,
+        subject=volume.name,
+        external_id=volume.uuid,
+        details=_evidence(volume),
+        action=Action.ADOPT if holds_work else Action.REMOVE,
+        sentence=f"The volume {volume.name} carries the tag of a {kind} that is not in "
+        "this database: another installation of Cloneyard may own it, or the database "
+        "was restored from before it was made. "
+        + (
+            "Adopting makes it a workspace again, of the owner of its client and its "
+            "files; to have it gone, retire it then."
+            if kind == "workspace"
+            else "It has clones: adopting makes it a template again, so that these can "
+            "be adopted, too."
+            if has_clones
+            else "What is in it is a build and no work of anybody. Remove it only if "
+            "no other installation owns it. To build that again, define the template."
+        ),
+    )
+
+
+def _volume_of_retired(tree: KnownTree, volume: Volume) -> Difference:
+    is_ours = tree.is_its_volume(volume) and bool(tree.parent_volume)
+    is_out_of_reach = not volume.junction_path
+    cannot_hold_work = is_ours and is_out_of_reach and tree.is_settled
+    return about(
+        tree,
+        kind=Kind.VOLUME_WITHOUT_ROW,
+        subject=volume.name,
+        external_id=volume.uuid,
+        details=_evidence(volume),
+        action=Action.REMOVE if cannot_hold_work else Action.ADOPT,
+        is_automatic=cannot_hold_work,
+        sentence=f"The volume {volume.name} is left of {tree.title}, which was retired."
+        + (
+            ""
+            if tree.is_settled
+            else " Nothing proves that its unsaved work was rescued: look first."
+        )
+        + (
+            ""
+            if is_out_of_reach
+            else f" It is mounted at {volume.junction_path}: somebody may use it."
+        )
+        + (
+            ""
+            if cannot_hold_work
+            else " Adopting brings the workspace back; to have it gone, retire it then."
+        ),
+    )
+
+
+def _untagged_or_gone(tree: KnownTree, untagged: Volume | None) -> Difference:
+    if untagged is not None and tree.is_proven(untagged):
+        return about(
+            tree,
+            kind=Kind.VOLUME_UNTAGGED,
+            subject=untagged.name,
+            external_id=untagged.uuid,
+            details={**_evidence(untagged), "wanted_comment": tree.comment},
+            action=Action.FINISH,
+            sentence=f"The volume {untagged.name} of {tree.title} does not carry its "
+            "tag any more. Its name, its id and its parent are those of the volume "
+            "that Cloneyard made.",
+        )
+    return about(
+        tree,
+        kind=Kind.ROW_WITHOUT_VOLUME,
+        subject=tree.volume_name,
+        external_id=tree.volume_uuid,
+        details={"found": untagged.name, **_evidence(untagged)} if untagged else {},
+        action=Action.FINISH,
+        sentence=" ".join(
+            [
+                f"The volume {tree.volume_name} of {tree.title} is not on the SVM any "
+                "more.",
+                *([_taken_over(tree, untagged)] if untagged else []),
+                "Finishing marks the workspace as failed, so that its owner sees it "
+                "and can retire what is left."
+                if tree.is_workspace
+                else "Finishing marks the template as failed and takes its snapshots "
+                "off the offer; its next build makes a new volume.",
+            ]
+        ),
+    )
+
+
+def _taken_over(tree: KnownTree, volume: Volume) -> str:
+    if volume.uuid == tree.volume_uuid:
+        return (
+            f"It is named {volume.name} or has another parent now, and does not carry "
+            f"its tag: somebody took it over. To keep it here, name it "
+            f"{tree.volume_name} again and set its comment to {tree.comment} in ONTAP."
+        )
+    return "Another volume has its name now and is left alone."
+
+
+def _junction_differs(tree: KnownTree, volume: Volume) -> Difference:
+    is_at = (
+        f"mounted at {volume.junction_path}" if volume.junction_path else "unmounted"
+    )
+    wanted = f"be mounted at {tree.junction_path}" if tree.junction_path else "not be"
+    return about(
+        tree,
+        kind=Kind.JUNCTION_DIFFERS,
+        subject=volume.name,
+        external_id=volume.uuid,
+        details={**_evidence(volume), "wanted_junction_path": tree.junction_path},
+        action=Action.FINISH,
+        sentence=f"The volume {volume.name} of {tree.title} is {is_at} and should "
+        f"{wanted}.",
+    )
+
+
+def _snapshots(
+    known: Known, seen: SeenStorage, volumes: dict[tuple[str, str], list[Volume]]
+) -> Iterator[Difference]:
+    rows: dict[int, list[KnownSnapshot]] = defaultdict(list)
+    for row in known.snapshots:
+        rows[row.template_id].append(row)
+    pinned = {
+        (volume.clone_parent.volume_uuid, volume.clone_parent.snapshot_name)
+        for volume in seen.volumes
+        if volume.clone_parent is not None
+    }
+    for tag, tree in known.by_tag().items():
+        own = own_volume(tree, volumes.get(tag, []))
+        if tree.is_workspace or tree.is_in_motion or own is None:
+            continue
+        if own.uuid not in seen.snapshots:
+            continue
+        there = seen.snapshots[own.uuid]
+        yield from _snapshots_that_are_gone(tree, own, rows[tree.id], there)
+        for snapshot in there:
+            is_pinned = bool(snapshot.owners) or (own.uuid, snapshot.name) in pinned
+            if not is_pinned:
+                yield from _snapshot_of_nobody(
+                    tree, own, rows[tree.id], snapshot, builds=known.builds
+                )
+
+
+def _snapshots_that_are_gone(
+    tree: KnownTree,
+    volume: Volume,
+    rows: list[KnownSnapshot],
+    there: tuple[VolumeSnapshot, ...],
+) -> Iterator[Difference]:
+    uuids = {snapshot.uuid for snapshot in there}
+    for row in rows:
+        if row.is_published and row.uuid not in uuids:
+            yield about(
+                tree,
+                kind=Kind.ROW_WITHOUT_SNAPSHOT,
+                subject=f"{volume.name}@{row.name}",
+                external_id=row.uuid,
+                details={"volume_uuid": volume.uuid, "snapshot": row.name},
+                action=Action.FINISH,
+                sentence=f"The published snapshot {row.name} of {tree.title} is gone "
+                "from ONTAP. Finishing takes it off the offer; workspaces that exist "
+                "are not touched.",
+            )
+
+
+def _snapshot_of_nobody(
+    tree: KnownTree,
+    volume: Volume,
+    rows: list[KnownSnapshot],
+    snapshot: VolumeSnapshot,
+    *,
+    builds: frozenset[tuple[int, str]],
+) -> Iterator[Difference]:
+    is_ours = _SNAPSHOT_NAME.fullmatch(snapshot.name) and snapshot.comment.startswith(
+        f"{tree.comment} "
+    )
+    row = next((row for row in rows if row.name == snapshot.name), None)
+    if not is_ours or (row is not None and (row.is_published or row.is_needed)):
+        return
+    mark = mark_of(snapshot.comment)
+    if row is None and mark is not None and (tree.id, mark.asked) not in builds:
+        yield about(
+            tree,
+            kind=Kind.SNAPSHOT_WITHOUT_ROW,
+            subject=f"{volume.name}@{snapshot.name}",
+            external_id=snapshot.uuid,
+            details={"volume_uuid": volume.uuid, "snapshot": snapshot.name},
+            action=Action.ADOPT,
+            sentence=f"The snapshot {snapshot.name} of {tree.title} is of a build that "
+            "this database does not know, as after an older backup was restored. Once "
+            "adopted it can be chosen again, and goes when nothing needs it.",
+        )
+        return
+    why = "was never published" if row is None else "was withdrawn"
+    yield about(
+        tree,
+        kind=Kind.SNAPSHOT_WITHOUT_ROW,
+        subject=f"{volume.name}@{snapshot.name}",
+        external_id=snapshot.uuid,
+        details={"volume_uuid": volume.uuid, "snapshot": snapshot.name},
+        action=Action.REMOVE,
+        is_automatic=row is None and mark is not None,
+        sentence=f"The snapshot {snapshot.name} of {tree.title} {why}, and no clone "
+        "needs it.",
+    )
+
+
+def _jobs(known: Known, seen: SeenStorage) -> Iterator[Difference]:
+    unfinished = {job.uuid: job for job in seen.jobs}
+    for row in known.jobs:
+        job = unfinished.get(row.uuid)
+        if job is not None:
+            yield Difference(
+                kind=Kind.JOB_UNATTENDED,
+                subject=row.uuid,
+                external_id=row.uuid,
+                details={
+                    "state": job.state,
+                    "description": job.description,
+                    "message": job.message,
+                    "operation": row.operation_id,
+                    "step": row.step,
+                },
+                workspace_id=row.workspace_id,
+                template_id=row.template_id,
+                action=Action.REMOVE,
+                sentence=f"ONTAP is still at work on {job.description or 'a job'} for "
+                f"the step {row.step}, which has ended. Nobody waits for it: it may "
+                "end by itself, or be cancelled.",
+            )
+
+
+def _evidence(volume: Volume) -> dict[str, Any]:
+    parent = volume.clone_parent
+    return {
+        "comment": volume.comment,
+        "state": volume.state,
+        "junction_path": volume.junction_path,
+        "parent": f"{parent.volume_name}@{parent.snapshot_name}" if parent else "",
+        "used_bytes": volume.used_bytes,
+        "created_at": volume.created_at.isoformat() if volume.created_at else "",
+    }

@@ -1,0 +1,58 @@
+"""The list of what an audit found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.dashboard.filter_forms import FindingFilterForm
+from provisioner.drift.actions import finding_resolve
+from provisioner.drift.comparison import preview
+from provisioner.drift.models import Finding
+from provisioner.web.lists.acts import Act
+from provisioner.web.lists.listing import Column, Listing
+from provisioner.workspaces.queries import findings_matching
+
+
+class Resolve(Act[Finding]):
+    name, label, done = "resolve", "Resolve", "Asked for"
+    lead = "Each is looked at again; where the difference is gone, nothing is done."
+    is_dangerous = True
+
+    def do(self, row: Finding, **told: Any) -> Finding:
+        return finding_resolve(by=self.by, finding=row)
+
+    def says(self, row: Finding, result: Finding) -> str:
+        if row.asked_at is not None:
+            return "It was asked for already."
+        return " ".join([f"{row.action_title}.", *preview(row)[1:]])
+
+
+FINDINGS = Listing[Finding](
+    name="findings",
+    one="difference",
+    many="differences",
+    columns=(
+        Column("id", "", "pk", "pk"),
+        Column("kind", "What", "kind", "kind"),
+        Column("subject", "", "subject", "subject"),
+        Column("sentence", "Why it matters", "sentence"),
+        Column("site", "Site", "site.name", "site__name", is_unbroken=True),
+        Column(
+            *("first_seen_at", "Seen", "first_seen_at", "first_seen_at"),
+            is_unbroken=True,
+            begins_descending=True,
+        ),
+        Column("last_seen_at", "", "last_seen_at", "last_seen_at"),
+        Column("action", "What to do", "action", "action", is_unbroken=True),
+        Column("asked_at", "", "asked_at"),
+        Column("status_message", "", "status_message"),
+        Column("resolved_at", "", "resolved_at", "resolved_at", has_gaps=True),
+        Column("resolution", "", "resolution"),
+    ),
+    cells="administration/_finding_cells.html",
+    matching=findings_matching,
+    usual="-first_seen_at",
+    form=FindingFilterForm,
+    acts=(Resolve,),
+    nothing="No difference is open.",
+)

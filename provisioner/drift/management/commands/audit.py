@@ -1,0 +1,114 @@
+"""Audit every site now: `python manage.py audit [--site munich] [--json]`.
+
+With `--adopt` workspaces and snapshots that an older backup does not know have rows
+again, with `--adopt --dry-run` they are listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from provisioner.drift.actions import adoptable
+from provisioner.drift.comparison.previews import preview
+from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.repairs import repair
+from provisioner.drift.sweeps.audit import run_audit
+from provisioner.sites.models import Site
+
+
+class Command(BaseCommand):
+    help = (
+        "Compare database, ONTAP and Perforce from here, and do what cannot lose work. "
+        "Ends with 1 where a far side could not be looked at."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--site", help="One site, by name; else all.")
+        parser.add_argument("--json", action="store_true", help="One JSON object.")
+        parser.add_argument(
+            "--adopt",
+            action="store_true",
+            help="Adopt what the database does not know, as after an older backup was "
+            "restored. Not for a copy of the database: what is new there is another's.",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Say what --adopt would do."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        sites = Site.objects.select_related("perforce_server").order_by("name")
+        if options["site"]:
+            sites = sites.filter(name=options["site"])
+            if not sites:
+                raise CommandError(f"There is no site “{options['site']}”.")
+        runs = [
+            run_audit(site, system=system) for site in sites for system in AuditedSystem
+        ]
+        findings = list(
+            Finding.objects.filter(site__in=sites, resolved_at=None).order_by("pk")
+        )
+        if options["adopt"]:
+            self._adopt(sites, is_dry_run=options["dry_run"])
+        elif options["json"]:
+            self.stdout.write(_as_json(runs, findings))
+        else:
+            self._print(runs, findings)
+        if any(run.status_message for run in runs):
+            raise CommandError("Not everything could be looked at.", returncode=1)
+
+    def _adopt(self, sites: QuerySet[Site], *, is_dry_run: bool) -> None:
+        for finding in adoptable().filter(site__in=sites):
+            self.stdout.write(f"{finding}")
+            if is_dry_run:
+                self.stdout.write("\n".join(f"    {line}" for line in preview(finding)))
+                continue
+            repair(finding, by=None)
+            finding.refresh_from_db()
+            self.stdout.write(f"    {finding.resolution or finding.status_message}")
+
+    def _print(self, runs: list[AuditRun], findings: list[Finding]) -> None:
+        for run in runs:
+            seen = run.status_message or f"{run.objects_seen} of ours"
+            self.stdout.write(f"{run}: {seen}")
+        for finding in findings:
+            by_itself = ", or by itself" if finding.is_automatic else ""
+            self.stdout.write(
+                f"{finding}\n    {finding.sentence}\n    To do: {finding.action_title}"
+                f"{by_itself}: {reverse('finding-detail', args=[finding.pk])}"
+            )
+        self.stdout.write(f"{len(findings)} open findings.")
+
+
+def _as_json(runs: list[AuditRun], findings: list[Finding]) -> str:
+    return json.dumps(
+        {
+            "runs": [
+                {
+                    "site": run.site.name,
+                    "system": run.system,
+                    "objects_seen": run.objects_seen,
+                    "seconds": round(run.seconds, 3),
+                    "failed": run.status_message,
+                }
+                for run in runs
+            ],
+            "findings": [
+                {
+                    "id": finding.pk,
+                    "kind": finding.kind,
+                    "subject": finding.subject,
+                    "sentence": finding.sentence,
+                    "action": finding.action,
+                    "is_automatic": finding.is_automatic,
+                    "times_seen": finding.times_seen,
+                }
+                for finding in findings
+            ],
+        }
+    )

@@ -1,0 +1,151 @@
+"""Where database, ONTAP and Perforce disagree."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.lib.fields import EvidenceField
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
+
+
+class AuditedSystem(models.TextChoices):
+    """The far side that an audit looks at."""
+
+    ONTAP = "ontap", "ONTAP"
+    PERFORCE = "perforce", "Perforce"
+
+
+class AuditRun(models.Model):
+    """The last audit of one far side of a site: when, and whether it could look.
+
+    `looked_at` is when it last saw all of it; `status_message` says why the newest
+    attempt did not, "" where it did. `asked_at` is when somebody last wanted one.
+    """
+
+    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="audit_runs")
+    system = models.CharField(max_length=10, choices=AuditedSystem)
+    looked_at = models.DateTimeField(null=True, blank=True)
+    seconds = models.FloatField(default=0)
+    objects_seen = models.PositiveIntegerField(default=0)
+    asked_at = models.DateTimeField(null=True, blank=True)
+    status_message = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("site__name", "system")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "system"), name="audit_run_once_per_side"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_system_display()} of {self.site}"
+
+
+class Finding(models.Model):
+    """One difference that an audit found, until it is resolved.
+
+    `subject` is the name of the volume, client, snapshot or job on the far side;
+    `external_id` its uuid there. `details` is for people who look closer.
+    """
+
+    class Kind(models.TextChoices):
+        VOLUME_WITHOUT_ROW = "volume_without_row", "Orphaned volume"
+        ROW_WITHOUT_VOLUME = "row_without_volume", "Volume is gone"
+        VOLUME_TAG_COPIED = "volume_tag_copied", "Volume with a copied tag"
+        VOLUME_UNTAGGED = "volume_untagged", "Volume without its tag"
+        VOLUME_OFFLINE = "volume_offline", "Volume that is not online"
+        CLIENT_WITHOUT_ROW = "client_without_row", "Client that nobody remembers"
+        ROW_WITHOUT_CLIENT = "row_without_client", "Client is gone"
+        CLIENT_TAG_COPIED = "client_tag_copied", "Client with a copied description"
+        JUNCTION_DIFFERS = "junction_differs", "Mounted at another path"
+        CLIENT_DIFFERS = "client_differs", "Client was changed"
+        CLIENT_VIEW_DIFFERS = "client_view_differs", "View of a client was changed"
+        SNAPSHOT_WITHOUT_ROW = "snapshot_without_row", "Snapshot without a row"
+        ROW_WITHOUT_SNAPSHOT = "row_without_snapshot", "Snapshot is gone"
+        JOB_UNATTENDED = "job_unattended", "ONTAP job that nobody waits for"
+
+        @property
+        def system(self) -> AuditedSystem:
+            """The far side that an audit sees it on."""
+            of_perforce = (
+                Finding.Kind.CLIENT_WITHOUT_ROW,
+                Finding.Kind.ROW_WITHOUT_CLIENT,
+                Finding.Kind.CLIENT_TAG_COPIED,
+                Finding.Kind.CLIENT_DIFFERS,
+                Finding.Kind.CLIENT_VIEW_DIFFERS,
+            )
+            return (
+                AuditedSystem.PERFORCE if self in of_perforce else AuditedSystem.ONTAP
+            )
+
+    class Action(models.TextChoices):
+        NONE = "none", "Look into it"
+        ADOPT = "adopt", "Adopt"
+        FINISH = "finish", "Finish"
+        REMOVE = "remove", "Remove"
+
+    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="findings")
+    kind = models.CharField(max_length=30, choices=Kind)
+    subject = models.CharField(max_length=500)
+    external_id = models.CharField(max_length=64, blank=True)
+    sentence = models.TextField()
+    details = EvidenceField(default=dict)
+    action = models.CharField(max_length=10, choices=Action, default=Action.NONE)
+    is_automatic = models.BooleanField(
+        default=False, help_text="The action cannot lose work, so nobody is asked."
+    )
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    first_seen_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    times_seen = models.PositiveIntegerField(default=1)
+    asked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When somebody asked for its action."
+    )
+    asked_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    status_message = models.TextField(
+        blank=True, help_text="Why the last attempt at its action failed."
+    )
+    resolved_at = models.DateTimeField(null=True, blank=True)
+    resolution = models.TextField(blank=True)
+    resolved_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ("-last_seen_at", "-id")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "kind", "subject"),
+                condition=Q(resolved_at__isnull=True),
+                name="finding_open_once",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.subject}"
+
+    @property
+    def action_title(self) -> str:
+        """What its action is called where less than the whole object is meant."""
+        return _ACTION_TITLES.get(self.kind, self.get_action_display())
+
+
+_ACTION_TITLES: dict[str, str] = {
+    Finding.Kind.VOLUME_TAG_COPIED: "Remove its tag",
+    Finding.Kind.VOLUME_UNTAGGED: "Put its tag back",
+    Finding.Kind.VOLUME_OFFLINE: "Bring it online",
+    Finding.Kind.CLIENT_TAG_COPIED: "Remove the tag from its description",
+    Finding.Kind.CLIENT_VIEW_DIFFERS: "Put its View back",
+}

@@ -1,0 +1,216 @@
+"""Making a row again of what an older backup of the database does not know.
+
+Which row, `rows_to_be` says, as it said it before to whoever asked for it. Nothing is
+changed at ONTAP or in Perforce: whoever wants the workspace gone retires it, with its
+look and rescue.
+"""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.snapshot_comments import go_on_after
+from provisioner.drift.comparison import tag_of_volume
+from provisioner.drift.models import Finding
+from provisioner.drift.repairs.looking import (
+    GONE,
+    CannotRepair,
+    resting_row,
+    volume_now,
+)
+from provisioner.drift.repairs.rows_to_be import (
+    WorkspaceToBe,
+    clients_at,
+    give_a_free_name,
+    snapshot_to_be,
+    workspace_to_be,
+)
+from provisioner.drift.repairs.templates_to_be import (
+    template_to_be,
+    write_template,
+)
+from provisioner.engine import states as engine_states
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import Volume
+from provisioner.gateways.perforce.specs import render_client_spec
+from provisioner.lib.refusals import ActionRefused
+from provisioner.workspaces.actions.retiring import workspace_restore
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import was_destroyed
+
+KNOWN = "Its workspace is known by now."
+
+
+def adopt_workspace(finding: Finding) -> str:
+    """Make a row of a volume that carries the tag of a workspace nobody knows.
+
+    Safe to repeat, and safe against a second click: the tag is unique.
+
+    Raises: CannotRepair with what is missing, GatewayError.
+    """
+    volume = volume_now(finding)
+    if volume is None:
+        return GONE
+    tag = tag_of_volume(volume)
+    if tag is not None and Workspace.objects.filter(tag=tag[1]).exists():
+        return KNOWN
+    to_be = workspace_to_be(volume, site=finding.site, clients=clients_at(finding.site))
+    workspace, client = to_be.workspace, to_be.client
+    if client is not None:
+        # A list says no types.
+        found = registry.perforce(finding.site.perforce_server).find_client(client.name)
+        if found is not None and found.type not in ("", "writeable"):
+            workspace.client_type = found.type
+    _pin(workspace.snapshot, client=client.name if client else "")
+    return _adopted(to_be, volume=volume.name, by=finding.asked_by)
+
+
+def adopt_template(finding: Finding) -> str:
+    """Make a row of a volume that carries the tag of a template nobody knows.
+
+    Raises: CannotRepair with what is missing, GatewayError.
+    """
+    volume = volume_now(finding)
+    if volume is None:
+        return GONE
+    tag = tag_of_volume(volume)
+    if tag is not None and Template.objects.filter(tag=tag[1]).exists():
+        return "It is known by now."
+    clients = clients_at(finding.site)
+    template = template_to_be(volume, site=finding.site, clients=clients)
+    return write_template(template, by=finding.asked_by)
+
+
+def adopt_snapshot(finding: Finding) -> str:
+    """Make a row of a published snapshot that nobody knows. Safe to repeat.
+
+    Raises: CannotRepair with what is missing, GatewayError.
+    """
+    template = resting_row(finding)
+    assert isinstance(template, Template)
+    seen = registry.ontap(finding.site).find_snapshot(
+        finding.details["volume_uuid"], name=finding.details["snapshot"]
+    )
+    if seen is None or seen.uuid != finding.external_id:
+        return GONE
+    snapshot = snapshot_to_be(template, seen)
+    if not snapshot._state.adding:
+        return "It is known by now."
+    _pin(snapshot, client="")
+    try:
+        with transaction.atomic():
+            snapshot.save()
+            go_on_after([snapshot.name])
+    except IntegrityError:
+        raise _snapshot_taken(snapshot) from None
+    said = f"The snapshot {snapshot.name} of {template.name}"
+    if snapshot.deleted_at is not None:
+        return f"{said} is kept for its clones, and not handed out."
+    return f"{said} can be chosen again."
+
+
+def _snapshot_taken(snapshot: Snapshot) -> CannotRepair:
+    """Return what to say where somebody else wrote a row of its name just now."""
+    return CannotRepair(
+        f"A row of the snapshot {snapshot.name} of {snapshot.template.name} was "
+        "written at that moment. Nothing was done here; adopt it once more."
+    )
+
+
+def _pin(snapshot: Snapshot, *, client: str) -> None:
+    """Say what a snapshot to be holds: its mark did, else who is made of it does.
+
+    The client of a clone says it only while its owner synced nothing else.
+    """
+    if not snapshot._state.adding:
+        return
+    template = snapshot.template
+    perforce = registry.perforce(template.site.perforce_server)
+    made_by = perforce.find_client(template.client_name)
+    if made_by is None:
+        raise CannotRepair(
+            f"The client {template.client_name} of the template is gone: build the "
+            "template, then adopt it."
+        )
+    snapshot.client_spec = render_client_spec(made_by)
+    if not snapshot.have_digest:
+        have = perforce.have_list(client or made_by.name)
+        snapshot.have_count, snapshot.have_digest = have.count, have.digest
+
+
+def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
+    """Restore a workspace that was retired and whose volume may hold work yet.
+
+    Only a workspace that has a client can be looked at, and its work be rescued.
+
+    Raises: CannotRepair.
+    """
+    if by is None:
+        raise CannotRepair("Somebody has to ask for that workspace.")
+    if was_destroyed(workspace):
+        raise CannotRepair(
+            f"A purge has begun to remove what was in it. Look into {volume.name}: if "
+            "nobody needs it, unmount it and delete it in ONTAP."
+        )
+    workspace.remote_name = workspace.made_as
+    give_a_free_name(workspace)
+    try:
+        with transaction.atomic():
+            Workspace.objects.filter(pk=workspace.pk).update(
+                volume_uuid=volume.uuid,
+                name=workspace.name,
+                remote_name=workspace.remote_name,
+            )
+            engine_states.set_workspace_state(
+                workspace,
+                Workspace.State.FAILED,
+                code="volume_left",
+                message=f"It was retired, but its volume {volume.name} is there, and "
+                "may hold work.",
+                actor=by,
+            )
+            workspace_restore(by=by, workspace=workspace)
+    except (IntegrityError, ActionRefused) as error:
+        raise CannotRepair(
+            f"The workspace {workspace.name} cannot be brought back now: {error}"
+        ) from error
+    return (
+        f"The workspace {workspace.name} of {workspace.owner} is being brought back. "
+        "To have it gone, retire it once it is ready."
+    )
+
+
+def _adopted(to_be: WorkspaceToBe, *, volume: str, by: User | None) -> str:
+    """Write the rows with their event; say what is there and what is not."""
+    workspace, missing = to_be.workspace, to_be.missing
+    is_new = workspace.snapshot._state.adding
+    try:
+        with transaction.atomic():
+            if is_new:
+                workspace.snapshot.save()
+                go_on_after([workspace.snapshot.name])
+                workspace.snapshot_id = workspace.snapshot.pk
+            workspace.save(force_insert=True)
+            engine_states.record_event(
+                workspace,
+                kind="workspace_adopted",
+                message=f"Adopted for {workspace.owner} from the volume {volume}: "
+                "the database did not know it. Its shares, notes and token are not "
+                "known either, and its lease begins now.",
+                actor=by,
+                data={"volume": volume, "missing": missing},
+            )
+    except IntegrityError:
+        if Workspace.objects.filter(tag=workspace.tag).exists():
+            return KNOWN
+        same = {"name": workspace.snapshot.name, "template": workspace.template}
+        if is_new and Snapshot.objects.filter(**same).exists():
+            raise _snapshot_taken(workspace.snapshot) from None
+        raise CannotRepair(
+            f"Another workspace was called {workspace.name} at that moment. Adopt it "
+            "once more."
+        ) from None
+    said = f"It is the workspace {workspace.name} of {workspace.owner} again"
+    return f"{said}, but {missing}." if missing else f"{said}."

@@ -1,0 +1,85 @@
+"""What a repair may rely on: the row and the far side, as they are now."""
+
+from __future__ import annotations
+
+from provisioner.catalog.models import Template
+from provisioner.drift.comparison import tag_of_client, tag_of_volume
+from provisioner.drift.models import Finding
+from provisioner.engine.models import Operation
+from provisioner.gateways import registry
+from provisioner.gateways.errors import NotFound
+from provisioner.gateways.ontap.types import Volume
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib.names import same_tag
+from provisioner.workspaces.models import Workspace
+
+GONE = "The difference was gone."
+
+
+class CannotRepair(Exception):
+    """What is there now is not what the finding was about; its text says why."""
+
+
+def resting_row(finding: Finding) -> Workspace | Template | None:
+    """Return the finding's row as it is now, None for what no row is about.
+
+    Raises: CannotRepair where an operation is under way.
+    """
+    row: Workspace | Template | None = None
+    if finding.workspace_id is not None:
+        row = Workspace.objects.select_related(
+            "site__perforce_server", "template", "snapshot"
+        ).get(pk=finding.workspace_id)
+    elif finding.template_id is not None:
+        row = Template.objects.select_related("site__perforce_server").get(
+            pk=finding.template_id
+        )
+    if row and row.operations.filter(state=Operation.State.RUNNING).exists():
+        raise CannotRepair("An operation is under way on it; look again later.")
+    return row
+
+
+def workspace_in(finding: Finding, *allowed: Workspace.State) -> Workspace:
+    """Return the finding's workspace.
+
+    Raises: CannotRepair where it is in another state by now.
+    """
+    row = resting_row(finding)
+    assert isinstance(row, Workspace)
+    if row.state not in allowed:
+        raise CannotRepair(
+            f"The workspace is {row.get_state_display().lower()} by now."
+        )
+    return row
+
+
+def volume_now(finding: Finding) -> Volume | None:
+    """Return the finding's volume if it still is there and carries a tag of ours.
+
+    Raises: CannotRepair where it is somebody else's by now.
+    """
+    try:
+        volume = registry.ontap(finding.site).get_volume(finding.external_id)
+    except NotFound:
+        return None
+    row = finding.workspace or finding.template
+    wanted = finding.details.get("comment", "") if row is None else row.volume_comment
+    if tag_of_volume(volume) is None or not same_tag(volume.comment, wanted):
+        raise CannotRepair(f"The volume {volume.name} does not carry our tag any more.")
+    return volume
+
+
+def client_now(finding: Finding) -> ClientSpec | None:
+    """Return the finding's client if it still is there and is described as ours.
+
+    Asked for by list: naming it would refresh its Access date.
+
+    Raises: CannotRepair where it is somebody else's by now.
+    """
+    perforce = registry.perforce(finding.site.perforce_server)
+    for client in perforce.list_clients(name_filter=finding.subject):
+        if client.name == finding.subject:
+            if tag_of_client(client) is None:
+                raise CannotRepair(f"The client {client.name} is not ours any more.")
+            return client
+    return None

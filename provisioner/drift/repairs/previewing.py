@@ -1,0 +1,91 @@
+"""What adoption would write, noted on what an audit found: pages ask no far side."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from provisioner.catalog.models import Template
+from provisioner.drift.comparison import Difference, SeenStorage, tag_of_volume
+from provisioner.drift.models import Finding
+from provisioner.drift.repairs.looking import CannotRepair
+from provisioner.drift.repairs.rows_to_be import (
+    clients_at,
+    facts_of_snapshot,
+    snapshot_to_be,
+    workspace_to_be,
+)
+from provisioner.drift.repairs.templates_to_be import (
+    facts_of_template,
+    template_to_be,
+)
+from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.sites.models import Site
+
+Kind = Finding.Kind
+
+
+def with_rows_to_be(
+    differences: Sequence[Difference], *, site: Site, seen: SeenStorage
+) -> list[Difference]:
+    """Return the differences; what can be adopted says which row would be written.
+
+    Where there would be none, it says why. Nothing is concluded from a Perforce server
+    that does not answer.
+    """
+    if not any(map(_is_adoptable, differences)):
+        return list(differences)
+    clients, unreachable = _clients_there(site)
+
+    def previewed(difference: Difference) -> Difference:
+        if not _is_adoptable(difference):
+            return difference
+        noted: dict[str, Any] = {"obstacle": unreachable}
+        if not unreachable:
+            try:
+                row = _row_to_be(difference, site=site, seen=seen, clients=clients)
+                noted = {"row": row}
+            except (CannotRepair, GatewayError) as error:
+                noted = {"obstacle": str(error)}
+        return dataclasses.replace(difference, details=difference.details | noted)
+
+    return [previewed(difference) for difference in differences]
+
+
+def _clients_there(site: Site) -> tuple[list[ClientSpec], str]:
+    """Return the clients that may be of ours, or why nobody can say."""
+    try:
+        return clients_at(site), ""
+    except GatewayError as error:
+        return [], error.sentence
+
+
+def _is_adoptable(difference: Difference) -> bool:
+    """Return whether adoption would write a new row."""
+    return difference.action == Finding.Action.ADOPT and (
+        difference.kind == Kind.SNAPSHOT_WITHOUT_ROW
+        or (difference.workspace_id is None and difference.template_id is None)
+    )
+
+
+def _row_to_be(
+    difference: Difference,
+    *,
+    site: Site,
+    seen: SeenStorage,
+    clients: Sequence[ClientSpec],
+) -> dict[str, Any]:
+    if difference.kind == Kind.VOLUME_WITHOUT_ROW:
+        [volume] = [v for v in seen.volumes if v.uuid == difference.external_id]
+        tag = tag_of_volume(volume)
+        if tag is not None and tag[0] == "template":
+            template = template_to_be(volume, site=site, clients=clients)
+            return facts_of_template(template)
+        return workspace_to_be(volume, site=site, clients=clients).facts
+    assert difference.template_id is not None
+    template = Template.objects.get(pk=difference.template_id)
+    there = seen.snapshots[difference.details["volume_uuid"]]
+    [snapshot] = [s for s in there if s.uuid == difference.external_id]
+    return facts_of_snapshot(snapshot_to_be(template, snapshot))

@@ -1,0 +1,288 @@
+"""Repairs on ONTAP: volumes, junctions, snapshots, jobs.
+
+Each returns how it was resolved.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.steps.volumes import ensure_policy_rules, policies_of
+from provisioner.drift.models import Finding
+from provisioner.drift.repairs.adopting import (
+    adopt_template,
+    adopt_workspace,
+    bring_back,
+)
+from provisioner.drift.repairs.looking import (
+    GONE,
+    CannotRepair,
+    resting_row,
+    volume_now,
+    workspace_in,
+)
+from provisioner.engine import states as engine_states
+from provisioner.gateways import registry
+from provisioner.gateways.errors import NotFound
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import Volume
+from provisioner.workspaces.models import Workspace
+
+
+def remove_volume(finding: Finding) -> str:
+    row = resting_row(finding)
+    if isinstance(row, Workspace) and row.state != Workspace.State.RETIRED:
+        raise CannotRepair(f"The workspace is {row.get_state_display().lower()}.")
+    if isinstance(row, Workspace) and not finding.is_automatic:
+        raise CannotRepair("It may hold work: adopt it, then retire it.")
+    if isinstance(row, Template):
+        raise CannotRepair("It is a template's volume.")
+    if row is None and "workspace=" in str(finding.details.get("comment", "")):
+        raise CannotRepair("It may hold work: adopt it, then retire it.")
+    if row is None and _template_is_known(finding):
+        raise CannotRepair("Its tag belongs to a row by now.")
+    volume = volume_now(finding)
+    if volume is None:
+        return GONE
+    ontap = registry.ontap(finding.site)
+    if row is None:
+        _require_no_clones(ontap, volume)
+    if volume.junction_path:
+        if row is not None:
+            raise CannotRepair(f"It is mounted at {volume.junction_path} by now.")
+        ontap.unmount_volume(volume.uuid)
+    ontap.delete_volume(volume.uuid, force=False)
+    return f"The volume {volume.name} was deleted."
+
+
+def _require_no_clones(ontap: OntapGateway, volume: Volume) -> None:
+    """Refuse before anything is unmounted: clones hold work, and need their parent.
+
+    Raises: CannotRepair.
+    """
+    clones = sorted(
+        each.name
+        for each in ontap.list_volumes()
+        if each.clone_parent and each.clone_parent.volume_uuid == volume.uuid
+    )
+    if clones:
+        raise CannotRepair(
+            f"{volume.name} has {len(clones)} clones, which may hold work; the first "
+            f"is {clones[0]}. Nothing was changed; see to these before."
+        )
+    for snapshot in ontap.list_snapshots(volume.uuid):
+        if snapshot.owners:
+            raise CannotRepair(
+                f"The snapshot {snapshot.name} of {volume.name} is in use: "
+                f"{', '.join(snapshot.owners)}. Nothing was changed."
+            )
+
+
+def _template_is_known(finding: Finding) -> bool:
+    tag = str(finding.details.get("comment", "")).rpartition("=")[2]
+    return Template.objects.filter(tag=tag).exists()
+
+
+def adopt_volume(finding: Finding) -> str:
+    row = resting_row(finding)
+    if row is None:
+        is_template = "template=" in str(finding.details.get("comment", ""))
+        return adopt_template(finding) if is_template else adopt_workspace(finding)
+    volume = volume_now(finding)
+    if volume is None:
+        return GONE
+    if volume.name != row.volume_name:
+        raise CannotRepair(f"The volume is named {volume.name} by now.")
+    if isinstance(row, Workspace) and row.state == Workspace.State.RETIRED:
+        return bring_back(row, volume, by=finding.asked_by)
+    type(row)._default_manager.filter(pk=row.pk).update(volume_uuid=volume.uuid)
+    return f"The volume {volume.name} was adopted."
+
+
+def remove_tag(finding: Finding) -> str:
+    row = resting_row(finding)
+    assert row is not None
+    ontap = registry.ontap(finding.site)
+    try:
+        volume = ontap.get_volume(finding.external_id)
+    except NotFound:
+        return GONE
+    if not row.is_tagged(volume.comment):
+        return GONE
+    is_own = (
+        volume.uuid == row.volume_uuid
+        if row.volume_uuid
+        else volume.name == row.volume_name
+    )
+    if is_own:
+        raise CannotRepair(f"The volume {volume.name} is the one of {row.name} by now.")
+    ontap.set_volume_comment(volume.uuid, comment="")
+    return f"The tag of {volume.name} was removed; it was {volume.comment}."
+
+
+def put_tag_back(finding: Finding) -> str:
+    row = resting_row(finding)
+    assert row is not None
+    ontap = registry.ontap(finding.site)
+    try:
+        volume = ontap.get_volume(finding.external_id)
+    except NotFound:
+        return GONE
+    if row.is_tagged(volume.comment):
+        return GONE
+    parent = row.template.volume_name if isinstance(row, Workspace) else ""
+    seen_parent = volume.clone_parent.volume_name if volume.clone_parent else ""
+    is_proven = (volume.uuid, volume.name) == (row.volume_uuid, row.volume_name)
+    if not is_proven or seen_parent not in ("", parent):
+        raise CannotRepair(
+            f"Name, id or parent of the volume {volume.name} are not those of "
+            f"{row.name} by now."
+        )
+    ontap.set_volume_comment(volume.uuid, comment=row.volume_comment)
+    return (
+        f"The volume {volume.name} carries its tag again; its comment was "
+        f"“{volume.comment}”."
+    )
+
+
+def bring_online(finding: Finding) -> str:
+    row = resting_row(finding)
+    volume = volume_now(finding)
+    if row is None or volume is None or volume.state == "online":
+        return GONE
+    ontap = registry.ontap(finding.site)
+    volume = ontap.bring_volume_online(volume.uuid)
+    is_ready = row.state in (Workspace.State.READY, Template.State.READY)
+    if is_ready and not volume.junction_path:
+        ontap.mount_volume(volume.uuid, junction_path=row.junction_path)
+        return f"The volume is online again, and mounted at {row.junction_path}."
+    return "The volume is online again."
+
+
+def finish_lost_volume(finding: Finding) -> str:
+    row = resting_row(finding)
+    assert row is not None
+    if _is_there(finding, row):
+        return "The volume is there."
+    if isinstance(row, Template):
+        return _fail_template(row)
+    workspace = workspace_in(finding, Workspace.State.READY, Workspace.State.TRASHED)
+    engine_states.set_workspace_state(
+        workspace,
+        Workspace.State.FAILED,
+        code="volume_lost",
+        message=f"Its volume {workspace.volume_name} is gone from ONTAP, and nobody "
+        "asked Cloneyard for that. Retire the workspace to remove what is left of it.",
+    )
+    return "The workspace was marked as failed."
+
+
+def _is_there(finding: Finding, row: Workspace | Template) -> bool:
+    """Say whether the row's volume is there, with its tag or as the row knows it."""
+    ontap = registry.ontap(finding.site)
+    by_name = ontap.find_volume(row.volume_name)
+    if by_name is not None and (
+        row.is_tagged(by_name.comment) or by_name.uuid == row.volume_uuid
+    ):
+        return True
+    if not row.volume_uuid:
+        return False
+    try:
+        return row.is_tagged(ontap.get_volume(row.volume_uuid).comment)
+    except NotFound:
+        return False
+
+
+def _fail_template(template: Template) -> str:
+    with transaction.atomic():
+        engine_states.set_template_state(
+            template,
+            Template.State.FAILED,
+            code="volume_lost",
+            message=f"Its volume {template.volume_name} is gone from ONTAP, and nobody "
+            "asked Cloneyard for that. Build the template to make a new one.",
+        )
+        template.snapshots.filter(deleted_at=None).update(deleted_at=timezone.now())
+    return "The template was marked as failed, and its snapshots are not offered."
+
+
+def finish_junction(finding: Finding) -> str:
+    row = resting_row(finding)
+    volume = volume_now(finding)
+    if row is None or volume is None:
+        return GONE
+    is_trashed = isinstance(row, Workspace) and row.state == Workspace.State.TRASHED
+    if not is_trashed and row.state not in (
+        Workspace.State.READY,
+        Template.State.READY,
+    ):
+        raise CannotRepair(f"It is {row.get_state_display().lower()} by now.")
+    wanted = "" if is_trashed else row.junction_path
+    if volume.junction_path == wanted:
+        return GONE
+    ontap = registry.ontap(finding.site)
+    if volume.junction_path:
+        ontap.unmount_volume(volume.uuid)
+    if wanted:
+        _let_its_owner_in(row, volume)
+        ontap.mount_volume(volume.uuid, junction_path=wanted)
+        return f"The volume was mounted at {wanted}."
+    return "The volume was unmounted."
+
+
+def _let_its_owner_in(row: Workspace | Template, volume: Volume) -> None:
+    """Have a clone under its site's policy: a retirement that is not known of shut it.
+
+    As after an older backup was restored.
+    """
+    site = row.site
+    if isinstance(row, Template) or volume.export_policy != site.frozen_policy:
+        return
+    ontap, policy = registry.ontap(site), site.export_policy
+    ensure_policy_rules(ontap, policy, rules=policies_of(site)[policy])
+    ontap.set_volume_policies(volume.uuid, export_policy=policy)
+
+
+def remove_snapshot(finding: Finding) -> str:
+    row = resting_row(finding)
+    assert isinstance(row, Template)
+    name = finding.details["snapshot"]
+    rows = Snapshot.objects.filter(template=row, name=name)
+    needed = Workspace.objects.filter(snapshot__in=rows).exclude(
+        state=Workspace.State.RETIRED
+    )
+    if rows.filter(deleted_at=None).exists() or needed.exists():
+        raise CannotRepair(f"The snapshot {name} is needed by now.")
+    ontap = registry.ontap(finding.site)
+    volume_uuid = finding.details["volume_uuid"]
+    found = ontap.find_snapshot(volume_uuid, name=name)
+    if found is None or found.uuid != finding.external_id:
+        return GONE
+    if found.owners:
+        raise CannotRepair(f"The snapshot {name} is in use: {', '.join(found.owners)}.")
+    ontap.delete_snapshot(volume_uuid, snapshot_uuid=found.uuid)
+    return f"The snapshot {name} was deleted."
+
+
+def finish_lost_snapshot(finding: Finding) -> str:
+    row = resting_row(finding)
+    assert isinstance(row, Template)
+    there = registry.ontap(finding.site).list_snapshots(finding.details["volume_uuid"])
+    if finding.external_id in {snapshot.uuid for snapshot in there}:
+        return GONE
+    Snapshot.objects.filter(
+        template=row, ontap_uuid=finding.external_id, deleted_at=None
+    ).update(deleted_at=timezone.now())
+    return f"The snapshot {finding.details['snapshot']} was taken off the offer."
+
+
+def cancel_job(finding: Finding) -> str:
+    resting_row(finding)
+    ontap = registry.ontap(finding.site)
+    job = finding.external_id
+    if job not in {each.uuid for each in ontap.list_unfinished_jobs()}:
+        return "The job had ended."
+    ontap.cancel_job(job)
+    return f"The job {job} was cancelled."

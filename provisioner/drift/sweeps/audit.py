@@ -1,0 +1,303 @@
+"""The two-way audit of each site, every hour and when somebody asks.
+
+One job looks at one far side of a site, on the queue of those who reach it. Findings
+are kept until their difference is gone. What cannot lose work is done by itself, once
+it has been seen twice.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from dataclasses import dataclass
+
+import structlog
+from django.db import transaction
+from procrastinate.contrib.django import app
+
+from provisioner.accounts import origin
+from provisioner.audit_log.actions import record_event
+from provisioner.catalog.models import Template
+from provisioner.drift import repairs
+from provisioner.drift.actions import (
+    AUDIT_TASK,
+    RESOLVE_TASK,
+    queue_audits,
+)
+from provisioner.drift.comparison import (
+    CLIENT_FILTER,
+    TAG_PREFIX,
+    ClientWork,
+    Difference,
+    Known,
+    KnownTree,
+    SeenPerforce,
+    SeenStorage,
+    Wanted,
+    compare_perforce,
+    compare_storage,
+    tag_of_client,
+    tag_of_volume,
+)
+from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.repairs.previewing import with_rows_to_be
+from provisioner.drift.sweeps import known
+from provisioner.engine import clocks
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError, NotFound
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import Volume
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
+
+log = structlog.get_logger(__name__)
+
+# Twice seen and this far apart: one look may have met something on its way.
+CONFIRMED_AFTER = dt.timedelta(seconds=60)
+# How many single objects an audit asks about beyond the lists.
+LOOKS_AT_MOST = 100
+
+
+@app.periodic(cron="7 * * * *")
+@app.task(name="audit_everything", queue="sweeps", queueing_lock="audit_everything")
+def audit_everything(timestamp: int) -> None:
+    """Queue an audit of every site."""
+    queue_audits(Site.objects.select_related("perforce_server"))
+
+
+@app.task(name=AUDIT_TASK)
+def audit_site(*, site_id: int, system: str) -> None:
+    """Look at one far side of a site."""
+    site = Site.objects.select_related("perforce_server").filter(pk=site_id).first()
+    if site is not None:
+        with origin.coming_by("audit"):
+            run_audit(site, system=AuditedSystem(system))
+
+
+@app.task(name=RESOLVE_TASK)
+def resolve_finding(*, finding_id: int) -> None:
+    """Do what an administrator asked for about a finding."""
+    finding = (
+        Finding.objects.select_related("site__perforce_server", "asked_by")
+        .filter(pk=finding_id, resolved_at=None)
+        .first()
+    )
+    if finding is not None and finding.asked_at is not None:
+        asked_by = finding.asked_by
+        with origin.coming_from(origin.Origin(via="audit", actor=asked_by)):
+            repairs.repair(finding, by=asked_by)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What one look at a far side came to."""
+
+    differences: list[Difference]
+    objects_seen: int
+
+
+def run_audit(site: Site, *, system: AuditedSystem) -> AuditRun:
+    """Look, keep what was found, and do what cannot lose work.
+
+    A far side that does not answer is said on the run; nothing is concluded from it.
+    """
+    began_at, began = clocks.database_now(), time.monotonic()
+    try:
+        look = _LOOKS[system](site, began_at)
+    except GatewayError as error:
+        log.warning("audit_failed", site=site.name, **error.log_context())
+        run, _ = AuditRun.objects.update_or_create(
+            site=site,
+            system=system,
+            defaults={"status_message": error.sentence, "asked_at": None},
+        )
+        return run
+    keep_findings(site, system=system, differences=look.differences)
+    _repair_what_is_safe(site, system=system)
+    run, _ = AuditRun.objects.update_or_create(
+        site=site,
+        system=system,
+        defaults={
+            "looked_at": began_at,
+            "seconds": time.monotonic() - began,
+            "objects_seen": look.objects_seen,
+            "status_message": "",
+            "asked_at": None,
+        },
+    )
+    return run
+
+
+def _look_at_ontap(site: Site, asof: dt.datetime) -> Look:
+    """Read lists first and rows last: what was made in between has its row then."""
+    ontap = registry.ontap(site)
+    volumes = tuple(ontap.list_volumes(comment_prefix=TAG_PREFIX))
+    tags = {tag for volume in volumes if (tag := tag_of_volume(volume))}
+    seen_tags = {tag for _, tag in tags}
+    missing = [
+        tree
+        for tree in known.of_storage(site, seen=seen_tags, asof=asof).trees
+        if tree.volume is Wanted.YES and (tree.kind, tree.tag) not in tags
+    ]
+    untagged = {
+        tree.volume_name: volume
+        for tree in missing[:LOOKS_AT_MOST]
+        if (volume := _without_its_tag(ontap, tree)) is not None
+    }
+    snapshots = {
+        volume.uuid: tuple(ontap.list_snapshots(volume.uuid))
+        for volume in volumes
+        if (tag := tag_of_volume(volume)) is not None
+        and tag[0] == "template"
+        and volume.state == "online"
+    }
+    jobs = tuple(ontap.list_unfinished_jobs())
+    rows = known.of_storage(site, seen=seen_tags, asof=asof)
+    seen = SeenStorage(
+        volumes=volumes, untagged=untagged, snapshots=snapshots, jobs=jobs
+    )
+    return Look(
+        differences=with_rows_to_be(compare_storage(rows, seen), site=site, seen=seen),
+        objects_seen=len(volumes) + sum(map(len, snapshots.values())),
+    )
+
+
+def _without_its_tag(ontap: OntapGateway, tree: KnownTree) -> Volume | None:
+    """Return the volume with a row's uuid, else the one with its name."""
+    if tree.volume_uuid:
+        try:
+            return ontap.get_volume(tree.volume_uuid)
+        except NotFound:
+            pass
+    return ontap.find_volume(tree.volume_name)
+
+
+def _look_at_perforce(site: Site, asof: dt.datetime) -> Look:
+    """Ask as nobody: naming a client would refresh its Access date."""
+    perforce = registry.perforce(site.perforce_server)
+    clients = tuple(perforce.list_clients(name_filter=CLIENT_FILTER))
+    tags = {tag[1] for client in clients if (tag := tag_of_client(client))}
+    before = known.of_perforce(site, seen=tags, asof=asof)
+    views = known.client_views(
+        clients, known=before, perforce=perforce, at_most=LOOKS_AT_MOST
+    )
+    work = {
+        name: ClientWork(
+            opened=len(perforce.list_opened(name)),
+            pending=len(changes := perforce.list_pending_changes(name)),
+            shelved=sum(change.is_shelved for change in changes),
+        )
+        for name in _clients_without_use(before, clients)[:LOOKS_AT_MOST]
+    }
+    rows = known.of_perforce(site, seen=tags, asof=asof)
+    seen = SeenPerforce(clients=clients, work=work, views=views)
+    return Look(
+        differences=compare_perforce(rows, seen),
+        objects_seen=sum(tag_of_client(client) is not None for client in clients),
+    )
+
+
+_LOOKS = {
+    AuditedSystem.ONTAP: _look_at_ontap,
+    AuditedSystem.PERFORCE: _look_at_perforce,
+}
+
+
+def _clients_without_use(rows: Known, clients: tuple[ClientSpec, ...]) -> list[str]:
+    """Return clients of ours that no row wants: only of these is more asked."""
+    return sorted(
+        difference.subject
+        for difference in compare_perforce(rows, SeenPerforce(clients=clients))
+        if difference.kind is Finding.Kind.CLIENT_WITHOUT_ROW
+    )
+
+
+def keep_findings(
+    site: Site, *, system: AuditedSystem, differences: list[Difference]
+) -> None:
+    """Have one open finding per difference, and resolve those that are gone."""
+    now = clocks.database_now()
+    of_system = [kind for kind in Finding.Kind if kind.system is system]
+    with transaction.atomic():
+        open_ones = {
+            (finding.kind, finding.subject): finding
+            for finding in Finding.objects.select_for_update(of=("self",)).filter(
+                site=site, kind__in=of_system, resolved_at=None
+            )
+        }
+        for difference in differences:
+            finding = open_ones.pop((difference.kind, difference.subject), None)
+            if finding is None:
+                _keep_new(site, difference=difference, now=now)
+            else:
+                _see_again(finding, difference=difference, now=now)
+        for finding in open_ones.values():
+            repairs.settle(finding, resolution="The difference was gone.", by=None)
+
+
+def _fields_of(difference: Difference) -> dict[str, object]:
+    return {
+        "external_id": difference.external_id,
+        "sentence": difference.sentence,
+        "details": difference.details,
+        "action": difference.action,
+        "is_automatic": difference.is_automatic,
+        "workspace_id": difference.workspace_id,
+        "template_id": difference.template_id,
+    }
+
+
+def _keep_new(site: Site, *, difference: Difference, now: dt.datetime) -> None:
+    Finding.objects.create(
+        site=site,
+        kind=difference.kind,
+        subject=difference.subject,
+        first_seen_at=now,
+        last_seen_at=now,
+        **_fields_of(difference),
+    )
+    subject = _row_of(difference) or site
+    record_event(
+        subject,
+        kind="audit_found",
+        message=difference.sentence,
+        data={"kind": difference.kind, "subject": difference.subject},
+    )
+
+
+def _row_of(difference: Difference) -> Workspace | Template | None:
+    if difference.workspace_id is not None:
+        return Workspace.objects.get(pk=difference.workspace_id)
+    if difference.template_id is not None:
+        return Template.objects.get(pk=difference.template_id)
+    return None
+
+
+def _see_again(finding: Finding, *, difference: Difference, now: dt.datetime) -> None:
+    """What was seen differently is a difference seen for the first time."""
+    is_same = (finding.external_id, finding.action, finding.is_automatic) == (
+        difference.external_id,
+        difference.action,
+        difference.is_automatic,
+    )
+    times = (
+        {"times_seen": finding.times_seen + 1}
+        if is_same
+        else {"times_seen": 1, "first_seen_at": now}
+    )
+    fields = {**_fields_of(difference), **times, "last_seen_at": now}
+    Finding.objects.filter(pk=finding.pk).update(**fields)
+
+
+def _repair_what_is_safe(site: Site, *, system: AuditedSystem) -> None:
+    of_system = [kind for kind in Finding.Kind if kind.system is system]
+    for finding in Finding.objects.select_related("site__perforce_server").filter(
+        site=site,
+        kind__in=of_system,
+        resolved_at=None,
+        is_automatic=True,
+        times_seen__gte=2,
+    ):
+        if finding.last_seen_at - finding.first_seen_at >= CONFIRMED_AFTER:
+            repairs.repair(finding, by=None)

@@ -1,0 +1,312 @@
+"""What rows say, in the words of the audit; and the views of clients that changed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from django.db.models import Max, Q, QuerySet
+from django.db.models.functions import Coalesce, Greatest
+
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.snapshot_comments import asked_texts
+from provisioner.catalog.steps.volume import template_client_spec
+from provisioner.drift.comparison import (
+    Known,
+    KnownJob,
+    KnownSnapshot,
+    KnownTree,
+    Wanted,
+)
+from provisioner.engine import clocks
+from provisioner.engine.models import Operation, Step
+from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import MOVING, Workspace
+from provisioner.workspaces.steps.provision import client_spec_of
+
+# What moved less than this before an audit began is left to settle.
+SETTLE = dt.timedelta(minutes=5)
+# Clocks of servers may differ by a little.
+SECOND_OVER_AFTER = dt.timedelta(seconds=5)
+# A step that ended longer ago than this has no job that ONTAP still works on.
+JOBS_OF_THE_LAST = dt.timedelta(days=2)
+
+Y, N, M = Wanted.YES, Wanted.NO, Wanted.MAYBE
+W, T = Workspace.State, Template.State
+
+# state: volume, whether it is mounted at its path (None: either), client
+_OF_WORKSPACE: dict[str, tuple[Wanted, bool | None, Wanted]] = {
+    W.READY: (Y, True, Y),
+    W.TRASHED: (Y, False, N),
+    W.FAILED: (M, None, M),
+    W.RETIRED: (N, None, N),
+}
+_OF_TEMPLATE: dict[str, tuple[Wanted, bool | None, Wanted]] = {
+    T.NEW: (M, None, M),
+    T.READY: (Y, True, Y),
+    T.FAILED: (M, None, M),
+}
+_ANYTHING = (M, None, M)
+
+
+def of_storage(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known:
+    """Return what the rows of a site say about its SVM.
+
+    `seen` are tags that something there carries: of retired workspaces, of which there
+    may be very many, only these are read.
+    """
+    sites_there = Site.objects.filter(ontap_host=site.ontap_host, svm=site.svm)
+    return _known(
+        site,
+        seen=seen,
+        asof=asof,
+        judges_strangers=_is_first(site, among=sites_there),
+    )
+
+
+def of_perforce(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known:
+    """Return what the rows of a site say about its Perforce server, as `of_storage`."""
+    sites_there = Site.objects.filter(perforce_server=site.perforce_server)
+    return _known(
+        site,
+        seen=seen,
+        asof=asof,
+        judges_strangers=_is_first(site, among=sites_there),
+    )
+
+
+def _is_first(site: Site, *, among: QuerySet[Site]) -> bool:
+    """Say whether this site, of those on one far side, speaks of what nobody knows."""
+    return among.order_by("pk").first() == site
+
+
+def _tags_elsewhere(site: Site, seen: Collection[str]) -> frozenset[str]:
+    """Return which of these tags are those of other sites' rows."""
+    tags = [
+        *Workspace.objects.filter(tag__in=seen)
+        .exclude(site=site)
+        .values_list("tag", flat=True),
+        *Template.objects.filter(tag__in=seen)
+        .exclude(site=site)
+        .values_list("tag", flat=True),
+    ]
+    return frozenset(str(tag) for tag in tags)
+
+
+def _known(
+    site: Site, *, seen: Collection[str], asof: dt.datetime, judges_strangers: bool
+) -> Known:
+    templates = Template.objects.filter(site=site).select_related(
+        "site__perforce_server"
+    )
+    workspaces = Workspace.objects.filter(
+        ~Q(state=W.RETIRED) | Q(tag__in=seen), site=site
+    ).select_related("site__perforce_server", "template", "snapshot", "carry", "trial")
+    settled = set(_settled(site, seen))
+    in_motion = _in_motion(site, asof=asof)
+    return Known(
+        trees=(
+            *(_of_template(template, in_motion) for template in templates),
+            *(
+                _of_workspace(workspace, in_motion, is_settled=workspace.pk in settled)
+                for workspace in workspaces
+            ),
+        ),
+        snapshots=tuple(_snapshots(site)),
+        builds=asked_texts([template.pk for template in templates]),
+        jobs=tuple(_jobs(site, asof=asof)),
+        elsewhere=_tags_elsewhere(site, seen),
+        judges_strangers=judges_strangers,
+    )
+
+
+def _in_motion(site: Site, *, asof: dt.datetime) -> set[tuple[str, int]]:
+    """Return what has an operation under way, or had one a moment ago."""
+    lately = Operation.objects.filter(
+        Q(state=Operation.State.RUNNING) | Q(ended_at__gt=asof - SETTLE)
+    )
+    of_workspaces = lately.filter(workspace__site=site)
+    of_templates = lately.filter(template__site=site)
+    return {
+        *(
+            ("workspace", pk)
+            for pk in of_workspaces.values_list("workspace", flat=True)
+        ),
+        *(("template", pk) for pk in of_templates.values_list("template", flat=True)),
+    }
+
+
+def _settled(site: Site, seen: Collection[str]) -> Iterable[int]:
+    """Return retired workspaces whose retirement left no work of anybody behind.
+
+    It went through, and each rescue that was begun for it has everything.
+    """
+    return (
+        Workspace.objects.filter(
+            site=site,
+            tag__in=seen,
+            state=W.RETIRED,
+            operations__kind=Operation.Kind.RETIRE,
+            operations__state=Operation.State.SUCCEEDED,
+        )
+        .exclude(rescues__is_complete=False)
+        .values_list("pk", flat=True)
+    )
+
+
+def _of_workspace(
+    workspace: Workspace, in_motion: set[tuple[str, int]], *, is_settled: bool
+) -> KnownTree:
+    volume, is_mounted, client = _OF_WORKSPACE.get(workspace.state, _ANYTHING)
+    has_client = bool(workspace.client_name)
+    spec = client_spec_of(workspace) if has_client and client is Y else None
+    return KnownTree(
+        kind="workspace",
+        id=workspace.pk,
+        name=workspace.name,
+        tag=str(workspace.tag),
+        comment=workspace.volume_comment,
+        is_in_motion=workspace.state in MOVING
+        or ("workspace", workspace.pk) in in_motion,
+        is_settled=is_settled,
+        volume=volume,
+        volume_name=workspace.volume_name,
+        volume_uuid=workspace.volume_uuid,
+        parent_volume=workspace.template.volume_name,
+        junction_path=_path(workspace.junction_path, is_mounted),
+        client=client if has_client or (_is_trial(workspace) and client is M) else N,
+        client_name=workspace.client_name,
+        client_owner=workspace.p4_user,
+        client_root=str(workspace.path),
+        client_view=spec.view if spec is not None else (),
+        stand_ins=workspace.stand_ins,
+    )
+
+
+def _is_trial(workspace: Workspace) -> bool:
+    return hasattr(workspace, "trial")
+
+
+def _of_template(template: Template, in_motion: set[tuple[str, int]]) -> KnownTree:
+    volume, is_mounted, client = _OF_TEMPLATE.get(template.state, _ANYTHING)
+    spec = template_client_spec(template)
+    return KnownTree(
+        kind="template",
+        id=template.pk,
+        name=template.name,
+        tag=str(template.tag),
+        comment=template.volume_comment,
+        is_in_motion=template.state == T.BUILDING
+        or ("template", template.pk) in in_motion,
+        volume=volume,
+        volume_name=template.volume_name,
+        volume_uuid=template.volume_uuid,
+        junction_path=_path(template.junction_path, is_mounted),
+        client=client,
+        client_name=template.client_name,
+        client_owner=spec.owner,
+        client_root=spec.root,
+    )
+
+
+def _path(junction_path: str, is_mounted: bool | None) -> str | None:
+    if is_mounted is None:
+        return None
+    return junction_path if is_mounted else ""
+
+
+def _snapshots(site: Site) -> Iterable[KnownSnapshot]:
+    needed = set(
+        Workspace.objects.filter(site=site)
+        .exclude(state=W.RETIRED)
+        .values_list("snapshot", flat=True)
+    )
+    for snapshot in Snapshot.objects.filter(template__site=site):
+        yield KnownSnapshot(
+            template_id=snapshot.template_id,
+            name=snapshot.name,
+            uuid=snapshot.ontap_uuid,
+            is_published=snapshot.deleted_at is None,
+            is_needed=snapshot.pk in needed,
+        )
+
+
+def _jobs(site: Site, *, asof: dt.datetime) -> Iterable[KnownJob]:
+    """Return ONTAP jobs of steps that ended, or whose operation did."""
+    settled = (Step.State.DONE, Step.State.SKIPPED, Step.State.FAILED)
+    steps = (
+        Step.objects.filter(
+            Q(operation__workspace__site=site) | Q(operation__template__site=site),
+            Q(state__in=settled) | ~Q(operation__state=Operation.State.RUNNING),
+            remote__has_key="ontap_job_uuid",
+            started_at__gt=asof - JOBS_OF_THE_LAST,
+        )
+        .exclude(ended_at__gt=asof - SETTLE)
+        .select_related("operation")
+    )
+    for step in steps:
+        yield KnownJob(
+            uuid=step.remote["ontap_job_uuid"],
+            step=step.name,
+            operation_id=step.operation_id,
+            workspace_id=step.operation.workspace_id,
+            template_id=step.operation.template_id,
+        )
+
+
+def client_views(
+    clients: Iterable[ClientSpec],
+    *,
+    known: Known,
+    perforce: PerforceGateway,
+    at_most: int,
+) -> dict[str, tuple[str, ...]]:
+    """Return the views of clients that were changed since we made them.
+
+    Reading one (`client -o`) refreshes its Access date, by which people see what is
+    abandoned: so it is read once per change of its Update date, and remembered. That
+    date has whole seconds: one that is not over may bring another change.
+    """
+    over_by = clocks.database_now() - SECOND_OVER_AFTER
+    trees = {
+        tree.client_name: tree
+        for tree in known.trees
+        if tree.is_workspace and tree.client is Y and not tree.is_in_motion
+    }
+    rows = _made_at({tree.id for tree in trees.values()})
+    views: dict[str, tuple[str, ...]] = {}
+    for client in clients:
+        tree = trees.get(client.name)
+        if tree is None or client.updated_at is None:
+            continue
+        seen, made_at = rows[tree.id]
+        updated_at = client.updated_at.isoformat()
+        if seen.get("updated_at") == updated_at:
+            views[client.name] = tuple(seen["view"])
+        elif made_at is None or client.updated_at > made_at:
+            if at_most <= 0:
+                continue
+            at_most -= 1
+            spec = perforce.find_client(client.name)
+            if spec is not None:
+                views[client.name] = spec.view
+                if client.updated_at < over_by:
+                    Workspace.objects.filter(pk=tree.id).update(
+                        client_seen={"updated_at": updated_at, "view": list(spec.view)}
+                    )
+    return views
+
+
+def _made_at(
+    ids: set[int],
+) -> dict[int, tuple[dict[str, Any], dt.datetime | None]]:
+    """Return what was seen of each client, and when we last were at work on it."""
+    rows = Workspace.objects.filter(pk__in=ids).annotate(
+        made_at=Greatest(
+            Coalesce("ready_at", "created_at"), Max("operations__ended_at")
+        )
+    )
+    return {row.pk: (row.client_seen, row.made_at) for row in rows}

@@ -1,0 +1,85 @@
+"""Where database, ONTAP and Perforce disagree, for those who run the place."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+)
+
+from provisioner.drift import evidence
+from provisioner.drift.actions import (
+    adoptable,
+    audit_start,
+    finding_resolve,
+    findings_adopt,
+)
+from provisioner.drift.comparison import preview
+from provisioner.drift.lists import FINDINGS
+from provisioner.drift.models import AuditRun, Finding
+from provisioner.lib.refusals import ActionRefused
+from provisioner.web.http import WebRequest, administrators_only
+from provisioner.web.lists.answers import list_answer
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def audit(request: WebRequest) -> HttpResponseBase:
+    """Show what audits found, and when each side was looked at; resolve many."""
+    runs = AuditRun.objects.select_related("site")
+    context = {"runs": runs, "adoptable": adoptable().count()}
+    return list_answer(request, FINDINGS, "administration/audit.html", context)
+
+
+@require_POST
+@administrators_only
+def audit_adopt(request: WebRequest) -> HttpResponse:
+    """Ask for the adoption of every workspace that the database does not know."""
+    count = findings_adopt(by=request.user)
+    messages.success(
+        request, f"Asked for the adoption of {count:,}. Reload this page in a moment."
+    )
+    return redirect("audit")
+
+
+@require_POST
+@administrators_only
+def audit_run(request: WebRequest) -> HttpResponse:
+    """Ask for an audit now."""
+    audit_start(by=request.user)
+    messages.success(request, "The audit was queued. Reload this page in a moment.")
+    return redirect("audit")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show a finding with its evidence and what would be done; do it when confirmed."""
+    finding = get_object_or_404(
+        Finding.objects.select_related(
+            "site", "workspace", "template", "asked_by", "resolved_by"
+        ),
+        pk=pk,
+    )
+    status = 200
+    refusal = ""
+    if request.method == "POST":
+        try:
+            finding_resolve(by=request.user, finding=finding)
+        except ActionRefused as error:
+            refusal, status = error.sentence, 409
+        else:
+            messages.success(request, f"Asked for: {finding.subject}.")
+            return redirect("finding-detail", finding.pk)
+    context = {
+        "finding": finding,
+        "evidence": evidence.alone(finding),
+        "comparison": evidence.compared(finding),
+        "preview": preview(finding),
+        "refusal": refusal,
+    }
+    return render(request, "administration/finding.html", context, status=status)

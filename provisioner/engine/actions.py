@@ -1,0 +1,84 @@
+"""Pausing what Cloneyard does at a Perforce server, and letting it go on."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.engine import states
+from provisioner.engine.models import Governor
+from provisioner.engine.tasks import give_turns
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.sites.models import PerforceServer
+
+LONGEST_REASON = 500
+
+
+def perforce_server_pause(*, by: User, server: PerforceServer, reason: str) -> Governor:
+    """Begin no step that uses the server, and refresh none of its templates.
+
+    What has begun goes on to its end. Another pause has another reason.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_administer(by))
+    reason = _reason(reason)
+    if not reason:
+        raise InvalidRequest("Say why: people who wait read it.")
+    with transaction.atomic():
+        governor, _ = Governor.objects.update_or_create(
+            server=server,
+            defaults={
+                "paused_at": timezone.now(),
+                "paused_by": by,
+                "paused_reason": reason,
+            },
+        )
+        states.record_event(
+            server,
+            kind="perforce_server_paused",
+            message="Paused what uses it.",
+            reason=reason,
+            actor=by,
+        )
+    return governor
+
+
+def perforce_server_resume(
+    *, by: User, server: PerforceServer, reason: str = ""
+) -> bool:
+    """Let what waits go on; say whether it was paused.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_administer(by))
+    reason = _reason(reason)
+    with transaction.atomic():
+        was_paused = (
+            Governor.objects.filter(server=server)
+            .exclude(paused_at=None)
+            .update(paused_at=None, paused_by=None, paused_reason="")
+        )
+        if was_paused:
+            states.record_event(
+                server,
+                kind="perforce_server_resumed",
+                message="Resumed what uses it.",
+                reason=reason,
+                actor=by,
+            )
+        give_turns(server.pk)
+    return bool(was_paused)
+
+
+def _reason(reason: str) -> str:
+    """Return a reason without space around it.
+
+    Raises: InvalidRequest.
+    """
+    reason = reason.strip()
+    if len(reason) > LONGEST_REASON:
+        raise InvalidRequest(f"A reason has at most {LONGEST_REASON} characters.")
+    return reason

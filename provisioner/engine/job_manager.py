@@ -1,0 +1,375 @@
+"""Procrastinate's job manager, made to outlive its database.
+
+A worker's listener, heartbeat and bookkeeping go through here. Where the database goes
+away they ask again, with pauses that double, for as long as it takes: a restart of
+PostgreSQL, or a night without it, ends no worker, and nothing that a worker had is left
+as "doing" for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any, TypeVar
+
+import psycopg
+import structlog
+from asgiref.sync import sync_to_async
+from procrastinate.connector import BaseConnector
+from procrastinate.exceptions import ConnectorException, UniqueViolation
+from procrastinate.jobs import Job, Notification, Status
+from procrastinate.manager import (
+    JobManager,
+    NotificationCallback,
+    get_channel_for_queues,
+)
+
+from provisioner.engine import clocks
+from provisioner.engine.worker_pools import Pool
+from provisioner.engine.workers import tell_clock, tell_queues
+from provisioner.lib.databases import DATABASE_WENT_AWAY
+
+log = structlog.get_logger(__name__)
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+OUR_CALL = "heard"
+
+Answer = TypeVar("Answer")
+
+DOES_NOT_ANSWER = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    *DATABASE_WENT_AWAY,
+)
+
+# The worker's own statements: Procrastinate has none for these.
+FETCH_OF_KIND = """
+    SELECT id, status, task_name, priority, lock, queueing_lock, args, scheduled_at,
+           queue_name, attempts, worker_id
+    FROM procrastinate_fetch_job_v2(
+        (SELECT coalesce(array_agg(DISTINCT queue_name), ARRAY[]::varchar[])
+         FROM procrastinate_jobs
+         WHERE status = 'todo' AND (queue_name LIKE %(commands)s) = %(is_commands)s),
+        %(worker_id)s)
+"""
+BEAT = """
+    UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker_id)s
+    RETURNING id
+"""
+WHAT_TIME = "SELECT extract(epoch FROM clock_timestamp())::float8 AS now"
+REGISTER_AGAIN = """
+    INSERT INTO procrastinate_workers (id) OVERRIDING SYSTEM VALUE
+    VALUES (%(worker_id)s) ON CONFLICT DO NOTHING
+"""
+# Comes back to whoever sent it, over the connection that calls for jobs come by.
+CALL_OURSELVES = "SELECT pg_notify(%(channel)s, %(payload)s)"
+QUEUE_AGAIN = """
+    SELECT procrastinate_retry_job_v2(id, NULL, NULL, NULL, NULL)
+    FROM procrastinate_jobs WHERE id = %(job_id)s
+"""
+WITH_WHOM = """
+    SELECT id FROM procrastinate_jobs
+    WHERE id = %(job_id)s AND worker_id IS NOT DISTINCT FROM %(worker_id)s
+"""
+DROP = "SELECT procrastinate_finish_job_v1(%(job_id)s, 'failed', true)"
+HELD = """
+    SELECT id FROM procrastinate_jobs
+    WHERE status = 'doing' AND worker_id = %(worker_id)s
+"""
+
+
+class ClockIsOff(Exception):
+    """The clock of this worker is wrong: what is due by it may not be due at all."""
+
+
+def is_away(error: BaseException) -> bool:
+    """Return whether it says that the database does not answer, not that it refused."""
+    return isinstance(
+        error.__cause__ if isinstance(error, ConnectorException) else error,
+        DOES_NOT_ANSWER,
+    )
+
+
+class LastingJobManager(JobManager):
+    """The job manager of one pool of a worker.
+
+    It misses no call for a job either: Procrastinate's worker forgets those that come
+    while it looks for one, and would find theirs at its next look by the clock.
+    """
+
+    def __init__(
+        self,
+        connector: BaseConnector,
+        *,
+        pool: Pool,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Take what the pool serves; `is_stopping`: whether the worker was told to."""
+        super().__init__(connector)
+        self.pool = pool
+        self._is_stopping = is_stopping
+        self._calls = 0
+        self._held: set[int] = set()
+        self._may_hold_unknown = False
+        self._heard_at = time.monotonic()
+        self._worker_id: int | None = None
+        self._ahead_seconds = 0.0
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long ago the listener last heard what we told ourselves."""
+        return time.monotonic() - self._heard_at
+
+    @property
+    def is_clock_right(self) -> bool:
+        """Return whether our clock was last about as late as the database's."""
+        return clocks.is_right(self._ahead_seconds)
+
+    # --- what the worker does
+
+    async def fetch_job(
+        self, queues: Iterable[str] | None, worker_id: int
+    ) -> Job | None:
+        """Return a job, None where there is none, or where the worker is to stop.
+
+        While the clock is wrong there is none: it would be done at the wrong time.
+        """
+        attempt = 0
+        while not self._is_stopping() and self.is_clock_right:
+            calls = self._calls
+            try:
+                if self._may_hold_unknown:
+                    await self._give_back_unknown(worker_id)
+                job = await self._fetch(queues, worker_id)
+            except ConnectorException as error:
+                if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
+                    # A job is given to workers alone that are registered.
+                    await self._insist(partial(self._register_again, worker_id))
+                elif is_away(error):
+                    await self._pause(error, attempt=attempt)
+                    attempt += 1
+                else:
+                    raise
+                continue
+            if job is not None and job.id is not None:
+                self._held.add(job.id)
+            if job is not None or calls == self._calls:
+                return job
+        return None
+
+    async def _fetch(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        if queues is not None:
+            return await super().fetch_job(list(queues), worker_id)
+        row = await self.connector.execute_query_one_async(
+            query=FETCH_OF_KIND,
+            worker_id=worker_id,
+            is_commands=self.pool.runs_commands,
+            commands=Pool.COMMANDS_LIKE,
+        )
+        return None if row["id"] is None else Job.from_row(row)
+
+    async def _give_back_unknown(self, worker_id: int) -> None:
+        """Queue again what the database says that we do, and we know nothing of."""
+        rows = await self.connector.execute_query_all_async(
+            query=HELD, worker_id=worker_id
+        )
+        for row in rows:
+            if row["id"] not in self._held:
+                log.warning("lost_job_queued_again", job_id=row["id"])
+                try:
+                    await self.connector.execute_query_async(
+                        query=QUEUE_AGAIN, job_id=row["id"]
+                    )
+                except UniqueViolation:  # another like it waits: that is as good
+                    await self.connector.execute_query_async(
+                        query=DROP, job_id=row["id"]
+                    )
+        self._may_hold_unknown = False
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        """Have a job ended. What was done before its answer was lost is done."""
+
+        async def finish() -> None:
+            await JobManager.finish_job(self, job, status, delete_job)
+
+        await self._settle(job, finish)
+
+    async def retry_job(self, job: Job, *args: Any, **kwargs: Any) -> None:
+        """Have a job queued again, whatever becomes of the first answer."""
+
+        async def retry() -> None:
+            await JobManager.retry_job(self, job, *args, **kwargs)
+
+        await self._settle(job, retry)
+
+    async def _settle(self, job: Job, settle: Callable[[], Awaitable[None]]) -> None:
+        """Settle a job, unless another worker was given it meanwhile."""
+        attempt = 0
+        while True:
+            try:
+                if await self._is_still(job):
+                    await settle()
+                else:
+                    log.warning("job_was_taken_over", job_id=job.id)
+            except ConnectorException as error:
+                if is_away(error) and not self._is_stopping():
+                    await self._pause(error, attempt=attempt)
+                    attempt += 1
+                    continue
+                if is_away(error) or not attempt:
+                    raise
+                log.warning("job_was_settled_before", job_id=job.id, why=str(error))
+            if job.id is not None:
+                self._held.discard(job.id)
+            return
+
+    async def _is_still(self, job: Job) -> bool:
+        """Return whether a job is with the worker that it was with when we read it."""
+        rows = await self.connector.execute_query_all_async(
+            query=WITH_WHOM, job_id=job.id, worker_id=job.worker_id
+        )
+        return bool(rows)
+
+    # --- what goes on beside it
+
+    async def prune_stalled_workers(self, seconds_since_heartbeat: float) -> list[int]:
+        """Forget workers that are silent, once the database is there."""
+        prune = super().prune_stalled_workers
+        return await self._insist(partial(prune, seconds_since_heartbeat))
+
+    async def register_worker(self) -> int:
+        """Register, and say which queues are served, once the database is there."""
+        worker_id = await self._insist(super().register_worker)
+
+        async def tell() -> None:
+            await sync_to_async(tell_queues)(worker_id, pool=self.pool)
+            await self._compare_clocks()
+
+        self._worker_id = worker_id
+        await self._insist(tell)
+        return worker_id
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        """Say that we live; who was taken for dead is registered again."""
+
+        async def beat() -> None:
+            ask = self.connector.execute_query_all_async
+            if not await ask(query=BEAT, worker_id=worker_id):
+                await self._register_again(worker_id)
+            await self._compare_clocks()
+            await ask(
+                query=CALL_OURSELVES,
+                channel=next(iter(get_channel_for_queues(self.pool.queues))),
+                payload=json.dumps({"type": OUR_CALL, "worker_id": worker_id}),
+            )
+
+        self._worker_id = worker_id
+        await self._insist(beat)
+
+    async def _register_again(self, worker_id: int) -> None:
+        """Register a worker that was taken for dead, with the number that it had."""
+        log.warning("worker_registered_again", worker_id=worker_id)
+        await self.connector.execute_query_all_async(
+            query=f"{REGISTER_AGAIN} RETURNING id", worker_id=worker_id
+        )
+        await sync_to_async(tell_queues)(worker_id, pool=self.pool)
+
+    async def unregister_worker(self, worker_id: int) -> None:
+        """Take leave; where nobody listens the next worker notices by itself."""
+        try:
+            await super().unregister_worker(worker_id)
+        except ConnectorException as error:
+            log.warning("worker_not_unregistered", why=str(error))
+
+    async def listen_for_jobs(
+        self,
+        *,
+        on_notification: NotificationCallback,
+        queues: Iterable[str] | None = None,
+    ) -> None:
+        """Listen for as long as the worker runs, on as many connections as it takes."""
+
+        async def count(*, channel: str, notification: Notification) -> None:
+            said: dict[str, Any] = {**notification}
+            if said["type"] != OUR_CALL:
+                self._calls += 1
+                await on_notification(channel=channel, notification=notification)
+            elif said["worker_id"] == self._worker_id:
+                self._heard_at = time.monotonic()
+
+        listen = super().listen_for_jobs
+
+        async def hear() -> None:
+            await listen(on_notification=count, queues=queues)
+
+        await self._insist(hear)
+
+    async def defer_periodic_job(self, *args: Any, **kwargs: Any) -> int | None:
+        """Queue a periodic job once the database is there.
+
+        Raises: ClockIsOff.
+        """
+        defer = super().defer_periodic_job
+
+        async def ask() -> int | None:
+            await self._compare_clocks()
+            if not self.is_clock_right:
+                raise ClockIsOff
+            return await defer(*args, **kwargs)
+
+        return await self._insist(ask)
+
+    # --- time
+
+    async def _compare_clocks(self) -> None:
+        """Find out whether our clock is right; say so where that changes."""
+        asked_at = time.time()
+        rows = await self.connector.execute_query_all_async(query=WHAT_TIME)
+        if not rows:
+            return
+        answered_at, database = time.time(), float(rows[0]["now"])
+        was_right = self.is_clock_right
+        self._ahead_seconds = clocks.seconds_ahead(
+            asked_at=asked_at, database=database, answered_at=answered_at
+        )
+        if was_right and self.is_clock_right:
+            return
+        if self._worker_id is not None:
+            ahead = 0.0 if self.is_clock_right else self._ahead_seconds
+            await sync_to_async(tell_clock)(self._worker_id, ahead_seconds=ahead)
+        if was_right != self.is_clock_right:
+            say = log.info if self.is_clock_right else log.error
+            say(
+                "clock_is_right_again" if self.is_clock_right else "clock_is_off",
+                ahead_seconds=round(self._ahead_seconds),
+                ours=dt.datetime.fromtimestamp(answered_at, tz=dt.UTC).isoformat(),
+                of_database=dt.datetime.fromtimestamp(database, tz=dt.UTC).isoformat(),
+            )
+
+    # --- patience
+
+    async def _insist(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return the answer as soon as there is one, unless the worker is to stop."""
+        attempt = 0
+        while True:
+            try:
+                return await ask()
+            except (ConnectorException, *DOES_NOT_ANSWER) as error:
+                if not is_away(error) or self._is_stopping():
+                    raise
+                await self._pause(error, attempt=attempt)
+                attempt += 1
+
+    async def _pause(self, error: BaseException, *, attempt: int) -> None:
+        # The database may have given us a job in an answer that was lost.
+        self._may_hold_unknown = True
+        if not attempt:
+            log.warning("database_is_away", why=str(error.__cause__ or error))
+        # Beyond some doublings the number itself would be too large.
+        pause = FIRST_PAUSE_SECONDS * 2 ** min(attempt, 16)
+        await asyncio.sleep(min(pause, LONGEST_PAUSE_SECONDS))

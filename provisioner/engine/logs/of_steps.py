@@ -1,0 +1,76 @@
+"""What the steps of an operation printed, for those who may see the operation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from provisioner.accounts.models import User
+from provisioner.dashboard import overviews
+from provisioner.engine.models import Operation, Step
+from provisioner.workspaces.queries import operations_visible_to
+
+# Where nothing was printed yet, this is what people wait for.
+_USUAL_STEP = "build"
+_UNSETTLED = (
+    Step.State.WAITING,
+    Step.State.QUEUED,
+    Step.State.RUNNING,
+    Step.State.RETRYING,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepLog:
+    """A step of an operation, and the steps that printed something, this one too."""
+
+    operation: Operation
+    line: overviews.StepLine
+    with_logs: tuple[overviews.StepLine, ...]
+
+    @property
+    def step(self) -> Step:
+        return self.line.step
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the step may still print something."""
+        is_moving = self.operation.state == Operation.State.RUNNING
+        return is_moving and self.step.state in _UNSETTLED
+
+    @property
+    def file_name(self) -> str:
+        """What a download of it is called."""
+        subject = self.operation.template or self.operation.workspace
+        return f"{subject}-{self.step.name}-{self.operation.pk}.log.txt"
+
+
+def find_step_log(user: User, *, operation_pk: int, step: str) -> StepLog | None:
+    """Return a step of an operation that the person may see, with its log, or None."""
+    overview = find_operation(user, pk=operation_pk)
+    if overview is None:
+        return None
+    line = next((line for line in overview.lines if line.step.name == step), None)
+    if line is None:
+        return None
+    with_logs = tuple(
+        other for other in overview.lines if other is line or other.has_log
+    )
+    return StepLog(operation=overview.operation, line=line, with_logs=with_logs)
+
+
+def find_operation(user: User, *, pk: int) -> overviews.OperationOverview | None:
+    """Return an operation that the person may see, with its steps, or None."""
+    operation = operations_visible_to(user).filter(pk=pk).first()
+    return None if operation is None else overviews.operation_overview(operation)
+
+
+def step_to_read(overview: overviews.OperationOverview) -> Step | None:
+    """Return whose log people want first: what runs, what failed, what came last."""
+    printed = [line for line in overview.lines if line.has_log]
+    wanted = [line for line in printed if line.is_current] or [
+        line for line in printed if line.has_failed
+    ]
+    if wanted or printed:
+        return (wanted or printed[-1:])[0].step
+    names = {line.step.name: line.step for line in overview.lines}
+    return names.get(_USUAL_STEP)

@@ -1,0 +1,222 @@
+"""Run jobs: `python manage.py worker [--queues storage,perforce,host.munich]`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from procrastinate import App, JobContext
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.utils import connector_params
+from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry
+from psycopg import AsyncConnection, OperationalError
+
+from provisioner.accounts import origin
+from provisioner.engine.fencing import JobLeave
+from provisioner.engine.job_manager import ClockIsOff, LastingJobManager
+from provisioner.engine.worker_pools import Pool, pools_of
+from provisioner.engine.workers import worker_connector
+from provisioner.gateways import fence
+from provisioner.gateways.hosts.log_files import close_logs
+from provisioner.lib.garbage import spare_what_is_loaded
+
+log = structlog.get_logger(__name__)
+
+WATCHED_EVERY_SECONDS = 0.25
+LOOK_EVERY_SECONDS = 1.0
+# As sysexits.h has it: EX_SOFTWARE.
+FROZEN = 70
+
+
+class Command(BaseCommand):
+    help = (
+        "Run jobs of the named queues; without --queues, of all. It runs until it is "
+        "told to stop (SIGTERM, SIGINT) and ends with exit code 0 then alone."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--queues",
+            help="Comma-separated: storage, perforce, host.<site>. Every worker also "
+            "sweeps; one that serves host.<site> runs the commands of that site, too.",
+        )
+        parser.add_argument(
+            "--concurrency", type=int, default=settings.WORKER_CONCURRENCY
+        )
+        parser.add_argument(
+            "--commands",
+            type=int,
+            default=settings.WORKER_COMMANDS,
+            help="Builds, tests and bisection commands at a time; 0: none.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        queues = [name for name in (options["queues"] or "").split(",") if name]
+        try:
+            close_logs(settings.LOG_DIR)
+        except OSError as error:
+            # Much can be done without; steps that need a log say so and wait.
+            log.error("logs_are_not_writable", error=str(error))
+        spare_what_is_loaded()
+        pools = pools_of(
+            queues or None,
+            slots=options["concurrency"],
+            command_slots=options["commands"],
+        )
+        if not asyncio.run(Working(pools).work()):
+            raise CommandError("The worker ended although nobody told it to stop.")
+
+
+class Working:
+    """The pools of one worker, side by side until it is told to stop."""
+
+    def __init__(self, pools: list[Pool]) -> None:
+        self._pools = pools
+        self._managers: list[LastingJobManager] = []
+        self._told = asyncio.Event()
+
+    async def work(self) -> bool:
+        """Run jobs; return whether the end was ordered."""
+        threading.Thread(target=end_where_frozen, daemon=True).start()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._told.set)
+        # Steps are synchronous: each running one holds a thread.
+        threads = sum(pool.slots for pool in self._pools) + 2
+        loop.set_default_executor(
+            ThreadPoolExecutor(max_workers=threads, thread_name_prefix="step")
+        )
+        with app.replace_connector(worker_connector()) as first:
+            if not await self._meet_the_database():
+                return True
+            async with first.open_async():
+                return await self._run_all(first)
+
+    async def _meet_the_database(self) -> bool:
+        """Wait until the database answers; return whether it does before the end."""
+        is_said = False
+        while not self._told.is_set():
+            try:
+                async with await AsyncConnection.connect(**connector_params()):
+                    return True
+            except OperationalError as error:
+                if not is_said:
+                    log.warning("database_is_away", why=str(error))
+                is_said = True
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), LOOK_EVERY_SECONDS)
+        return False
+
+    async def _run_all(self, first: App) -> bool:
+        # Periodic jobs register when they are imported.
+        first.perform_import_paths()  # type: ignore[no-untyped-call]
+        registry, first.periodic_registry = first.periodic_registry, _no_periodic_jobs()
+        apps = [first, *(_beside(first) for _ in self._pools[1:])]
+        running = [
+            asyncio.create_task(self._run(one, pool))
+            for one, pool in zip(apps, self._pools, strict=True)
+        ]
+        running.append(asyncio.create_task(self._show_that_we_hear()))
+        running.append(asyncio.create_task(defer_periodic_jobs(registry)))
+        told = asyncio.create_task(self._told.wait())
+        await asyncio.wait([told, *running], return_when=asyncio.FIRST_COMPLETED)
+        was_told = told.done()
+        self._told.set()
+        for task in running:
+            task.cancel()  # a worker finishes the jobs that it has
+        ends = await asyncio.gather(*running, return_exceptions=True)
+        for end in ends:
+            if isinstance(end, Exception):
+                log.error("worker_broke", exc_info=end)
+        return was_told
+
+    async def _run(self, one: App, pool: Pool) -> None:
+        manager = LastingJobManager(
+            one.connector, pool=pool, is_stopping=self._told.is_set
+        )
+        one.job_manager = manager
+        self._managers.append(manager)
+        await one.run_worker_async(
+            queues=pool.queues,  # type: ignore[arg-type]  # None: all queues
+            concurrency=pool.slots,
+            fetch_job_polling_interval=1.0,
+            update_heartbeat_interval=settings.WORKER_HEARTBEAT_SECONDS,
+            stalled_worker_timeout=settings.WORKER_STALLED_SECONDS,
+            delete_jobs="successful",
+            worker_middleware=[in_its_name],
+            install_signal_handlers=False,
+            additional_context={"pool": pool},
+        )
+
+    async def _show_that_we_hear(self) -> None:
+        """Touch the file of WORKER_ALIVE_FILE while calls for jobs reach all pools."""
+        while True:
+            await asyncio.sleep(settings.WORKER_HEARTBEAT_SECONDS)
+            silent = max(manager.silent_seconds for manager in self._managers)
+            if settings.WORKER_ALIVE_FILE and silent < settings.WORKER_STALLED_SECONDS:
+                try:
+                    Path(settings.WORKER_ALIVE_FILE).touch()
+                except OSError as error:
+                    log.error("alive_file_is_not_writable", error=str(error))
+
+
+async def defer_periodic_jobs(registry: PeriodicRegistry) -> None:
+    """Queue what is due, while our clock is right.
+
+    A deferrer remembers what it deferred last. One that saw a wrong time would wait
+    until that time comes, so another takes its place.
+    """
+    while True:
+        try:
+            await PeriodicDeferrer(registry).worker()
+        except ClockIsOff:
+            await asyncio.sleep(settings.WORKER_HEARTBEAT_SECONDS)
+
+
+async def in_its_name(call_next: Any, context: JobContext, worker: object) -> Any:
+    """Say for the audit log which worker's job acts, and let it act while it has it."""
+    job = context.job
+    via = f"worker {socket.gethostname()}, job {job.id} ({job.task_name})"
+    with origin.coming_from(origin.Origin(via=via)), fence.asking(JobLeave(job)):
+        return await call_next()
+
+
+def end_where_frozen() -> None:
+    """End this process where it, or its machine, was stopped for too long.
+
+    Others have its steps by then. What it is about to do asks for leave besides.
+    """
+    while True:
+        began = time.clock_gettime(time.CLOCK_BOOTTIME)
+        time.sleep(WATCHED_EVERY_SECONDS)
+        slept = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+        if slept > settings.WORKER_STALLED_SECONDS:
+            os.write(2, b"This worker was stopped for too long and ends.\n")
+            os._exit(FROZEN)
+
+
+def _beside(first: App) -> App:
+    """Return an app with the same tasks and connections, which defers nothing itself.
+
+    Procrastinate has one worker for an app.
+    """
+    beside = App(connector=first.connector)
+    beside.tasks = first.tasks
+    beside.periodic_registry = _no_periodic_jobs()
+    return beside
+
+
+def _no_periodic_jobs() -> PeriodicRegistry:
+    return PeriodicRegistry()  # type: ignore[no-untyped-call]

@@ -1,0 +1,17 @@
+"""The rows of this feature, each with the rules that the database keeps."""
+
+from __future__ import annotations
+
+from provisioner.engine.models.operations import Operation, PerforceUse, Step, Unsaved
+from provisioner.engine.models.slots import Governor, LockWait
+from provisioner.engine.models.workers import WorkerQueues
+
+__all__ = [
+    "Governor",
+    "LockWait",
+    "Operation",
+    "PerforceUse",
+    "Step",
+    "Unsaved",
+    "WorkerQueues",
+]

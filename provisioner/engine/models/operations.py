@@ -1,0 +1,263 @@
+"""What was asked for and takes a while, with the journal of its steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.lib.fields import EvidenceField
+from provisioner.sites.models import PerforceServer, Site
+
+
+class Unsaved(models.TextChoices):
+    """What a retirement does with work that is not submitted."""
+
+    REFUSE = "refuse", "Stop and show it"
+    RESCUE = "rescue", "Rescue it: shelve what is opened, archive the rest"
+    DISCARD = "discard", "Discard it"
+
+
+class Operation(models.Model):
+    """One request that takes a while, with the journal of its steps."""
+
+    class Kind(models.TextChoices):
+        PROVISION = "provision", "Provision"
+        LOOK = "look", "Look for what is not submitted"
+        FORWARD = "forward", "Bring forward"
+        TRIAL = "trial", "Try a change"
+        RETIRE = "retire", "Retire"
+        RESTORE = "restore", "Restore"
+        PURGE = "purge", "Purge"
+        TEMPLATE_BUILD = "template_build", "Build template"
+
+    class State(models.TextChoices):
+        RUNNING = "running", "Running"
+        SUCCEEDED = "succeeded", "Succeeded"
+        REFUSED = "refused", "Refused"
+        FAILED = "failed", "Failed"
+        CANCELLED = "cancelled", "Cancelled"
+
+    kind = models.CharField(max_length=20, choices=Kind)
+    workspace = models.ForeignKey(
+        "workspaces.Workspace",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="operations",
+    )
+    template = models.ForeignKey(
+        "catalog.Template",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="operations",
+    )
+    state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
+    parameters = EvidenceField(default=dict, help_text="What was asked for.")
+    requested_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    status_code = models.CharField(max_length=60, blank=True)
+    status_message = models.TextField(blank=True)
+    findings = EvidenceField(
+        null=True, blank=True, help_text="Unsaved work that was found, by kind."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints = (
+            models.CheckConstraint(
+                name="operation_is_about_one_thing",
+                condition=Q(
+                    kind="template_build",
+                    template__isnull=False,
+                    workspace__isnull=True,
+                )
+                | Q(
+                    ~Q(kind="template_build"),
+                    template__isnull=True,
+                    workspace__isnull=False,
+                ),
+            ),
+            models.CheckConstraint(
+                name="operation_ended_has_ended_at",
+                condition=Q(state="running", ended_at__isnull=True)
+                | (~Q(state="running") & Q(ended_at__isnull=False)),
+            ),
+            models.UniqueConstraint(
+                fields=("workspace",),
+                condition=Q(state="running"),
+                name="operation_one_running_per_workspace",
+            ),
+            models.UniqueConstraint(
+                fields=("template",),
+                condition=Q(state="running"),
+                name="operation_one_running_per_template",
+            ),
+        )
+        indexes = (
+            models.Index(fields=("-created_at", "-id"), name="operation_by_age"),
+            models.Index(fields=("-ended_at",), name="operation_by_end"),
+            models.Index(
+                fields=("-ended_at",),
+                condition=Q(state="failed"),
+                name="operation_failed_by_end",
+            ),
+            models.Index(
+                fields=("workspace",),
+                condition=Q(kind="retire"),
+                name="operation_retirements",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} {self.workspace or self.template}"
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, None while it runs."""
+        if self.ended_at is None:
+            return None
+        return (self.ended_at - self.created_at).total_seconds()
+
+    @property
+    def site(self) -> Site:
+        subject = self.workspace or self.template
+        assert subject is not None
+        return subject.site
+
+
+class PerforceUse(models.TextChoices):
+    """What a step does to its Perforce server; see governor.py."""
+
+    NONE = "", "Nothing"
+    LIGHT = "light", "Commands that are over at once"
+    SHORT = "short", "A flush, or a comparison: counts against the budget"
+    LONG = "long", "A sync of a template: counts, and leaves room for others"
+
+
+class Step(models.Model):
+    """One ensure_* of an operation; workflow.py says what it does and comes after.
+
+    `progress` is {"done", "total", "unit", "text"}, any of them absent; `remote` holds
+    ids of the far side as soon as they are known; `result` is what later steps use.
+
+    One that uses Perforce and is queued without a job waits for its turn there.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        RETRYING = "retrying", "Will be tried again"
+        DONE = "done", "Done"
+        SKIPPED = "skipped", "Not needed"
+        FAILED = "failed", "Failed"
+
+    operation = models.ForeignKey(
+        Operation, on_delete=models.PROTECT, related_name="steps"
+    )
+    name = models.CharField(max_length=40)
+    position = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    attempt = models.PositiveIntegerField(default=0)
+    job_id = models.BigIntegerField(null=True, blank=True)
+    perforce_server = models.ForeignKey(
+        PerforceServer,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+    )
+    perforce_use = models.CharField(
+        max_length=5,
+        choices=PerforceUse,
+        default=PerforceUse.NONE,
+        db_default=PerforceUse.NONE,
+        blank=True,
+    )
+    queued_at = models.DateTimeField(null=True, blank=True)
+    first_started_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    retry_at = models.DateTimeField(null=True, blank=True)
+    progress = EvidenceField(default=dict)
+    remote = EvidenceField(default=dict)
+    result = EvidenceField(default=dict)
+    error_code = models.CharField(max_length=60, blank=True)
+    error_message = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("operation", "position")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("operation", "name"), name="step_name_unique_in_operation"
+            ),
+            models.CheckConstraint(
+                name="step_running_has_started_at",
+                condition=~Q(state__in=("running", "retrying", "done"))
+                | Q(started_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="step_settled_has_ended_at",
+                condition=~Q(state__in=("done", "skipped", "failed"))
+                | Q(ended_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="step_that_uses_perforce_says_where",
+                condition=Q(perforce_use="", perforce_server__isnull=True)
+                | (~Q(perforce_use="") & Q(perforce_server__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="step_failed_has_reason",
+                condition=~Q(state__in=("failed", "retrying")) | ~Q(error_message=""),
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("queued_at",),
+                condition=Q(state__in=("queued", "running", "retrying")),
+                name="step_in_flight",
+            ),
+            models.Index(
+                fields=("perforce_server", "perforce_use"),
+                condition=Q(
+                    state__in=("queued", "running"), perforce_server__isnull=False
+                ),
+                name="step_at_perforce",
+            ),
+            models.Index(
+                fields=("first_started_at",),
+                condition=Q(
+                    perforce_use__in=("short", "long"),
+                    first_started_at__isnull=False,
+                ),
+                name="step_begun_at_perforce",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def seconds(self) -> float | None:
+        """How long its last attempt took, None while it runs or never ran."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return (self.ended_at - self.started_at).total_seconds()
+
+    @property
+    def log_path(self) -> Path:
+        """Where a step that runs a command keeps its output.
+
+        Named after the time, too: numbers come again where an older backup of the
+        database is restored, and the logs are still there.
+        """
+        asked_at = f"{self.operation.created_at:%Y%m%dT%H%M%S%f}"
+        name = f"operation-{self.operation_id}-{asked_at}-{self.name}.log"
+        return Path(settings.LOG_DIR) / name

@@ -1,0 +1,79 @@
+"""What is kept about the budget of a Perforce server, beside the row of the server."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.engine.models.operations import Operation
+from provisioner.sites.models import PerforceServer
+
+
+class Governor(models.Model):
+    """The switch that pauses a Perforce server, and how far its budget is cut.
+
+    Apart from the server's row, which people keep by hand. No row: never paused, and
+    all of the budget. Since `backed_off_at` only `backed_off_to` may run at a time, and
+    one more with each minute.
+    """
+
+    server = models.OneToOneField(
+        PerforceServer, on_delete=models.CASCADE, related_name="governor"
+    )
+    paused_at = models.DateTimeField(null=True, blank=True)
+    paused_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    paused_reason = models.TextField(blank=True)
+    backed_off_to = models.PositiveSmallIntegerField(null=True, blank=True)
+    backed_off_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="governor_backed_off_says_how_far_and_when",
+                condition=Q(backed_off_to__isnull=True, backed_off_at__isnull=True)
+                | Q(backed_off_to__gte=1, backed_off_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="governor_paused_says_by_whom_and_why",
+                condition=Q(
+                    paused_at__isnull=True, paused_by__isnull=True, paused_reason=""
+                )
+                | Q(
+                    ~Q(paused_reason=""),
+                    paused_at__isnull=False,
+                    paused_by__isnull=False,
+                ),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.server.name
+
+    @property
+    def is_paused(self) -> bool:
+        return self.paused_at is not None
+
+
+class LockWait(models.Model):
+    """A command of ours that waited for a lock, as its server told; the last ones."""
+
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="lock_waits"
+    )
+    at = models.DateTimeField()
+    operation = models.ForeignKey(
+        Operation, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    command = models.CharField(max_length=40)
+    table = models.CharField(max_length=100)
+    waited_ms = models.PositiveIntegerField()
+    held_ms = models.PositiveIntegerField()
+
+    class Meta:
+        indexes = (models.Index(fields=("server", "-at"), name="lock_wait_newest"),)
+
+    def __str__(self) -> str:
+        return f"{self.command} waited {self.waited_ms} ms for {self.table}"

@@ -1,0 +1,346 @@
+"""Whose turn it is at a Perforce server: one budget for flushes, syncs, comparisons.
+
+A step that needs a turn is queued without a job. It gets one when there is room, and
+that job is its turn: it holds it while it is queued or runs. So there is no table of
+slots that could disagree with the steps, and the turn of a killed worker is still the
+step's when its job is given to another. One that pauses for a retry lets its turn go.
+
+People come before machines, then who asked first; what is made for a warm pool comes
+after all who ask. Syncs of templates take hours: the last turn is never theirs where
+there are several, and one short step may always run, however many of them do.
+
+Where a command of ours waited long for a lock of the server, fewer may run for a while:
+our commands are what we can take away. At a server that is paused nothing gets a turn,
+and nothing begins that uses it at all.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import structlog
+from django.db import transaction
+from django.db.models import Case, Count, Q, QuerySet, Value, When
+from django.utils import timezone
+
+from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
+from provisioner.gateways.perforce.types import LockUse
+from provisioner.sites.models import PerforceServer
+
+log = structlog.get_logger(__name__)
+
+# What a lock waited for: shorter is not told, as long as this is taken for a jam.
+WORTH_TELLING_MS = 20
+LONG_WAIT_MS = 500
+# Waits that end so shortly after each other were for the same jam.
+SAME_JAM_SECONDS = 10.0
+ONE_MORE_AFTER_SECONDS = 60.0
+WAITS_KEPT = 100
+
+NEEDS_A_TURN = (PerforceUse.SHORT, PerforceUse.LONG)
+
+
+@dataclass(kw_only=True)
+class Budget:
+    """How many may run on a server, and how many do."""
+
+    limit: int
+    short: int = 0
+    long: int = 0
+
+    def has_room(self, use: PerforceUse) -> bool:
+        if use == PerforceUse.LIGHT:
+            return True
+        is_free = self.short + self.long < self.limit
+        if use == PerforceUse.LONG:
+            return is_free and self.long < max(1, self.limit - 1)
+        return is_free or self.short == 0
+
+    def take(self, use: PerforceUse) -> bool:
+        """Count one more; say whether there was room."""
+        if not self.has_room(use):
+            return False
+        self.short += use == PerforceUse.SHORT
+        self.long += use == PerforceUse.LONG
+        return True
+
+
+def is_waiting(step: Step) -> bool:
+    """Say whether a step waits for its turn: no job is to be expected then."""
+    is_queued = step.state == Step.State.QUEUED and step.job_id is None
+    return is_queued and step.perforce_use != PerforceUse.NONE
+
+
+def observe(step: Step, use: LockUse) -> None:
+    """Take note of what a command waited for a lock, and back off where that was long.
+
+    Half as many may run then, at once; see present_limit for the way back.
+    """
+    if use.waited_ms < WORTH_TELLING_MS:
+        return
+    server_id, now = step.perforce_server_id, timezone.now()
+    if server_id is None:
+        return
+    with transaction.atomic():
+        server = _locked_server(server_id)
+        LockWait.objects.create(
+            server=server,
+            at=now,
+            operation_id=step.operation_id,
+            command=use.command,
+            table=use.table[:100],
+            waited_ms=use.waited_ms,
+            held_ms=use.held_ms,
+        )
+        kept = LockWait.objects.filter(server=server).order_by("-at", "-pk")
+        LockWait.objects.filter(
+            pk__in=list(kept.values_list("pk", flat=True)[WAITS_KEPT:])
+        ).delete()
+        if use.waited_ms >= LONG_WAIT_MS:
+            _back_off(server, now=now)
+
+
+def _back_off(server: PerforceServer, *, now: dt.datetime) -> None:
+    """Halve what may run, once for all that waited for one and the same jam."""
+    known = Governor.objects.filter(server=server).first()
+    since = known.backed_off_at if known else None
+    present = present_limit(server, known, now=now)
+    lately = since is not None and (now - since).total_seconds() < SAME_JAM_SECONDS
+    Governor.objects.update_or_create(
+        server=server,
+        defaults={
+            "backed_off_to": present if lately else max(1, present // 2),
+            "backed_off_at": now,
+        },
+    )
+    log.warning("perforce_backed_off", server=server.name, limit=present)
+
+
+def present_limit(
+    server: PerforceServer, known: Governor | None, *, now: dt.datetime
+) -> int:
+    """Return how many may run now: after a long wait fewer, then one more a minute."""
+    if known is None or known.backed_off_to is None or known.backed_off_at is None:
+        return server.flush_limit
+    minutes = (now - known.backed_off_at).total_seconds() // ONE_MORE_AFTER_SECONDS
+    return min(server.flush_limit, known.backed_off_to + max(0, int(minutes)))
+
+
+def is_paused(server_id: int) -> bool:
+    """Say whether nothing may begin that uses the server."""
+    paused = Governor.objects.filter(server=server_id, paused_at__isnull=False)
+    return paused.exists()
+
+
+def waiting() -> QuerySet[Step]:
+    """Return the steps that wait for their turn, at any server."""
+    return Step.objects.filter(
+        state=Step.State.QUEUED, job_id=None, perforce_server__isnull=False
+    )
+
+
+def at_work() -> QuerySet[Step]:
+    """Return the steps that have their turn, at any server."""
+    return Step.objects.filter(
+        perforce_server__isnull=False,
+        perforce_use__in=NEEDS_A_TURN,
+        state__in=(Step.State.QUEUED, Step.State.RUNNING),
+        job_id__isnull=False,
+    )
+
+
+def servers_waited_for() -> list[int]:
+    """Return the ids of servers where steps wait for their turn."""
+    return list(
+        waiting().order_by().values_list("perforce_server", flat=True).distinct()
+    )
+
+
+def next_in_turn(server_id: int) -> list[Step]:
+    """Return the steps that may start now; give each a job in this transaction.
+
+    The row of the server is locked until it ends: turns are given one by one. Steps
+    that somebody else is changing are left to the next look.
+    """
+    server = _locked_server(server_id)
+    counts = _counts(server_id)
+    waited_for = [use for use, (_, waiting) in counts.items() if waiting]
+    if not waited_for:
+        return []
+    known = Governor.objects.filter(server=server).first()
+    if known is not None and known.paused_at is not None:
+        return []
+    budget = _budget(server, known, counts)
+    return [
+        step
+        for step in _in_order(_candidates(server_id, waited_for, budget))
+        if budget.take(PerforceUse(step.perforce_use))
+    ]
+
+
+def may_start(step: Step) -> bool:
+    """Say whether a step whose job begins may run; start it in this transaction.
+
+    One that paused for a retry has to take a turn anew.
+    """
+    assert step.perforce_server_id is not None
+    if is_paused(step.perforce_server_id):
+        return False
+    if step.perforce_use == PerforceUse.LIGHT or step.state != Step.State.RETRYING:
+        return True
+    server = _locked_server(step.perforce_server_id)
+    known = Governor.objects.filter(server=server).first()
+    budget = _budget(server, known, _counts(server.pk))
+    return budget.has_room(PerforceUse(step.perforce_use))
+
+
+# Of each use how many steps have their turn, and how many wait for it.
+_Counts = dict[str, tuple[int, int]]
+
+
+def _counts(server_id: int) -> _Counts:
+    has_turn = Q(job_id__isnull=False)
+    waits = Q(job_id__isnull=True, state=Step.State.QUEUED)
+    counted = (
+        Step.objects.filter(
+            perforce_server=server_id,
+            state__in=(Step.State.QUEUED, Step.State.RUNNING),
+        )
+        .order_by()
+        .values_list("perforce_use")
+        .annotate(at_work=Count("pk", filter=has_turn))
+        .annotate(waiting=Count("pk", filter=waits))
+    )
+    return {use: (at_work, waiting) for use, at_work, waiting in counted}
+
+
+def _budget(server: PerforceServer, known: Governor | None, counts: _Counts) -> Budget:
+    return Budget(
+        limit=present_limit(server, known, now=timezone.now()),
+        short=counts.get(PerforceUse.SHORT, (0, 0))[0],
+        long=counts.get(PerforceUse.LONG, (0, 0))[0],
+    )
+
+
+def _locked_server(server_id: int) -> PerforceServer:
+    return PerforceServer.objects.select_for_update(no_key=True).get(pk=server_id)
+
+
+def _candidates(
+    server_id: int, uses: Collection[str], budget: Budget
+) -> Iterable[Step]:
+    """Return the first of each of these kinds that wait: no more could start."""
+    for use in (PerforceUse.LIGHT, *NEEDS_A_TURN):
+        if use not in uses or not budget.has_room(use):
+            continue
+        yield from (
+            in_turn(waiting())
+            .filter(
+                perforce_server=server_id,
+                perforce_use=use,
+                operation__state=Operation.State.RUNNING,
+            )
+            .select_related("operation__workspace", "operation__requested_by")
+            .select_for_update(of=("self",), skip_locked=True)[
+                : None if use == PerforceUse.LIGHT else budget.limit
+            ]
+        )
+
+
+# People first, then machines, then pools; of each what is short, then who asked first.
+_RANK = Case(
+    When(operation__workspace__is_pooled=True, then=Value(2)),
+    When(operation__requested_by__is_service=True, then=Value(1)),
+    default=Value(0),
+)
+
+
+def _rank_of(step: Step) -> int:
+    workspace = step.operation.workspace
+    if workspace is not None and workspace.is_pooled:
+        return 2
+    return 1 if step.operation.requested_by.is_service else 0
+
+
+def in_turn(steps: QuerySet[Step]) -> QuerySet[Step]:
+    """Return steps in the order in which they get their turns."""
+    is_long = Case(When(perforce_use=PerforceUse.LONG, then=Value(1)), default=Value(0))
+    return steps.order_by(_RANK, is_long, "operation_id", "position")
+
+
+def _in_order(steps: Iterable[Step]) -> list[Step]:
+    return sorted(
+        steps,
+        key=lambda step: (
+            _rank_of(step),
+            step.perforce_use == PerforceUse.LONG,
+            step.operation_id,
+            step.position,
+        ),
+    )
+
+
+def _before(step: Step) -> QuerySet[Step]:
+    """Return those that wait at the same server and come before a step."""
+    earlier = Q(perforce_use=step.perforce_use, operation__lt=step.operation_id)
+    if step.perforce_use == PerforceUse.LONG:
+        earlier |= Q(perforce_use=PerforceUse.SHORT)
+    # What is long holds up nothing that is short.
+    is_long = step.perforce_use == PerforceUse.LONG
+    holds_up = Q(perforce_use__in=NEEDS_A_TURN if is_long else NEEDS_A_TURN[:1])
+    rank = _rank_of(step)
+    return (
+        waiting()
+        .filter(perforce_server=step.perforce_server_id)
+        .annotate(rank=_RANK)
+        .filter((Q(rank__lt=rank) & holds_up) | (Q(rank=rank) & earlier))
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """That a step waits for its turn: behind how many, or for the end of a pause."""
+
+    server: str
+    before: int
+    paused_reason: str
+
+    @property
+    def is_paused(self) -> bool:
+        return bool(self.paused_reason)
+
+    @property
+    def sentence(self) -> str:
+        if self.is_paused:
+            return (
+                f"The Perforce server {self.server} is paused: {self.paused_reason} "
+                "It goes on by itself once an administrator resumes the server."
+            )
+        if not self.before:
+            return f"Its turn at the Perforce server {self.server} is next."
+        are = "one is" if self.before == 1 else f"{self.before:,} are"
+        return (
+            f"Waits for its turn at the Perforce server {self.server}: {are} before it."
+        )
+
+
+def wait_of(step: Step) -> Wait | None:
+    """Say why a step has not begun yet; None where it does not wait for a turn."""
+    if not is_waiting(step):
+        return None
+    assert step.perforce_server is not None
+    pause = Governor.objects.filter(
+        server=step.perforce_server, paused_at__isnull=False
+    ).first()
+    needs_a_turn = step.perforce_use in NEEDS_A_TURN
+    return Wait(
+        server=step.perforce_server.name,
+        before=_before(step).count() if needs_a_turn and pause is None else 0,
+        paused_reason=_as_sentence(pause.paused_reason) if pause else "",
+    )
+
+
+def _as_sentence(reason: str) -> str:
+    return reason if reason[-1:] in ".!?" else f"{reason}."

@@ -1,0 +1,331 @@
+"""The one writer of state: transitions are data, each move is a filtered UPDATE.
+
+A move that the table does not allow, or that lost a race, raises StateChanged and
+changes nothing. Each move of a workspace or a template writes its event in the same
+transaction and logs once that is committed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import structlog
+from django.db import connection, transaction
+from django.db.models import TextChoices
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event as record_event
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Operation, Step
+from provisioner.lib.refusals import StateChanged, StepCutShort
+from provisioner.workspaces.models import Workspace
+
+log = structlog.get_logger(__name__)
+AnyState = TypeVar("AnyState", bound=TextChoices)
+
+W = Workspace.State
+T = Template.State
+S = Step.State
+
+WORKSPACE_TRANSITIONS: dict[Workspace.State, tuple[Workspace.State, ...]] = {
+    W.PROVISIONING: (W.READY, W.FAILED, W.RETIRING),
+    W.READY: (W.RETIRING, W.FAILED),
+    W.RETIRING: (W.TRASHED, W.READY, W.RESTORING, W.FAILED),
+    W.TRASHED: (W.RESTORING, W.PURGING, W.FAILED),
+    W.RESTORING: (W.READY, W.RETIRING, W.FAILED),
+    W.PURGING: (W.RETIRED, W.FAILED),
+    W.FAILED: (W.PROVISIONING, W.RETIRING, W.RESTORING, W.PURGING),
+    # Only where its clone was found to be there all the same: see the audit.
+    W.RETIRED: (W.FAILED,),
+}
+
+TEMPLATE_TRANSITIONS: dict[Template.State, tuple[Template.State, ...]] = {
+    T.NEW: (T.BUILDING,),
+    T.BUILDING: (T.READY, T.FAILED),
+    T.READY: (T.BUILDING, T.FAILED),
+    T.FAILED: (T.BUILDING,),
+}
+
+STEP_TRANSITIONS: dict[Step.State, tuple[Step.State, ...]] = {
+    S.WAITING: (S.QUEUED, S.RUNNING, S.SKIPPED),
+    S.QUEUED: (S.RUNNING, S.QUEUED, S.SKIPPED),
+    S.RUNNING: (S.RUNNING, S.RETRYING, S.DONE, S.FAILED, S.QUEUED, S.SKIPPED),
+    S.RETRYING: (S.RUNNING, S.QUEUED, S.SKIPPED),
+    S.FAILED: (),
+    S.DONE: (),
+    S.SKIPPED: (),
+}
+
+
+ENDED_EARLY = (
+    Operation.State.CANCELLED,
+    Operation.State.FAILED,
+    Operation.State.REFUSED,
+)
+
+
+def sources_of(
+    table: Mapping[AnyState, tuple[AnyState, ...]], *, to: AnyState
+) -> list[AnyState]:
+    """Return the states from which the table allows a move to this one."""
+    return [source for source, targets in table.items() if to in targets]
+
+
+def set_workspace_state(
+    workspace: Workspace,
+    to: Workspace.State,
+    *,
+    code: str = "",
+    message: str = "",
+    actor: User | None = None,
+    data: dict[str, Any] | None = None,
+    purge_at: dt.datetime | None = None,
+) -> None:
+    """Move a workspace, with its event. The trash keeps it until `purge_at`.
+
+    Raises: StateChanged where the row is not in a state that leads here.
+    """
+    fields: dict[str, Any] = {
+        "state": to,
+        "status_code": code,
+        "status_message": message,
+    }
+    if to == W.READY and workspace.ready_at is None:
+        fields["ready_at"] = timezone.now()
+    if to == W.FAILED:
+        fields |= {"failed_at": timezone.now(), "retired_at": None}
+    if to == W.READY:
+        fields |= {"trashed_at": None, "purge_at": None, "purge_seen_at": None}
+    if to == W.TRASHED:
+        now = timezone.now()
+        fields |= {"trashed_at": now, "purge_at": purge_at or now}
+        fields["purge_seen_at"] = None
+    if to == W.RETIRED:
+        fields["retired_at"] = timezone.now()
+    with transaction.atomic():
+        moved = Workspace.objects.filter(
+            pk=workspace.pk, state__in=sources_of(WORKSPACE_TRANSITIONS, to=to)
+        ).update(**fields)
+        if not moved:
+            raise StateChanged
+        for field, value in fields.items():
+            setattr(workspace, field, value)
+        record_event(
+            workspace,
+            kind=f"workspace_{to.value}",
+            message=message or f"{to.label}.",
+            actor=actor,
+            data=data,
+        )
+        transaction.on_commit(
+            partial(
+                log.info,
+                "workspace_state_changed",
+                workspace_id=workspace.pk,
+                state=to.value,
+                status_code=code,
+            )
+        )
+
+
+def set_template_state(
+    template: Template,
+    to: Template.State,
+    *,
+    code: str = "",
+    message: str = "",
+    actor: User | None = None,
+) -> None:
+    """Move a template, with its event.
+
+    Raises: StateChanged where the row is not in a state that leads here.
+    """
+    with transaction.atomic():
+        moved = Template.objects.filter(
+            pk=template.pk, state__in=sources_of(TEMPLATE_TRANSITIONS, to=to)
+        ).update(state=to, status_code=code, status_message=message)
+        if not moved:
+            raise StateChanged
+        template.state = to
+        record_event(
+            template,
+            kind=f"template_{to.value}",
+            message=message or f"{to.label}.",
+            actor=actor,
+        )
+        transaction.on_commit(
+            partial(
+                log.info,
+                "template_state_changed",
+                template_id=template.pk,
+                state=to.value,
+                status_code=code,
+            )
+        )
+
+
+def end_operation(
+    operation: Operation,
+    to: Operation.State,
+    *,
+    code: str = "",
+    message: str = "",
+    findings: dict[str, Any] | None = None,
+) -> bool:
+    """End a running operation; say whether this call was the one that ended it."""
+    fields: dict[str, Any] = {
+        "state": to,
+        "status_code": code,
+        "status_message": message,
+        "ended_at": timezone.now(),
+    }
+    if findings is not None:
+        fields["findings"] = findings
+    return bool(
+        Operation.objects.filter(pk=operation.pk, state=Operation.State.RUNNING).update(
+            **fields
+        )
+    )
+
+
+def note_findings(operation: Operation, findings: dict[str, Any]) -> None:
+    """Keep what a running operation found, for its page."""
+    running = Operation.objects.filter(pk=operation.pk, state=Operation.State.RUNNING)
+    running.update(findings=findings)
+
+
+def counts(step_id: int, *, attempt: int) -> bool:
+    """Return whether this attempt at a step is the one under way, and wanted."""
+    under_way = Step.objects.filter(pk=step_id, attempt=attempt, state=S.RUNNING)
+    return under_way.exclude(operation__state__in=ENDED_EARLY).exists()
+
+
+def _move_step(step: Step, to: Step.State, **fields: Any) -> None:
+    """Move a step that nobody else has begun another attempt at meanwhile."""
+    moved = Step.objects.filter(
+        pk=step.pk,
+        attempt=step.attempt,
+        state__in=sources_of(STEP_TRANSITIONS, to=to),
+    ).update(state=to, **fields)
+    if not moved:
+        raise StateChanged
+    step.state = to
+    for field, value in fields.items():
+        setattr(step, field, value)
+
+
+def queue_step(step: Step, *, job_id: int | None) -> None:
+    """Note the job that will run the step; None: it waits for its turn first.
+
+    What it waits for a turn and for a worker is one wait.
+    """
+    waits_already = step.state == S.QUEUED
+    queued_at = step.queued_at if waits_already else timezone.now()
+    _move_step(step, S.QUEUED, job_id=job_id, queued_at=queued_at, ended_at=None)
+
+
+def start_step(step: Step, *, job_id: int | None = None) -> None:
+    """Begin an attempt; with `job_id` in this job, without having been queued for it.
+
+    It waited for nothing then, unless it was queued for its turn before.
+    """
+    now = timezone.now()
+    taken_up: dict[str, Any] = {}
+    if job_id is not None:
+        taken_up = {"job_id": job_id, "queued_at": step.queued_at or now}
+    _move_step(
+        step,
+        S.RUNNING,
+        **taken_up,
+        attempt=step.attempt + 1,
+        started_at=now,
+        first_started_at=step.first_started_at or now,
+        ended_at=None,
+        retry_at=None,
+        error_code="",
+        error_message="",
+    )
+
+
+def finish_step(step: Step, *, result: dict[str, Any]) -> None:
+    """End the step well, with what later steps use."""
+    _move_step(step, S.DONE, ended_at=timezone.now(), result=result)
+
+
+def skip_step(step: Step) -> None:
+    """End the step without running it."""
+    _move_step(step, S.SKIPPED, ended_at=timezone.now())
+
+
+def retry_step_later(
+    step: Step, *, code: str, message: str, retry_at: dt.datetime
+) -> None:
+    """Note why an attempt failed and when the next one comes."""
+    _move_step(
+        step, S.RETRYING, error_code=code, error_message=message, retry_at=retry_at
+    )
+
+
+def fail_step(step: Step, *, code: str, message: str) -> None:
+    """End the step badly."""
+    _move_step(
+        step,
+        S.FAILED,
+        ended_at=timezone.now(),
+        error_code=code[:60],
+        error_message=message,
+    )
+
+
+def cancel_operation(operation: Operation, *, message: str) -> None:
+    """End what is under way: no step of it starts any more, and one at work stops."""
+    end_operation(
+        operation, Operation.State.CANCELLED, code="cancelled", message=message
+    )
+    skip_waiting_steps(operation)
+
+
+def skip_waiting_steps(operation: Operation) -> None:
+    """End what an ended operation will not start any more."""
+    operation.steps.filter(state__in=(S.WAITING, S.QUEUED, S.RETRYING)).update(
+        state=S.SKIPPED, ended_at=timezone.now()
+    )
+
+
+def record_progress(step: Step, progress: dict[str, Any]) -> None:
+    """Show how far a running step is. Losing the last one in a crash is no harm.
+
+    Raises: StepCutShort where nobody waits for this attempt any more.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit TO off")
+        is_wanted = (
+            Step.objects.filter(pk=step.pk, attempt=step.attempt)
+            .exclude(operation__state__in=ENDED_EARLY)
+            .update(progress=progress)
+        )
+    if not is_wanted:
+        raise StepCutShort
+    step.progress = progress
+
+
+def remember_remote(step: Step, ids: dict[str, Any]) -> None:
+    """Keep ids of the far side on the step, before anything waits for them.
+
+    Raises: StepCutShort where another attempt has begun.
+    """
+    remote = {**step.remote, **ids}
+    mine = Step.objects.filter(pk=step.pk, attempt=step.attempt)
+    if not mine.update(remote=remote):
+        raise StepCutShort
+    step.remote = remote
+
+
+def settled_names(steps: Iterable[Step]) -> set[str]:
+    """Return the names of steps that later ones need not wait for."""
+    return {step.name for step in steps if step.state in (S.DONE, S.SKIPPED)}

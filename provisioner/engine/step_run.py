@@ -1,0 +1,200 @@
+"""What a step is given: its rows, its gateways, and a way to say how far it is."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from provisioner.catalog.models import Template
+from provisioner.engine import states
+from provisioner.engine.models import Operation, Step
+from provisioner.gateways import registry
+from provisioner.gateways.errors import AuthFailed
+from provisioner.gateways.hosts import mounts
+from provisioner.gateways.hosts.log_files import begin_log
+from provisioner.gateways.hosts.trees.run import EntryFailed
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.types import PerforceAccount
+from provisioner.lib.databases import DATABASE_WENT_AWAY
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
+
+Used = TypeVar("Used")
+
+PROGRESS_EVERY_SECONDS = 0.25
+VISIBLE_WITHIN_SECONDS = 30.0
+FAILURES_NAMED = 10
+
+
+class StepRun:
+    """One attempt at one step."""
+
+    def __init__(self, step: Step, *, about: Workspace | None = None) -> None:
+        self.step = step
+        self._about = about
+        self.operation: Operation = step.operation
+        self.site: Site = step.operation.site
+        self._began_at = time.monotonic()
+        self._progress_shown_at = 0.0
+        self._phase_shown = ""
+
+    def at(self, workspace: Workspace) -> StepRun:
+        """Return this attempt as one at another workspace of the same site."""
+        return StepRun(self.step, about=workspace)
+
+    @property
+    def workspace(self) -> Workspace:
+        workspace = self._about or self.operation.workspace
+        assert workspace is not None
+        return workspace
+
+    @property
+    def template(self) -> Template:
+        if self.operation.template is not None:
+            return self.operation.template
+        return self.workspace.template
+
+    @cached_property
+    def ontap(self) -> OntapGateway:
+        return registry.ontap(self.site)
+
+    @cached_property
+    def perforce(self) -> PerforceGateway:
+        return registry.perforce(self.site.perforce_server)
+
+    @cached_property
+    def perforce_account(self) -> PerforceAccount:
+        return registry.perforce_account(self.site.perforce_server)
+
+    def perforce_account_of(
+        self, user: str, *, host: str = ""
+    ) -> PerforceAccount | None:
+        """Return an account to act as this user with, None where ours may not.
+
+        `host` is the Host of a client that will be used, "" for most.
+        """
+        ours = dataclasses.replace(self.perforce_account, host=host)
+        if user == ours.user:
+            return ours
+        ticket = self.perforce.user_ticket(user)
+        if ticket is None:
+            return None
+        return dataclasses.replace(ours, user=user, password=ticket)
+
+    def as_user(
+        self, user: str, use: Callable[[PerforceAccount], Used], *, host: str = ""
+    ) -> Used | None:
+        """Return what comes of using an account to act as this user, None without one.
+
+        A ticket may end at any time, so where it does not hold, `use` is called once
+        more with a new one: it has to be safe to repeat.
+        """
+        account = self.perforce_account_of(user, host=host)
+        if account is None:
+            return None
+        try:
+            return use(account)
+        except AuthFailed:
+            account = self.perforce_account_of(user, host=host)
+            if account is None or user == self.perforce_account.user:
+                raise
+            return use(account)
+
+    def perforce_as(self, account: PerforceAccount) -> PerforceGateway:
+        """Return the gateway to the site's server as somebody else."""
+        return registry.perforce_as(account)
+
+    def perforce_for(self, client: str) -> PerforceGateway:
+        """Return the gateway to the site's server as from the Host of a client."""
+        return registry.perforce_for(self.site.perforce_server, client=client)
+
+    @property
+    def seconds(self) -> float:
+        """How long this attempt has been running."""
+        return time.monotonic() - self._began_at
+
+    def visible_root(self, junction_path: str) -> Path:
+        """Return where this host sees a junction, once it does, and that it is safe.
+
+        Raises: Unreachable where it does not appear, Refused where it leads elsewhere.
+        """
+        mounts.wait_until_visible(
+            self.site.path_of(junction_path), timeout_seconds=VISIBLE_WITHIN_SECONDS
+        )
+        return mounts.path_below(self.site.path_of("/"), junction_path=junction_path)
+
+    def progress(
+        self,
+        text: str = "",
+        *,
+        done: int = 0,
+        total: int = 0,
+        unit: str = "",
+        phase: str = "",
+        figures: Mapping[str, float | None] | None = None,
+    ) -> None:
+        """Show progress, at most four times a second; 0 of 0 shows the text alone.
+
+        What is complete, or the beginning of another phase, is always shown. `figures`
+        are for scripts, what they say is for people in the text.
+        """
+        now = time.monotonic()
+        is_news = 0 < total <= done or phase != self._phase_shown
+        if not is_news and now - self._progress_shown_at < PROGRESS_EVERY_SECONDS:
+            return
+        self._progress_shown_at, self._phase_shown = now, phase
+        shown: dict[str, Any] = {"text": text}
+        if total or done:
+            shown |= {"done": done, "total": total, "unit": unit}
+        if phase:
+            shown["phase"] = phase
+        shown |= figures or {}
+        states.record_progress(self.step, shown)
+
+    def progress_of_command(self, text: str) -> None:
+        """Show progress of what is too dear to begin again while the database is away.
+
+        Another worker may have the step by then: the lock of the tree keeps it waiting.
+        """
+        with contextlib.suppress(*DATABASE_WENT_AWAY):
+            self.progress(text)
+
+    def remember_ontap_job(self, ontap_job_uuid: str) -> None:
+        """Keep the ONTAP job's id before waiting for the job."""
+        states.remember_remote(self.step, {"ontap_job_uuid": ontap_job_uuid})
+
+    def result_of(self, name: str) -> dict[str, Any]:
+        """Return what an earlier step of this operation left for later ones."""
+        return dict(
+            self.operation.steps.values_list("result", flat=True).get(name=name)
+        )
+
+    def find_result(self, name: str) -> dict[str, Any]:
+        """Return what an earlier step left, nothing where the operation has it not."""
+        results = self.operation.steps.values_list("result", flat=True)
+        return dict(results.filter(name=name).first() or {})
+
+    def keep_failures(
+        self, failures: tuple[EntryFailed, ...], *, all_of_them: Path | None
+    ) -> str:
+        """Keep the name of every entry that failed in the step's log; name a few.
+
+        `all_of_them` is a file with more names than `failures` has; it moves there.
+        """
+        log_path = self.step.log_path
+        with begin_log(log_path) as log:
+            if all_of_them is None:
+                log.writelines(f"{failure}\n".encode() for failure in failures)
+            else:
+                with all_of_them.open("rb") as names:
+                    shutil.copyfileobj(names, log)
+                all_of_them.unlink()
+        few = "; ".join(str(failure) for failure in failures[:FAILURES_NAMED])
+        return f"{few}. Every one is named in {log_path}."

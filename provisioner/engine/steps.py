@@ -1,0 +1,27 @@
+"""Waiting for what an earlier operation had begun: it may still be at work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.engine.models import Step
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways.errors import Busy
+
+
+def ensure_quiet(run: StepRun) -> dict[str, Any]:
+    """Have no step of an earlier operation still at work on this workspace.
+
+    Retiring, restoring and purging begin with it: each may have cut another short.
+    """
+    at_work = Step.objects.filter(
+        operation__workspace=run.workspace, state=Step.State.RUNNING
+    ).exclude(operation=run.operation)
+    names = ", ".join(at_work.values_list("name", flat=True))
+    if names:
+        raise Busy(
+            f"Something earlier is still at work on {run.workspace.name}: {names}.",
+            system="cloneyard",
+            operation=run.operation.kind,
+        )
+    return {}

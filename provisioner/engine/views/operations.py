@@ -1,0 +1,34 @@
+"""Operations: what was asked for, how far its steps are, and all there were."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from provisioner.engine.lists import OPERATIONS
+from provisioner.engine.logs.of_steps import find_operation
+from provisioner.web.http import WebRequest, digest
+from provisioner.web.lists.answers import list_answer
+
+
+@require_safe
+def operation_list(request: WebRequest) -> HttpResponseBase:
+    """Show the operations that a person may see."""
+    return list_answer(request, OPERATIONS, "operations/list.html")
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def operation_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show an operation with its steps; to htmx the part that moves."""
+    overview = find_operation(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    context: dict[str, object] = {"overview": overview}
+    if not request.htmx:
+        return render(request, "operations/detail.html", context)
+    context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+    return render(request, "operations/_operation.html", context)

@@ -1,0 +1,131 @@
+"""What a worker says of itself, and what is known of those that run."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import socket
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.conf import settings
+from django.db.models.functions import Now
+from procrastinate import PsycopgConnector
+from procrastinate.contrib.django.models import ProcrastinateWorker
+from procrastinate.contrib.django.utils import connector_params
+from psycopg import AsyncConnection
+
+from provisioner.engine import clocks
+from provisioner.engine.models import WorkerQueues
+from provisioner.engine.worker_pools import Pool
+from provisioner.sites.models import COMMANDS_PREFIX
+
+ANSWER_WITHIN_SECONDS = 5.0
+
+
+def worker_connector() -> PsycopgConnector:
+    """Return how a worker asks for jobs: each of its questions is one statement.
+
+    So none needs a transaction around it, which would be two more round trips.
+    """
+    return PsycopgConnector(
+        kwargs=connector_params(),
+        configure=_commit_at_once,
+        # Its own pauses double up to minutes; who asks here asks again sooner.
+        timeout=ANSWER_WITHIN_SECONDS,
+        reconnect_timeout=ANSWER_WITHIN_SECONDS,
+    )
+
+
+async def _commit_at_once(connection: AsyncConnection[Any]) -> None:
+    await connection.set_autocommit(True)
+
+
+def tell_queues(worker_id: int, *, pool: Pool) -> None:
+    """Write down what a pool of a worker serves, and forget those that are no more."""
+    WorkerQueues.objects.update_or_create(
+        worker_id=worker_id,
+        defaults={
+            "queues": None if pool.queues is None else list(pool.queues),
+            "runs_commands": pool.runs_commands,
+            "host": socket.gethostname(),
+            "process_id": os.getpid(),
+        },
+    )
+    known = ProcrastinateWorker.objects.values("pk")
+    WorkerQueues.objects.exclude(worker_id=worker_id).exclude(
+        worker_id__in=known
+    ).delete()
+
+
+def tell_clock(worker_id: int, *, ahead_seconds: float) -> None:
+    """Write down how far the clock of a worker is ahead, 0: it is right."""
+    WorkerQueues.objects.filter(worker_id=worker_id).update(
+        clock_ahead_seconds=ahead_seconds
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AliveWorker:
+    """A worker that was heard lately; `queues` None: it serves all.
+
+    One whose queues are None may have no slots for commands, though. `clock_trouble`
+    says what is wrong with its clock; then it serves nothing.
+    """
+
+    host: str
+    process_id: int
+    queues: list[str] | None
+    started_at: dt.datetime
+    heard_at: dt.datetime
+    runs_commands: bool = True
+    clock_ahead_seconds: float = 0.0
+
+    @property
+    def clock_trouble(self) -> str:
+        if clocks.is_right(self.clock_ahead_seconds):
+            return ""
+        return (
+            f"The clock of {self.host} is {clocks.off_text(self.clock_ahead_seconds)}: "
+            f"its worker, process {self.process_id}, takes no job. Set the clock "
+            "right, and it goes on by itself."
+        )
+
+    def serves(self, queue: str) -> bool:
+        if self.clock_trouble:
+            return False
+        if self.queues is None:
+            return self.runs_commands or not queue.startswith(COMMANDS_PREFIX)
+        return queue in self.queues
+
+
+def alive_workers() -> list[AliveWorker]:
+    """Return the workers that were heard lately, by host."""
+    since = Now() - dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
+    heard = dict(
+        ProcrastinateWorker.objects.filter(last_heartbeat__gte=since).values_list(
+            "pk", "last_heartbeat"
+        )
+    )
+    rows = WorkerQueues.objects.filter(worker_id__in=heard).order_by(
+        "host", "process_id", "runs_commands"
+    )
+    return [
+        _as_one(list(pools), heard=heard)
+        for _, pools in groupby(rows, key=lambda row: (row.host, row.process_id))
+    ]
+
+
+def _as_one(pools: list[WorkerQueues], *, heard: dict[int, dt.datetime]) -> AliveWorker:
+    """Return the worker that has these pools."""
+    serves_all = any(pool.queues is None for pool in pools)
+    return AliveWorker(
+        host=pools[0].host,
+        process_id=pools[0].process_id,
+        queues=None if serves_all else [q for pool in pools for q in pool.queues or ()],
+        started_at=min(pool.started_at for pool in pools),
+        heard_at=min(heard[pool.worker_id] for pool in pools),
+        runs_commands=any(pool.runs_commands for pool in pools),
+        clock_ahead_seconds=max((p.clock_ahead_seconds for p in pools), key=abs),
+    )

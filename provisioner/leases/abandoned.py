@@ -1,0 +1,269 @@
+"""What looks abandoned, for those who run the place; and how retiring it goes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.engine.models import Operation
+from provisioner.leases import queries
+from provisioner.leases.abandonment import (
+    Abandonment,
+    abandonment_of,
+    idle_since,
+    looks_abandoned,
+)
+from provisioner.leases.models import Notice
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import with_words, workspaces_visible_to
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbandonedWorkspace:
+    """One workspace that looks abandoned, and what retiring it would give back.
+
+    `frees_bytes` is None where nobody has measured it. `snapshot_clones` counts the
+    clones that hold its snapshot, this one among them. `notified_at` is when its owner
+    was last asked about it.
+    """
+
+    workspace: Workspace
+    abandonment: Abandonment
+    deadline: queries.Deadline
+    snapshot_clones: int
+    notified_at: dt.datetime | None
+
+    @property
+    def frees_bytes(self) -> int | None:
+        return self.workspace.unique_bytes
+
+    @property
+    def is_last_clone(self) -> bool:
+        """Whether nothing else holds its snapshot."""
+        return self.snapshot_clones == 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reclaimable:
+    """What all that looks abandoned comes to. `unseen` were not looked at."""
+
+    number: int
+    frees_bytes: int
+    unmeasured: int
+    unseen: int
+    after_days: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbandonedList(Reclaimable):
+    """All that look abandoned, the longest idle first.
+
+    `progress` is how far those are that were retired as abandoned, until each is
+    really gone.
+    """
+
+    workspaces: tuple[AbandonedWorkspace, ...]
+    progress: RetirementProgress
+
+    @property
+    def under_way(self) -> tuple[RetirementLine, ...]:
+        return self.progress.lines
+
+
+def abandoned_workspaces(user: User) -> AbandonedList:
+    """Return what looks abandoned now, for administrators.
+
+    Raises: NotAllowed.
+    """
+    found = list(abandoned_matching(user).order_by("idle_since", "pk"))
+    return AbandonedList(
+        workspaces=tuple(shown_abandoned(found)),
+        progress=retirements_of_abandoned(user),
+        **vars(reclaimable(user)),
+    )
+
+
+def abandoned_matching(user: User, *, text: str = "") -> QuerySet[Workspace]:
+    """Return what looks abandoned now and has all words of a text, each with its
+    `idle_since`.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(user.is_administrator)
+    named = with_words(
+        _ready(user), text, *("name", "owner__username", "template__name")
+    )
+    return named.filter(_looks_abandoned())
+
+
+def reclaimable(user: User) -> Reclaimable:
+    """Return what retiring all that looks abandoned would give back.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(user.is_administrator)
+    is_unseen = Q(activity_seen_at__isnull=True)
+    found = _ready(user).filter(_looks_abandoned() | is_unseen).order_by()
+    sums = found.aggregate(
+        number=Count("pk", filter=~is_unseen),
+        frees_bytes=Coalesce(Sum("unique_bytes", filter=~is_unseen), 0),
+        unmeasured=Count("pk", filter=~is_unseen & Q(unique_bytes__isnull=True)),
+        unseen=Count("pk", filter=is_unseen),
+    )
+    return Reclaimable(after_days=settings.ABANDONED_AFTER_DAYS, **sums)
+
+
+def workspaces_by_idleness(user: User) -> QuerySet[Workspace]:
+    """Return the workspaces that a person may see, each with its `idle_since`."""
+    return workspaces_visible_to(user).annotate(idle_since=idle_since())
+
+
+def _ready(user: User) -> QuerySet[Workspace]:
+    return workspaces_by_idleness(user).filter(state=Workspace.State.READY)
+
+
+def _looks_abandoned() -> Q:
+    return looks_abandoned(after_days=settings.ABANDONED_AFTER_DAYS, now=timezone.now())
+
+
+def shown_abandoned(workspaces: Sequence[Workspace]) -> list[AbandonedWorkspace]:
+    """Return workspaces with the signs that say so, and what holds on to them."""
+    now, policies = timezone.now(), queries.policies_of(workspaces)
+    clones, notified_at = _clones_of_snapshots(workspaces), _notified_at(workspaces)
+    return [
+        AbandonedWorkspace(
+            workspace=workspace,
+            abandonment=abandonment_of(
+                workspace, after_days=settings.ABANDONED_AFTER_DAYS, now=now
+            ),
+            deadline=queries.deadline_of(
+                workspace, policies.of_workspace(workspace), now
+            ),
+            snapshot_clones=clones[workspace.snapshot_id],
+            notified_at=notified_at.get(workspace.pk),
+        )
+        for workspace in workspaces
+    ]
+
+
+def _clones_of_snapshots(workspaces: Sequence[Workspace]) -> dict[int, int]:
+    """Return how many clones hold each of their snapshots."""
+    snapshots = {workspace.snapshot_id for workspace in workspaces}
+    holding = Workspace.objects.filter(snapshot__in=snapshots).order_by()
+    there = holding.exclude(state=Workspace.State.RETIRED)
+    return dict(there.values_list("snapshot").annotate(Count("pk")))
+
+
+def _notified_at(workspaces: Sequence[Workspace]) -> dict[int, dt.datetime]:
+    """Return when their owners were last asked, of those that were."""
+    asked = Notice.objects.filter(
+        kind=Notice.Kind.ABANDONED, workspace__in=workspaces, sent_at__isnull=False
+    )
+    return dict(asked.order_by().values_list("workspace").annotate(Max("sent_at")))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetirementLine:
+    """How far a workspace is on its way into the trash, or out of the world."""
+
+    workspace: Workspace
+    operation: Operation | None
+
+    @property
+    def is_moving(self) -> bool:
+        return self.workspace.is_moving
+
+    @property
+    def is_put_away(self) -> bool:
+        return self.workspace.state in (
+            Workspace.State.TRASHED,
+            Workspace.State.RETIRED,
+        )
+
+    @property
+    def is_gone(self) -> bool:
+        return self.workspace.state == Workspace.State.RETIRED
+
+    @property
+    def sentence(self) -> str:
+        """Say where it is, and what stopped it."""
+        if self.is_moving or self.is_put_away:
+            return f"{self.workspace.get_state_display()}."
+        reason = self.operation.status_message if self.operation else ""
+        return reason or "It was not retired."
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetirementProgress:
+    lines: tuple[RetirementLine, ...]
+
+    @property
+    def is_moving(self) -> bool:
+        return any(line.is_moving for line in self.lines)
+
+    @property
+    def put_away(self) -> int:
+        return sum(line.is_put_away for line in self.lines)
+
+    @property
+    def gone(self) -> int:
+        return sum(line.is_gone for line in self.lines)
+
+    @property
+    def announcement(self) -> str:
+        said = f"{self.put_away} of {len(self.lines)} are in the trash or gone"
+        return f"{said}, {self.gone} for good."
+
+
+def retirements_of_abandoned(user: User) -> RetirementProgress:
+    """Return how far those are that were retired as abandoned and are still there.
+
+    Each stays until it is really gone: its clone destroyed, or its owner has it back.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(user.is_administrator)
+    later = Operation.objects.filter(
+        kind=Operation.Kind.RETIRE,
+        workspace=OuterRef("workspace"),
+        pk__gt=OuterRef("pk"),
+    )
+    retirements = Operation.objects.filter(
+        ~Exists(later), kind=Operation.Kind.RETIRE, parameters__as_abandoned=True
+    ).exclude(workspace__state__in=(Workspace.State.READY, Workspace.State.RETIRED))
+    return retirement_progress(
+        user, pks=list(retirements.values_list("workspace", flat=True))
+    )
+
+
+def retirement_progress(user: User, *, pks: Sequence[int]) -> RetirementProgress:
+    """Return how far these workspaces are, for administrators.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(user.is_administrator)
+    if not pks:
+        return RetirementProgress(lines=())
+    workspaces = list(
+        workspaces_visible_to(user).filter(pk__in=pks).order_by("name", "pk")
+    )
+    newest = {
+        operation.workspace_id: operation
+        for operation in Operation.objects.filter(workspace__in=workspaces)
+        .order_by("workspace_id", "-created_at", "-id")
+        .distinct("workspace_id")
+    }
+    return RetirementProgress(
+        lines=tuple(
+            RetirementLine(workspace=workspace, operation=newest.get(workspace.pk))
+            for workspace in workspaces
+        )
+    )

@@ -1,0 +1,200 @@
+"""Does a workspace look abandoned? Signs of life with their times, and what they say.
+
+No row is read: sweeps/activity.py collects the signs, this reads them. No single sign
+decides: a P4V that was left open keeps a client's Access date fresh, and a tree that
+nobody changed may still be read.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.db.models.functions import Greatest
+
+from provisioner.leases import queries
+from provisioner.lib import times
+from provisioner.workspaces.models import Workspace
+
+DAY = queries.DAY
+
+# What each sign is called where it was seen, and where it never was.
+WORDS = {
+    "accessed": ("Perforce command", "no Perforce command was ever seen"),
+    "submitted": ("submitted change", "nothing was submitted from it"),
+    "shelved": ("shelved change", "nothing is shelved from it"),
+    "pending": ("pending change", "it has no pending change"),
+    "files": ("changed file", "no file was changed since it was made"),
+    "touched": ("request of its owner here", "its owner never asked for anything"),
+}
+# Signs that something was done, beside those that it was only named.
+WORK = ("submitted", "shelved", "pending", "files", "touched")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """One sign of life: when it was last seen (None: never), and how people read it.
+
+    `is_old` says that it speaks for the workspace being abandoned.
+    """
+
+    kind: str
+    at: dt.datetime | None
+    is_old: bool
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abandonment:
+    """What the signs of a workspace come to, as of a moment."""
+
+    signals: tuple[Signal, ...]
+    idle_since: dt.datetime
+    idle_days: int
+    is_abandoned: bool
+    sentence: str
+
+    @property
+    def reasons(self) -> list[str]:
+        """The signs that say that it is abandoned, in words."""
+        return [signal.sentence for signal in self.signals if signal.is_old]
+
+
+def abandonment_of(
+    workspace: Workspace, *, after_days: int, now: dt.datetime
+) -> Abandonment:
+    """Read the signs of a workspace that was ready once.
+
+    It looks abandoned where no work shows for `after_days`, and no Perforce command
+    either; or no work for twice as long whatever names the client.
+    """
+    began_at = workspace.ready_at or workspace.created_at
+    seen = {kind: _moment(workspace.activity.get(kind)) for kind in WORDS}
+    worked_at = max(filter(None, [began_at, newest_of(workspace.activity, WORK)]))
+    accessed_at = seen["accessed"] or began_at
+    span = dt.timedelta(days=after_days)
+    is_idle = now - worked_at >= span
+    is_abandoned = workspace.activity_seen_at is not None and (
+        (is_idle and now - accessed_at >= span) or now - worked_at >= 2 * span
+    )
+    days = (now - worked_at).days
+    return Abandonment(
+        signals=tuple(
+            _signal(workspace, kind, at, began_at=began_at, span=span, now=now)
+            for kind, at in seen.items()
+            if _applies(workspace, kind)
+        )
+        + _opened(workspace),
+        idle_since=worked_at,
+        idle_days=days,
+        is_abandoned=is_abandoned,
+        sentence=_sentence(
+            days, is_named=is_idle and now - accessed_at < span, workspace=workspace
+        ),
+    )
+
+
+def looks_abandoned(*, after_days: int, now: dt.datetime) -> Q:
+    """Return the same rule for rows that are ready, by what is kept beside the signs.
+
+    Each row has to have `idle_since`, as `idle_since()` works it out.
+    """
+    span = dt.timedelta(days=after_days)
+    is_unused = Q(used_at__lte=now - span) | Q(used_at__isnull=True)
+    # What passes over most rows comes first, and alone: PostgreSQL asks that first.
+    return (
+        Q(activity_seen_at__isnull=False)
+        & Q(idle_since__lte=now - span)
+        & (is_unused | Q(idle_since__lte=now - 2 * span))
+    )
+
+
+def idle_since() -> Greatest:
+    """Return since when no work shows; PostgreSQL passes over what is null."""
+    return Greatest("ready_at", "worked_at")
+
+
+def newest_of(signs: Mapping[str, Any], kinds: Iterable[str]) -> dt.datetime | None:
+    """Return when the newest sign of these kinds was seen, None where none was."""
+    return max(filter(None, (_moment(signs.get(kind)) for kind in kinds)), default=None)
+
+
+def work_seen(workspace: Workspace) -> list[tuple[str, dt.datetime]]:
+    """Return what was last done in it, in words, and when: the newest first."""
+    found = [
+        (WORDS[kind][0], at)
+        for kind in ("submitted", "shelved", "pending", "files")
+        if (at := _moment(workspace.activity.get(kind)))
+    ]
+    return sorted(found, key=lambda one: one[1], reverse=True)
+
+
+def _applies(workspace: Workspace, kind: str) -> bool:
+    """Say whether a sign was looked for: without a client there is less to see."""
+    if kind == "files":
+        return "files" in workspace.activity
+    return bool(workspace.client_name) or kind == "touched"
+
+
+def _signal(
+    workspace: Workspace,
+    kind: str,
+    at: dt.datetime | None,
+    *,
+    began_at: dt.datetime,
+    span: dt.timedelta,
+    now: dt.datetime,
+) -> Signal:
+    noun, never = WORDS[kind]
+    # What is older than the workspace came with the template.
+    if at is None or (kind == "files" and at <= began_at):
+        sentence, at_shown = never, None
+    elif (days := (now - at).days) >= 1:
+        sentence, at_shown = f"no {noun} for {_days(days)}", at
+    else:
+        sentence, at_shown = f"a {noun} {times.age_text(at, now=now)}", at
+    detail = (workspace.activity.get(kind) or {}).get("detail", "")
+    return Signal(
+        kind=kind,
+        at=at_shown,
+        is_old=now - max(at or began_at, began_at) >= span,
+        sentence=f"{sentence} ({detail})" if detail else sentence,
+    )
+
+
+def _opened(workspace: Workspace) -> tuple[Signal, ...]:
+    """Opened files have no time in Perforce: they are said, and decide nothing."""
+    count = (workspace.activity.get("opened") or {}).get("count", 0)
+    if not count:
+        return ()
+    noun = "file is" if count == 1 else "files are"
+    return (
+        Signal(
+            kind="opened",
+            at=None,
+            is_old=False,
+            sentence=f"{count:,} {noun} opened; Perforce does not say since when",
+        ),
+    )
+
+
+def _sentence(days: int, *, is_named: bool, workspace: Workspace) -> str:
+    if workspace.activity_seen_at is None:
+        return "Nobody has looked yet."
+    said = f"No work shows for {_days(days)}"
+    if is_named:
+        said += ", though something still names its client, as a P4V left open does"
+    return f"{said}."
+
+
+def _days(days: int) -> str:
+    return "1 day" if days == 1 else f"{days} days"
+
+
+def _moment(signal: dict[str, Any] | None) -> dt.datetime | None:
+    if not signal or not signal.get("at"):
+        return None
+    return dt.datetime.fromisoformat(signal["at"])

@@ -1,0 +1,179 @@
+"""Asking owners about what looks abandoned, and retiring it, many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import transaction
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.engine import clocks
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Unsaved
+from provisioner.leases.abandonment import Abandonment, abandonment_of
+from provisioner.leases.models import Notice
+from provisioner.lib.refusals import (
+    ActionRefused,
+    AskedAlready,
+    InvalidRequest,
+    NotAbandoned,
+    WorkspaceNotReady,
+)
+from provisioner.notify import workspaces
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
+
+MOST_AT_A_TIME = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What happens to one of many: "retire", "notify" or "refused", and why."""
+
+    workspace: Workspace
+    word: str
+    sentence: str
+    code: str = ""
+    operation: Operation | None = None
+
+
+def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
+    """Ask the owner of what looks abandoned whether they need it.
+
+    At most one mail a day and workspace, whoever asks.
+
+    Raises: NotAllowed, WorkspaceNotReady, NotAbandoned, AskedAlready.
+    """
+    permissions.require(by.is_administrator)
+    with transaction.atomic():
+        workspace, abandonment = _looked_at_again(workspace)
+        now = clocks.database_now()
+        notice = workspaces.say(
+            workspace,
+            Notice.Kind.ABANDONED,
+            due_at=now,
+            deadline_at=now.replace(hour=0, minute=0, second=0, microsecond=0),
+            data={"reasons": abandonment.reasons, "asked_by": by.username},
+        )
+        if notice.claimed_at is not None:
+            raise AskedAlready(owner=workspace.owner, name=workspace.name)
+        engine_states.record_event(
+            workspace,
+            kind="owner_asked",
+            message=f"Asked {workspace.owner} whether it is still needed: "
+            f"{abandonment.sentence}",
+            actor=by,
+        )
+    return Outcome(
+        workspace=workspace,
+        word="notify",
+        sentence=f"A mail goes to {workspace.owner.email}."
+        if workspace.owner.email
+        else f"{workspace.owner} has no mail address: nobody is told.",
+    )
+
+
+def workspace_retire_abandoned(
+    *, by: User, workspace: Workspace, preview: bool = False
+) -> Outcome:
+    """Retire what looks abandoned, with what is not submitted rescued.
+
+    With `preview`, only say what would happen.
+
+    Raises: NotAllowed, WorkspaceNotReady, NotAbandoned.
+    """
+    permissions.require(by.is_administrator)
+    with transaction.atomic():
+        workspace, abandonment = _looked_at_again(workspace)
+        sentence = "It is retired; what is not submitted is rescued first."
+        if workspace.keep_reason:
+            sentence += f" It was kept: {workspace.keep_reason}"
+        operation = None
+        if not preview:
+            operation = workspace_retire(
+                by=by,
+                workspace=workspace,
+                unsaved=Unsaved.RESCUE,
+                reason=f"Asked to retire it as abandoned: {abandonment.sentence}",
+                as_abandoned=True,
+            )
+    return Outcome(
+        workspace=workspace, word="retire", sentence=sentence, operation=operation
+    )
+
+
+def _looked_at_again(workspace: Workspace) -> tuple[Workspace, Abandonment]:
+    """Lock a workspace that still looks abandoned, until the transaction ends.
+
+    Raises: WorkspaceNotReady, NotAbandoned.
+    """
+    locked = (
+        Workspace.objects.select_for_update(of=("self",))
+        .select_related("owner", "template", "site")
+        .get(pk=workspace.pk)
+    )
+    abandonment = abandonment_of(
+        locked, after_days=settings.ABANDONED_AFTER_DAYS, now=clocks.database_now()
+    )
+    if locked.state != Workspace.State.READY:
+        raise WorkspaceNotReady(
+            name=locked.name, state=locked.get_state_display().lower()
+        )
+    if not abandonment.is_abandoned:
+        raise NotAbandoned(name=locked.name)
+    return locked, abandonment
+
+
+def abandoned_notify(*, by: User, pks: Sequence[int]) -> list[Outcome]:
+    """Ask the owners of workspaces that look abandoned whether they need them.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    return _each(by, pks, lambda one: workspace_ask_owner(by=by, workspace=one))
+
+
+def abandoned_retire(
+    *, by: User, pks: Sequence[int], preview: bool = False
+) -> list[Outcome]:
+    """Retire workspaces that look abandoned, with what is not submitted rescued.
+
+    With `preview`, only say what would happen. One that was used since it was listed
+    is refused; so are those that are on their way already.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    return _each(
+        by,
+        pks,
+        lambda one: workspace_retire_abandoned(by=by, workspace=one, preview=preview),
+    )
+
+
+def _each(
+    by: User, pks: Sequence[int], act: Callable[[Workspace], Outcome]
+) -> list[Outcome]:
+    """Act on each, in a transaction of its own; a refusal is an outcome, too."""
+    permissions.require(by.is_administrator)
+    if not pks:
+        raise InvalidRequest("Choose at least one workspace.")
+    if len(set(pks)) > MOST_AT_A_TIME:
+        raise InvalidRequest(f"Choose up to {MOST_AT_A_TIME} workspaces at a time.")
+    known = Workspace.objects.select_related("owner").in_bulk(set(pks))
+    if unknown := sorted(set(pks) - known.keys()):
+        raise InvalidRequest(f"There is no workspace {unknown[0]}.")
+    return [_one(known[pk], act) for pk in dict.fromkeys(pks)]
+
+
+def _one(workspace: Workspace, act: Callable[[Workspace], Outcome]) -> Outcome:
+    try:
+        return act(workspace)
+    except ActionRefused as refusal:
+        return Outcome(
+            workspace=workspace,
+            word="refused",
+            sentence=refusal.sentence,
+            code=refusal.code,
+        )

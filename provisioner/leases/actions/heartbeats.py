@@ -1,0 +1,58 @@
+"""Jobs that say that they live: a silent one needs its workspace no longer."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.leases import queries
+from provisioner.lib.refusals import (
+    InvalidRequest,
+    NoHeartbeat,
+    WorkspaceNotReady,
+    WorkspaceRetired,
+)
+from provisioner.workspaces.models import Workspace
+
+# Silence is looked for once a minute; shorter spans would promise too much.
+SHORTEST_SECONDS = 30
+LONGEST_SECONDS = queries.DAY
+
+
+def check_heartbeat(seconds: int | None) -> None:
+    """Refuse a span of silence that would not work.
+
+    Raises: InvalidRequest.
+    """
+    if seconds is not None and not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+        raise InvalidRequest(
+            f"heartbeat_seconds is from {SHORTEST_SECONDS} to {LONGEST_SECONDS}."
+        )
+
+
+def workspace_heartbeat(*, by: User, workspace: Workspace) -> Workspace:
+    """Say that the job which works in it lives.
+
+    One that is being retired, or was, is refused, so that the job learns of it. The
+    trail does not get a line for each: the workspace has the last.
+
+    Raises: NotAllowed, NoHeartbeat, WorkspaceRetired, WorkspaceNotReady.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    with transaction.atomic():
+        workspace = Workspace.objects.select_for_update(of=("self",)).get(
+            pk=workspace.pk
+        )
+        if workspace.is_put_away:
+            raise WorkspaceRetired(name=workspace.name)
+        if workspace.state not in queries.LEASED:
+            raise WorkspaceNotReady(
+                name=workspace.name, state=workspace.get_state_display().lower()
+            )
+        if workspace.heartbeat_seconds is None:
+            raise NoHeartbeat(name=workspace.name)
+        workspace.heartbeat_at = timezone.now()
+        workspace.save(update_fields=["heartbeat_at"])
+    return workspace

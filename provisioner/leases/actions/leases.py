@@ -1,0 +1,261 @@
+"""How long a workspace is somebody's: extending, keeping, releasing."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django.db import transaction
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.engine import clocks
+from provisioner.engine import states as engine_states
+from provisioner.leases import queries
+from provisioner.lib.refusals import (
+    InvalidRequest,
+    LeaseNotLonger,
+    LeaseTooLong,
+    NotAllowedToKeep,
+    WorkspaceKept,
+    WorkspaceNotKept,
+    WorkspaceNotReady,
+)
+from provisioner.notify import workspaces
+from provisioner.workspaces.models import Workspace
+
+LONGEST_REASON = 500
+# Fits into an integer of the database.
+LONGEST_SECONDS = 50 * 365 * queries.DAY
+
+
+def end_of_first_lease(
+    *,
+    by: User,
+    policy: queries.Policy,
+    lease_seconds: int | None,
+    now: dt.datetime,
+) -> dt.datetime | None:
+    """Return when the lease of a new workspace ends, None where it does not.
+
+    Raises: InvalidRequest, LeaseTooLong.
+    """
+    if lease_seconds is None:
+        return _usual_end(policy.usual_end(now), by=by, now=now)
+    return _end_within(policy, now + _span(lease_seconds), by=by, now=now)
+
+
+def _usual_end(
+    ends_at: dt.datetime | None, *, by: User, now: dt.datetime
+) -> dt.datetime | None:
+    """Return a usual end, or as far as the token goes that somebody asks with."""
+    ends = [end for end in (ends_at, permissions.latest_lease(by, now)) if end]
+    return min(ends, default=None)
+
+
+def set_lease(
+    workspace: Workspace,
+    *,
+    ends_at: dt.datetime | None,
+    policy: queries.Policy,
+    now: dt.datetime,
+    keep_reason: str = "",
+) -> None:
+    """Write when a locked workspace ends, and plan its mails anew."""
+    workspace.expires_at, workspace.keep_reason = ends_at, keep_reason
+    Workspace.objects.filter(pk=workspace.pk).update(
+        expires_at=ends_at, keep_reason=keep_reason
+    )
+    workspaces.plan_warnings(workspace, policy, now=now)
+
+
+def workspace_extend(
+    *,
+    by: User,
+    workspace: Workspace,
+    seconds: int | None = None,
+    until: dt.datetime | None = None,
+) -> Workspace:
+    """Let a lease end later: so many seconds from now, at a moment, or as is usual.
+
+    Counted from now, so that a second click adds nothing. Until it is being retired, a
+    lease that has ended can be extended, too.
+
+    Raises: NotAllowed, InvalidRequest, WorkspaceNotReady, WorkspaceKept,
+    LeaseNotLonger, LeaseTooLong.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    if seconds is not None and until is not None:
+        raise InvalidRequest("Say for how long or until when, one of the two.")
+    with transaction.atomic():
+        workspace, policy, now = _leased(workspace)
+        if workspace.keep_reason:
+            raise WorkspaceKept(name=workspace.name)
+        if until is not None:
+            ends_at = _end_within(policy, until, by=by, now=now)
+        elif seconds is not None:
+            ends_at = _end_within(policy, now + _span(seconds), by=by, now=now)
+        else:
+            usual = policy.usual_end(now) or policy.latest(now)
+            usual = _usual_end(usual, by=by, now=now)
+            if usual is None:
+                raise LeaseNotLonger(name=workspace.name)
+            ends_at = usual
+        if workspace.expires_at is None or ends_at <= workspace.expires_at:
+            raise LeaseNotLonger(name=workspace.name)
+        before = workspace.expires_at
+        set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
+        engine_states.record_event(
+            workspace,
+            kind="lease_extended",
+            message=f"Extended its lease until {queries.recorded(ends_at)}.",
+            actor=by,
+            data=_moved(before, ends_at),
+        )
+    return workspace
+
+
+def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
+    """Keep a workspace without an end, for a reason that others can read.
+
+    Its owner may where leases have no maximum; elsewhere administrators may.
+
+    Raises: NotAllowed, NotAllowedToKeep, InvalidRequest, WorkspaceNotReady.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    reason = " ".join(reason.split())
+    if not reason:
+        raise InvalidRequest("Say why it is to be kept: others will ask.")
+    if len(reason) > LONGEST_REASON or "\0" in reason:
+        raise InvalidRequest(f"A reason has up to {LONGEST_REASON} characters.")
+    with transaction.atomic():
+        workspace, policy, now = _leased(workspace)
+        is_bounded = policy.maximum_seconds is not None and not by.is_administrator
+        if is_bounded or permissions.latest_lease(by, now) is not None:
+            raise NotAllowedToKeep
+        before = workspace.expires_at
+        set_lease(workspace, ends_at=None, keep_reason=reason, policy=policy, now=now)
+        engine_states.record_event(
+            workspace,
+            kind="workspace_kept",
+            message="Keeps it without an end.",
+            reason=reason,
+            actor=by,
+            data=_moved(before, None),
+        )
+    return workspace
+
+
+def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
+    """Give a workspace that was kept a lease again, the usual one from now on.
+
+    A scoped token of `by` bounds it.
+
+    Raises: NotAllowed, WorkspaceNotKept, WorkspaceNotReady.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    with transaction.atomic():
+        workspace, policy, now = _leased(workspace)
+        if not workspace.keep_reason:
+            raise WorkspaceNotKept(name=workspace.name)
+        was_kept_for = workspace.keep_reason
+        ends_at = _usual_end(policy.usual_end(now), by=by, now=now)
+        set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
+        end = queries.recorded(ends_at) if ends_at else "it is retired"
+        engine_states.record_event(
+            workspace,
+            kind="workspace_released",
+            message=f"No longer kept ({was_kept_for}); its lease lasts until {end}.",
+            actor=by,
+            data=_moved(None, ends_at),
+        )
+    return workspace
+
+
+def end_lease_of_silent(workspace: Workspace, *, by: User, now: dt.datetime) -> None:
+    """Let the lease of a locked workspace end now: its job has missed its heartbeat.
+
+    The heartbeat is not waited for any more, so who extends it, or brings it back,
+    has it for as long as any other.
+    """
+    silent_for, before = workspace.heartbeat_seconds, workspace.expires_at
+    workspace.heartbeat_seconds = None
+    Workspace.objects.filter(pk=workspace.pk).update(heartbeat_seconds=None)
+    policy = queries.policy_for(workspace.template, workspace.purpose)
+    set_lease(workspace, ends_at=now, policy=policy, now=now)
+    engine_states.record_event(
+        workspace,
+        kind="heartbeat_missed",
+        message=f"Its job said nothing for {silent_for} seconds: its lease ends now.",
+        actor=by,
+        data=_moved(before, now),
+    )
+
+
+def renew_lease(workspace: Workspace, *, by: User, why: str) -> Workspace:
+    """Give a workspace whose lease ran out the usual one, for a reason of ours.
+
+    The scoped token that got it bounds it, whoever brought it back.
+    """
+    with transaction.atomic():
+        workspace, policy, now = _leased(workspace)
+        owner, before = workspace.owner, workspace.expires_at
+        owner.token = workspace.token
+        ends_at = _usual_end(policy.usual_end(now), by=owner, now=now)
+        set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
+        engine_states.record_event(
+            workspace,
+            kind="lease_renewed",
+            message=why,
+            actor=by,
+            data=_moved(before, ends_at),
+        )
+    return workspace
+
+
+def _leased(
+    workspace: Workspace,
+) -> tuple[Workspace, queries.Policy, dt.datetime]:
+    """Return a workspace locked, its policy and the time since when it is.
+
+    Raises: WorkspaceNotReady where its lease does not count.
+    """
+    workspace = (
+        Workspace.objects.select_for_update(of=("self",))
+        .select_related("owner", "template", "site")
+        .get(pk=workspace.pk)
+    )
+    if workspace.state not in queries.LEASED:
+        raise WorkspaceNotReady(
+            name=workspace.name, state=workspace.get_state_display().lower()
+        )
+    policy = queries.policy_for(workspace.template, workspace.purpose)
+    return workspace, policy, clocks.database_now()
+
+
+def _span(seconds: int) -> dt.timedelta:
+    if not 1 <= seconds <= LONGEST_SECONDS:
+        raise InvalidRequest(f"A lease lasts from 1 to {LONGEST_SECONDS} seconds.")
+    return dt.timedelta(seconds=seconds)
+
+
+def _end_within(
+    policy: queries.Policy, ends_at: dt.datetime, *, by: User, now: dt.datetime
+) -> dt.datetime:
+    if not now < ends_at <= now + dt.timedelta(seconds=LONGEST_SECONDS):
+        raise InvalidRequest(
+            "A lease ends in the future, and within "
+            f"{LONGEST_SECONDS // queries.DAY:,} days."
+        )
+    reaches = (policy.latest(now), permissions.latest_lease(by, now))
+    latest = min((reach for reach in reaches if reach), default=None)
+    if latest is not None and ends_at > latest:
+        raise LeaseTooLong(asked=queries.exact(ends_at), latest=queries.exact(latest))
+    return ends_at
+
+
+def _moved(before: dt.datetime | None, after: dt.datetime | None) -> dict[str, Any]:
+    return {
+        "before": before.isoformat() if before else None,
+        "after": after.isoformat() if after else None,
+    }

@@ -1,0 +1,345 @@
+"""Changing how long workspaces live: first whom it affects, then the change."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.db import connection, transaction
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.engine import clocks
+from provisioner.engine import states as engine_states
+from provisioner.leases import queries
+from provisioner.leases.actions.leases import LONGEST_SECONDS, set_lease
+from provisioner.leases.models import LeasePolicy
+from provisioner.lib.refusals import InvalidRequest, PreviewStale
+from provisioner.lib.times import duration_text
+from provisioner.notify import workspaces as notices
+from provisioner.workspaces.models import Workspace
+
+MOST_WARNINGS = 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class Affected:
+    """One workspace that a change would concern, before and after it."""
+
+    workspace: Workspace
+    before: queries.Deadline
+    after: queries.Deadline
+
+    @property
+    def moves(self) -> bool:
+        return self.before.ends_at != self.after.ends_at
+
+    @property
+    def sentence(self) -> str:
+        """Say what changes for it."""
+        said = []
+        if self.moves and self.before.ends_at is None:
+            assert self.after.ends_at is not None
+            said.append(f"gets a lease until {queries.exact(self.after.ends_at)}")
+        elif self.moves:
+            assert self.before.ends_at is not None
+            assert self.after.ends_at is not None
+            said.append(
+                f"ends on {queries.exact(self.after.ends_at)} instead of "
+                f"{queries.exact(self.before.ends_at)}"
+            )
+        before, after = (
+            [moment.at for moment in deadline.warns_at]
+            for deadline in (self.before, self.after)
+        )
+        if before != after:
+            said.append(
+                "mails on " + ", ".join(queries.exact(at) for at in after)
+                if after
+                else "no mail before its end"
+            )
+        if self.before.trash_seconds != self.after.trash_seconds:
+            said.append(
+                f"stays {duration_text(self.after.trash_seconds)} in the trash"
+                if self.after.trash_seconds
+                else "does not go to the trash but away for good"
+            )
+        return "; ".join(said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyPreview:
+    """What a change would do, as of now.
+
+    `seal` names the change with whom it affects: saving with it makes sure that what
+    was shown is what happens. `kept` counts workspaces that stay kept whatever the
+    policy says.
+    """
+
+    policy: queries.Policy
+    affected: tuple[Affected, ...]
+    kept: int
+    seal: str
+
+    @property
+    def moving(self) -> int:
+        """How many deadlines move."""
+        return sum(one.moves for one in self.affected)
+
+
+def lease_policy_preview(
+    *,
+    by: User,
+    template: Template | None,
+    purpose: str,
+    default_seconds: int | None,
+    maximum_seconds: int | None,
+    trash_seconds: int,
+    warn_seconds: Sequence[int],
+) -> PolicyPreview:
+    """Return whom a policy would affect and how; nothing is changed.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    policy = _checked(
+        purpose,
+        queries.Policy(
+            default_seconds=default_seconds,
+            maximum_seconds=maximum_seconds,
+            trash_seconds=trash_seconds,
+            warn_seconds=tuple(sorted(set(warn_seconds), reverse=True)),
+            source="template" if template else "purpose",
+        ),
+    )
+    return _preview(
+        policy, template=template, purpose=purpose, now=clocks.database_now()
+    )
+
+
+def lease_policy_save(
+    *,
+    by: User,
+    template: Template | None,
+    purpose: str,
+    default_seconds: int | None,
+    maximum_seconds: int | None,
+    trash_seconds: int,
+    warn_seconds: Sequence[int],
+    seal: str = "",
+) -> PolicyPreview:
+    """Have a policy count from now on, for the workspaces that are there, too.
+
+    Deadlines beyond a shortened maximum are pulled in, though never nearer than the
+    first warning; others stay. With the seal of a preview it is refused where it would
+    affect others than shown.
+
+    Raises: NotAllowed, InvalidRequest, PreviewStale.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    with transaction.atomic():
+        _one_change_at_a_time()
+        preview = lease_policy_preview(
+            by=by,
+            template=template,
+            purpose=purpose,
+            default_seconds=default_seconds,
+            maximum_seconds=maximum_seconds,
+            trash_seconds=trash_seconds,
+            warn_seconds=warn_seconds,
+        )
+        _check_seal(preview, seal)
+        policy = preview.policy
+        row, _ = LeasePolicy.objects.update_or_create(
+            template=template,
+            purpose=purpose,
+            defaults={
+                "default_seconds": policy.default_seconds,
+                "maximum_seconds": policy.maximum_seconds,
+                "trash_seconds": policy.trash_seconds,
+                "warn_seconds": list(policy.warn_seconds),
+            },
+        )
+        _apply(preview, by=by, row=row, kind="lease_policy_saved", said="Saved.")
+    return preview
+
+
+def lease_policy_remove_preview(*, by: User, row: LeasePolicy) -> PolicyPreview:
+    """Return whom it would affect to have the next wider policy count instead.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    return _preview(
+        _policy_without(row),
+        template=row.template,
+        purpose=row.purpose,
+        now=clocks.database_now(),
+    )
+
+
+def lease_policy_remove(*, by: User, row: LeasePolicy, seal: str = "") -> PolicyPreview:
+    """Have the next wider policy count instead of this one.
+
+    Raises: NotAllowed, PreviewStale.
+    """
+    with transaction.atomic():
+        _one_change_at_a_time()
+        preview = lease_policy_remove_preview(by=by, row=row)
+        _check_seal(preview, seal)
+        LeasePolicy.objects.filter(pk=row.pk).delete()
+        _apply(preview, by=by, row=row, kind="lease_policy_removed", said="Removed.")
+    return preview
+
+
+def _policy_without(row: LeasePolicy) -> queries.Policy:
+    policies = queries.saved_policies()
+    rows = dict(policies.rows)
+    rows.pop((row.template_id, row.purpose), None)
+    return queries.Policies(rows).of(row.template_id, row.purpose)
+
+
+def _preview(
+    policy: queries.Policy,
+    *,
+    template: Template | None,
+    purpose: str,
+    now: dt.datetime,
+) -> PolicyPreview:
+    policies = queries.saved_policies()
+    covered = _covered(policies, template=template, purpose=purpose)
+    affected = []
+    for workspace in covered:
+        if workspace.keep_reason:
+            continue
+        before = queries.deadline_of(workspace, policies.of_workspace(workspace), now)
+        ends_at = policy.pulled_in(workspace.expires_at, now=now)
+        if ends_at == workspace.expires_at and policy == replace(
+            policies.of_workspace(workspace), source=policy.source
+        ):
+            continue
+        workspace.expires_at = ends_at
+        after = queries.deadline_of(workspace, policy, now)
+        one = Affected(workspace=workspace, before=before, after=after)
+        if one.sentence:
+            affected.append(one)
+    return PolicyPreview(
+        policy=policy,
+        affected=tuple(affected),
+        kept=sum(bool(workspace.keep_reason) for workspace in covered),
+        seal=_seal(policy, affected, template=template, purpose=purpose),
+    )
+
+
+def _covered(
+    policies: queries.Policies, *, template: Template | None, purpose: str
+) -> list[Workspace]:
+    """Return the workspaces for which the policy is or would be the nearest one."""
+    workspaces = (
+        Workspace.objects.filter(
+            purpose=purpose, state__in=queries.LEASED, is_pooled=False
+        )
+        .select_related("owner", "template", "site")
+        .order_by("expires_at", "pk")
+    )
+    if template is not None:
+        return list(workspaces.filter(template=template))
+    own = [key[0] for key in policies.rows if key[0] and key[1] == purpose]
+    return list(workspaces.exclude(template__in=own))
+
+
+def _seal(
+    policy: queries.Policy,
+    affected: Sequence[Affected],
+    *,
+    template: Template | None,
+    purpose: str,
+) -> str:
+    """Return a digest of the change and whom it affects: not of times, which pass."""
+    whom = [(one.workspace.pk, one.moves) for one in affected]
+    text = repr((template and template.pk, str(purpose), policy, sorted(whom)))
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _check_seal(preview: PolicyPreview, seal: str) -> None:
+    if seal and seal != preview.seal:
+        raise PreviewStale(count=len(preview.affected))
+
+
+def _apply(
+    preview: PolicyPreview, *, by: User, row: LeasePolicy, kind: str, said: str
+) -> None:
+    """Move deadlines and mails of those affected, each with its event."""
+    now = clocks.database_now()
+    for one in preview.affected:
+        workspace = (
+            Workspace.objects.select_for_update(of=("self",))
+            .select_related("owner", "template", "site")
+            .get(pk=one.workspace.pk)
+        )
+        if workspace.state not in queries.LEASED or workspace.keep_reason:
+            continue  # meanwhile
+        before = workspace.expires_at
+        ends_at = preview.policy.pulled_in(before, now=now)
+        if ends_at == before:
+            notices.plan_warnings(workspace, preview.policy, now=now)
+            continue
+        set_lease(workspace, ends_at=ends_at, policy=preview.policy, now=now)
+        assert ends_at is not None
+        engine_states.record_event(
+            workspace,
+            kind="lease_policy_applied",
+            message=f"The lease policy changed: its lease now ends on "
+            f"{queries.recorded(ends_at)}.",
+            actor=by,
+            data={
+                "before": before.isoformat() if before else None,
+                "after": ends_at.isoformat(),
+            },
+        )
+    engine_states.record_event(
+        row,
+        kind=kind,
+        message=f"{said} How long workspaces live: {preview.moving} deadlines moved.",
+        actor=by,
+        data={"policy": _as_data(preview.policy), "template": row.template_id},
+    )
+
+
+def _as_data(policy: queries.Policy) -> dict[str, object]:
+    return {
+        "default_seconds": policy.default_seconds,
+        "maximum_seconds": policy.maximum_seconds,
+        "trash_seconds": policy.trash_seconds,
+        "warn_seconds": list(policy.warn_seconds),
+    }
+
+
+def _one_change_at_a_time() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('lease_policy'))")
+
+
+def _checked(purpose: str, policy: queries.Policy) -> queries.Policy:
+    """Refuse what would end workspaces at once, or make no sense.
+
+    Raises: InvalidRequest.
+    """
+    if purpose not in Workspace.Purpose.values:
+        raise InvalidRequest(f"There is no purpose “{purpose}”.")
+    spans = [policy.default_seconds, policy.maximum_seconds, *policy.warn_seconds]
+    if any(span is not None and not 1 <= span <= LONGEST_SECONDS for span in spans):
+        raise InvalidRequest(f"Times are from 1 to {LONGEST_SECONDS} seconds.")
+    if not 0 <= policy.trash_seconds <= LONGEST_SECONDS:
+        raise InvalidRequest(f"The trash keeps 0 to {LONGEST_SECONDS} seconds.")
+    if policy.maximum_seconds is not None:
+        if policy.default_seconds is None:
+            raise InvalidRequest("A maximum needs a default: leases have to end.")
+        if policy.default_seconds > policy.maximum_seconds:
+            raise InvalidRequest("The default is longer than the maximum.")
+    if len(policy.warn_seconds) > MOST_WARNINGS:
+        raise InvalidRequest(f"Up to {MOST_WARNINGS} mails before an end are enough.")
+    return policy

@@ -1,0 +1,64 @@
+"""What looks abandoned: the list, and what administrators do about it."""
+
+from __future__ import annotations
+
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from provisioner.api.schema import described
+from provisioner.dashboard.api.viewsets import ShortListViewSet
+from provisioner.leases import abandoned
+from provisioner.leases.actions.abandoned import abandoned_notify, abandoned_retire
+from provisioner.leases.api import shapes
+from provisioner.workspaces.models import Workspace
+
+
+class AbandonedViewSet(ShortListViewSet):
+    """For administrators: workspaces that nobody seems to need."""
+
+    queryset = Workspace.objects.none()
+    serializer_class = shapes.AbandonedSerializer
+
+    @described(
+        "List what looks abandoned",
+        "With the signs that say so, each with its time, and what retiring it would "
+        "free. The longest idle come first.",
+        ok=shapes.AbandonedListSerializer,
+        refused=[403],
+        operation_id="abandoned_list",
+    )
+    def list(self, request: Request) -> Response:
+        found = abandoned.abandoned_workspaces(self.user)
+        return Response(shapes.AbandonedListSerializer(found).data)
+
+    @described(
+        "Ask owners whether they need these",
+        "By mail, at most one a day and workspace.",
+        body=shapes.ChosenSerializer,
+        ok=shapes.OutcomesSerializer,
+        refused=[403],
+        operation_id="abandoned_notify",
+    )
+    @action(methods=["post"], detail=False)
+    def notify(self, request: Request) -> Response:
+        asked = self.read_body(shapes.ChosenSerializer)
+        results = abandoned_notify(by=self.user, pks=asked["workspaces"])
+        return Response(shapes.OutcomesSerializer({"results": results}).data)
+
+    @described(
+        "Retire these",
+        "What is not submitted is rescued. Each is answered for itself: one that was "
+        "used meanwhile is refused. With `preview` nothing is done.",
+        body=shapes.AbandonedRetireSerializer,
+        ok=shapes.OutcomesSerializer,
+        refused=[403],
+        operation_id="abandoned_retire",
+    )
+    @action(methods=["post"], detail=False)
+    def retire(self, request: Request) -> Response:
+        asked = self.read_body(shapes.AbandonedRetireSerializer)
+        results = abandoned_retire(
+            by=self.user, pks=asked["workspaces"], preview=asked["preview"]
+        )
+        return Response(shapes.OutcomesSerializer({"results": results}).data)

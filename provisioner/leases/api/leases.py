@@ -1,0 +1,185 @@
+"""Leases of workspaces, and the policies that they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+
+from provisioner.accounts import permissions
+from provisioner.api.schema import described
+from provisioner.catalog.models import Template
+from provisioner.dashboard.api.serializers import WorkspaceSerializer
+from provisioner.dashboard.api.viewsets import ApiViewSet, chosen
+from provisioner.leases.actions.heartbeats import workspace_heartbeat
+from provisioner.leases.actions.leases import (
+    workspace_extend,
+    workspace_keep,
+    workspace_release,
+)
+from provisioner.leases.actions.policies import (
+    lease_policy_preview,
+    lease_policy_remove,
+    lease_policy_remove_preview,
+    lease_policy_save,
+)
+from provisioner.leases.api import shapes
+from provisioner.leases.models import LeasePolicy
+from provisioner.workspaces import queries as workspace_queries
+from provisioner.workspaces.models import Workspace
+
+
+class WorkspaceLeaseViewSet(ApiViewSet):
+    """How long a workspace lives."""
+
+    queryset = Workspace.objects.none()
+    serializer_class = WorkspaceSerializer
+
+    def get_queryset(self) -> QuerySet[Workspace]:
+        return workspace_queries.with_newest_operation(
+            workspace_queries.workspaces_visible_to(self.user)
+        )
+
+    @described(
+        "Extend a workspace's lease",
+        "By so many seconds from now, until a moment, or as far as is usual.",
+        body=shapes.LeaseExtendSerializer,
+        ok=WorkspaceSerializer,
+        refused=[403, 404, 409],
+        operation_id="workspaces_extend",
+    )
+    @action(methods=["post"], detail=True)
+    def extend(self, request: Request, pk: int) -> Response:
+        workspace = self.get_object()
+        asked = self.read_body(shapes.LeaseExtendSerializer)
+        workspace_extend(
+            by=self.user,
+            workspace=workspace,
+            seconds=asked.get("seconds"),
+            until=asked.get("until"),
+        )
+        return self._as_it_is(pk)
+
+    @described(
+        "Say that the job in a workspace lives",
+        "For one that was asked for with `heartbeat_seconds`. A refusal tells the job "
+        "that its workspace is going, or has gone.",
+        ok=WorkspaceSerializer,
+        refused=[403, 404, 409],
+        operation_id="workspaces_heartbeat",
+    )
+    @action(methods=["post"], detail=True)
+    def heartbeat(self, request: Request, pk: int) -> Response:
+        workspace_heartbeat(by=self.user, workspace=self.get_object())
+        return self._as_it_is(pk)
+
+    @described(
+        "Keep a workspace without an end",
+        "For administrators where leases have a maximum.",
+        body=shapes.LeaseKeepSerializer,
+        ok=WorkspaceSerializer,
+        refused=[403, 404, 409],
+        operation_id="workspaces_keep",
+    )
+    @action(methods=["post"], detail=True)
+    def keep(self, request: Request, pk: int) -> Response:
+        workspace = self.get_object()
+        asked = self.read_body(shapes.LeaseKeepSerializer)
+        workspace_keep(by=self.user, workspace=workspace, reason=asked["reason"])
+        return self._as_it_is(pk)
+
+    @described(
+        "Give a workspace that was kept a lease again",
+        ok=WorkspaceSerializer,
+        refused=[403, 404, 409],
+        operation_id="workspaces_release",
+    )
+    @action(methods=["post"], detail=True)
+    def release(self, request: Request, pk: int) -> Response:
+        workspace_release(by=self.user, workspace=self.get_object())
+        return self._as_it_is(pk)
+
+    def _as_it_is(self, pk: int) -> Response:
+        return Response(self.get_serializer(self.get_queryset().get(pk=pk)).data)
+
+
+class LeasePolicyViewSet(ApiViewSet):
+    """For administrators: how long workspaces live."""
+
+    queryset = LeasePolicy.objects.none()
+    serializer_class = shapes.LeasePolicySerializer
+
+    def get_queryset(self) -> QuerySet[LeasePolicy]:
+        permissions.require(permissions.can_manage_templates(self.user))
+        return LeasePolicy.objects.select_related("template").order_by("pk")
+
+    @described(
+        "List lease policies",
+        "Those that were saved; where there is none, the built-in ones count.",
+        ok=shapes.LeasePolicySerializer,
+        refused=[400, 403],
+    )
+    def list(self, request: Request) -> Response:
+        return self.page_of(self.get_queryset())
+
+    @described(
+        "Look at a lease policy",
+        ok=shapes.LeasePolicySerializer,
+        refused=[403, 404],
+    )
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @described(
+        "Save a lease policy",
+        "Of a template or of all, in place of the one there is. Leases that run and "
+        "reach beyond a shortened maximum are pulled in, never nearer than the first "
+        "warning. With `preview` nothing is changed.",
+        body=shapes.LeasePolicySaveSerializer,
+        ok=shapes.PolicyPreviewSerializer,
+        refused=[403, 409],
+    )
+    def create(self, request: Request) -> Response:
+        permissions.require(permissions.can_manage_templates(self.user))
+        asked = self.read_body(shapes.LeasePolicySaveSerializer)
+        is_preview, seal = asked.pop("preview"), asked.pop("seal")
+        asked["template"] = self._template(asked.pop("template", None))
+        if is_preview:
+            preview = lease_policy_preview(by=self.user, **asked)
+        else:
+            preview = lease_policy_save(by=self.user, seal=seal, **asked)
+        return _shown(shapes.PolicyPreviewSerializer, preview)
+
+    def _template(self, id_or_name: int | str | None) -> Template | None:
+        if id_or_name is None:
+            return None
+        return chosen(
+            workspace_queries.templates_visible_to(self.user),
+            word="template",
+            id_or_name=id_or_name,
+            hint="Say which by its id.",
+        )
+
+    @described(
+        "Remove a lease policy",
+        "The next wider one counts then. With `preview` nothing is changed.",
+        ok=shapes.PolicyPreviewSerializer,
+        refused=[400, 403, 404],
+        parameters=[shapes.LeasePolicyRemoveQuery],
+    )
+    def destroy(self, request: Request, pk: int) -> Response:
+        query = self.read_query(shapes.LeasePolicyRemoveQuery)
+        row = self.get_object()
+        if query["preview"]:
+            preview = lease_policy_remove_preview(by=self.user, row=row)
+        else:
+            preview = lease_policy_remove(by=self.user, row=row)
+        return _shown(shapes.PolicyPreviewSerializer, preview)
+
+
+def _shown(shape: type[Serializer[Any]], thing: object, status: int = 200) -> Response:
+    return Response(shape(thing).data, status=status)

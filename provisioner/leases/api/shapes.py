@@ -1,0 +1,246 @@
+"""Shapes of leases, policies, and what looks abandoned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from rest_framework import serializers
+
+from provisioner.api.fields import Flag, IdOrName, Number, Text, WorkedOutOnce
+from provisioner.leases.actions.leases import LONGEST_REASON, LONGEST_SECONDS
+from provisioner.leases.actions.policies import MOST_WARNINGS
+from provisioner.leases.models import LeasePolicy
+from provisioner.workspaces.models import Workspace
+
+
+class Seconds(Number):
+    """A span of time."""
+
+    def __init__(self, *, min_value: int = 1, **kwargs: Any) -> None:
+        super().__init__(min_value=min_value, max_value=LONGEST_SECONDS, **kwargs)
+
+
+class WarningSerializer(WorkedOutOnce):
+    at = serializers.DateTimeField()
+    seconds_before = serializers.IntegerField()
+
+
+class LeaseSerializer(WorkedOutOnce):
+    """When and how a workspace ends, as of now: the dates of its page and its mails."""
+
+    ends_at = serializers.DateTimeField(
+        allow_null=True, help_text="Null: its lease does not end, or none runs."
+    )
+    kept_because = serializers.CharField(
+        help_text="Why it is kept without an end, “” where it is not."
+    )
+    maximum_seconds = serializers.IntegerField(
+        allow_null=True, help_text="How far from now it can reach; null: any time."
+    )
+    is_extendable = serializers.BooleanField()
+    is_over = serializers.BooleanField(help_text="It has ended and is not retired yet.")
+    warns_at = WarningSerializer(many=True, help_text="Mails still to come.")
+    then = serializers.ChoiceField(
+        choices=[
+            ("trash", "It goes to the trash."),
+            ("remove", "It is removed for good."),
+        ]
+    )
+    restorable_until = serializers.DateTimeField(
+        allow_null=True, help_text="Until when the trash keeps it."
+    )
+    heartbeat_due_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When it ends without another heartbeat; null: none is waited for.",
+    )
+    sentence = serializers.CharField(help_text="All of it for people.")
+
+
+class LeaseExtendSerializer(serializers.Serializer[Any]):
+    """Without either it is extended as far as is usual."""
+
+    seconds = Seconds(required=False, help_text="So long from now.")
+    until = serializers.DateTimeField(required=False)
+
+
+class LeaseKeepSerializer(serializers.Serializer[Any]):
+    reason = Text(max_length=LONGEST_REASON, help_text="Why; others can read it.")
+
+
+# --- policies
+
+
+class LeasePolicySerializer(serializers.ModelSerializer[LeasePolicy]):
+    template = serializers.CharField(
+        source="template.name",
+        default=None,
+        allow_null=True,
+        help_text="Null: of all templates without one of their own.",
+    )
+    template_id = serializers.IntegerField(allow_null=True)
+    warn_seconds = serializers.ListField(child=serializers.IntegerField())
+
+    class Meta:
+        model = LeasePolicy
+        fields = (
+            "id",
+            "template",
+            "template_id",
+            "purpose",
+            "default_seconds",
+            "maximum_seconds",
+            "trash_seconds",
+            "warn_seconds",
+        )
+        read_only_fields = fields
+
+
+class LeasePolicySaveSerializer(serializers.Serializer[Any]):
+    template = IdOrName(
+        required=False,
+        help_text="Its id or its name; of all templates if not given.",
+    )
+    purpose = serializers.ChoiceField(choices=Workspace.Purpose.choices)
+    default_seconds = Seconds(
+        allow_null=True, help_text="Null: leases do not end by themselves."
+    )
+    maximum_seconds = Seconds(
+        allow_null=True, help_text="From now, at a time. Null: no limit."
+    )
+    trash_seconds = Seconds(min_value=0, help_text="0: removed for good at once.")
+    warn_seconds = serializers.ListField(
+        child=Seconds(),
+        max_length=MOST_WARNINGS,
+        help_text="How long before the end mails go out.",
+    )
+    preview = Flag(default=False, help_text="Only say whom it would affect.")
+    seal = Text(
+        default="",
+        allow_blank=True,
+        max_length=24,
+        help_text="Of a preview: refused where others are affected by now.",
+    )
+
+
+class LeasePolicyRemoveQuery(serializers.Serializer[Any]):
+    preview = serializers.BooleanField(
+        default=False, help_text="Only say whom it would affect."
+    )
+
+
+class AffectedSerializer(serializers.Serializer[Any]):
+    workspace = serializers.IntegerField(source="workspace.pk")
+    name = serializers.CharField(source="workspace.name")
+    owner = serializers.CharField(source="workspace.owner.username")
+    ends_at_before = serializers.DateTimeField(source="before.ends_at", allow_null=True)
+    ends_at_after = serializers.DateTimeField(source="after.ends_at", allow_null=True)
+    sentence = serializers.CharField()
+
+
+class PolicyPreviewSerializer(serializers.Serializer[Any]):
+    moving = serializers.IntegerField(help_text="How many deadlines move.")
+    kept = serializers.IntegerField(help_text="How many are kept and stay so.")
+    affected = AffectedSerializer(many=True)
+    seal = serializers.CharField(help_text="Send it along to save exactly this.")
+
+
+# --- abandoned
+
+
+class SignalSerializer(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    at = serializers.DateTimeField(allow_null=True)
+    is_old = serializers.BooleanField(help_text="It speaks for being abandoned.")
+    sentence = serializers.CharField()
+
+
+class AbandonedSerializer(serializers.Serializer[Any]):
+    workspace = serializers.IntegerField(source="workspace.pk")
+    name = serializers.CharField(source="workspace.name")
+    owner = serializers.CharField(source="workspace.owner.username")
+    template = serializers.CharField(source="workspace.template.name")
+    site = serializers.CharField(source="workspace.site.name")
+    idle_since = serializers.DateTimeField(source="abandonment.idle_since")
+    idle_days = serializers.IntegerField(source="abandonment.idle_days")
+    sentence = serializers.CharField(source="abandonment.sentence")
+    signals = SignalSerializer(source="abandonment.signals", many=True)
+    looked_at = serializers.DateTimeField(
+        source="workspace.activity_seen_at", help_text="When the signs were collected."
+    )
+    lease = LeaseSerializer(source="deadline")
+    frees_bytes = serializers.IntegerField(
+        allow_null=True, help_text="Null: not measured yet."
+    )
+    snapshot = serializers.CharField(
+        source="workspace.snapshot.name", help_text="The snapshot that it pins."
+    )
+    is_last_clone = serializers.BooleanField(help_text="Nothing else pins it.")
+    notified_at = serializers.DateTimeField(allow_null=True)
+
+
+class RetirementLineSerializer(serializers.Serializer[Any]):
+    workspace = serializers.IntegerField(source="workspace.pk")
+    name = serializers.CharField(source="workspace.name")
+    owner = serializers.CharField(source="workspace.owner.username")
+    state = serializers.ChoiceField(
+        source="workspace.state", choices=Workspace.State.choices
+    )
+    sentence = serializers.CharField(help_text="How far it is, or what stopped it.")
+    purge_at = serializers.DateTimeField(
+        source="workspace.purge_at",
+        allow_null=True,
+        help_text="When the trash lets it go for good.",
+    )
+    frees_bytes = serializers.IntegerField(
+        source="workspace.unique_bytes",
+        allow_null=True,
+        help_text="Null: not measured yet.",
+    )
+
+
+@extend_schema_serializer(many=False)
+class AbandonedListSerializer(serializers.Serializer[Any]):
+    after_days = serializers.IntegerField()
+    unseen = serializers.IntegerField(
+        help_text="Ready workspaces whose signs nobody has collected yet."
+    )
+    frees_bytes = serializers.IntegerField()
+    workspaces = AbandonedSerializer(many=True)
+    under_way = RetirementLineSerializer(
+        many=True, help_text="Those retired as abandoned, until each is gone for good."
+    )
+
+
+class ChosenSerializer(serializers.Serializer[Any]):
+    workspaces = serializers.ListField(
+        child=Number(min_value=1, max_value=2**63 - 1), min_length=1, max_length=200
+    )
+
+
+class AbandonedRetireSerializer(ChosenSerializer):
+    preview = Flag(default=False, help_text="Only say what would happen.")
+
+
+class OutcomeSerializer(serializers.Serializer[Any]):
+    workspace = serializers.IntegerField(source="workspace.pk")
+    name = serializers.CharField(source="workspace.name")
+    outcome = serializers.ChoiceField(
+        source="word",
+        choices=[
+            ("retire", "It is or would be retired."),
+            ("notify", "Its owner is asked."),
+            ("refused", "Nothing happens to it."),
+        ],
+    )
+    sentence = serializers.CharField()
+    code = serializers.CharField(help_text="Why it was refused, “” where it was not.")
+    operation = serializers.SerializerMethodField(help_text="What to follow.")
+
+    @extend_schema_field(serializers.IntegerField(allow_null=True))
+    def get_operation(self, outcome: Any) -> int | None:
+        return outcome.operation.pk if outcome.operation else None
+
+
+class OutcomesSerializer(serializers.Serializer[Any]):
+    results = OutcomeSerializer(many=True)

@@ -1,0 +1,123 @@
+"""What people type about leases, checked for shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from provisioner.catalog.models import Template
+from provisioner.dashboard.forms import AskingForm, TemplateChoiceField
+from provisioner.leases.queries import Policy
+from provisioner.lib.spans import parse_span, span_text
+from provisioner.workspaces.models import Workspace
+
+
+class SpanField(forms.CharField):
+    """A span of time, written as "30 d" or "1 d 12 h"; empty is None."""
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        if not text:
+            return None
+        try:
+            return parse_span(text)
+        except ValueError as error:
+            raise forms.ValidationError(
+                "Write a time such as 30 d, 72 h or 1 d 12 h."
+            ) from error
+
+
+class SpansField(forms.CharField):
+    """Several spans of time, with commas between them."""
+
+    def clean(self, value: Any) -> Any:
+        parts = [part for part in super().clean(value).split(",") if part.strip()]
+        try:
+            return [parse_span(part) for part in parts]
+        except ValueError as error:
+            raise forms.ValidationError(
+                "Write times such as 7 d, 1 d, with commas between them."
+            ) from error
+
+
+class LeaseExtendForm(AskingForm):
+    """Nothing for what is usual; else how long from now."""
+
+    span = SpanField(required=False, label="New lease length", max_length=40)
+
+
+class LeaseKeepForm(AskingForm):
+    reason = forms.CharField(
+        max_length=500,
+        label="Why is it kept?",
+        help_text="Others will read it when they look for what can go.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
+class LeasePolicyForm(AskingForm):
+    """A policy with the seal of the preview that was shown, if one was."""
+
+    template = TemplateChoiceField(
+        required=False,
+        queryset=Template.objects.order_by("name"),
+        empty_label="All that have none of their own",
+    )
+    purpose = forms.ChoiceField(choices=Workspace.Purpose.choices)
+    default_seconds = SpanField(
+        required=False,
+        max_length=60,
+        label="Lease of a new workspace",
+        help_text="Such as 30 d. Empty: leases do not end by themselves.",
+    )
+    maximum_seconds = SpanField(
+        required=False,
+        max_length=60,
+        label="Longest lease at a time",
+        help_text="How far from now an extension can reach. Empty: no limit.",
+    )
+    warn_seconds = SpansField(
+        required=False,
+        max_length=300,
+        label="Mails before the end",
+        help_text="Such as 7 d, 1 d. Empty: none.",
+    )
+    trash_seconds = SpanField(
+        max_length=60,
+        label="Time in the trash",
+        help_text="How long it can be brought back, such as 72 h. 0 s: not at all.",
+    )
+    seal = forms.CharField(required=False, max_length=24, widget=forms.HiddenInput)
+
+    @staticmethod
+    def initial_of(
+        policy: Policy, *, template: Template | None, purpose: str
+    ) -> dict[str, Any]:
+        """Return a policy as people write it."""
+        return {
+            "template": template,
+            "purpose": purpose,
+            "default_seconds": _text(policy.default_seconds),
+            "maximum_seconds": _text(policy.maximum_seconds),
+            "warn_seconds": ", ".join(map(span_text, policy.warn_seconds)),
+            "trash_seconds": span_text(policy.trash_seconds),
+        }
+
+    def policy(self) -> dict[str, Any]:
+        """Return what is asked for, without the seal."""
+        return {
+            name: value for name, value in self.cleaned_data.items() if name != "seal"
+        }
+
+    def sealed(self, seal: str) -> None:
+        """Have the form carry the seal of the preview shown with it."""
+        assert isinstance(self.data, QueryDict)
+        data = self.data.copy()
+        data["seal"] = seal
+        self.data = data
+
+
+def _text(seconds: int | None) -> str:
+    return "" if seconds is None else span_text(seconds)

@@ -1,0 +1,178 @@
+"""Signs of life of every workspace, collected without leaving one.
+
+Hourly. Perforce is asked from a neutral client: one `clients -e` per server for all
+Access dates, then three `changes -m 1` for each client whose date has moved since we
+looked, and one `opened -u` per owner of such clients. Trees are looked at by the hosts
+that mount them, with a budget for each (gateways/hosts/recency.py).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+from django.db import transaction
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from provisioner.audit_log.models import Event
+from provisioner.engine.queueing import defer_once
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.hosts.recency import newest_modification
+from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.leases.abandonment import WORDS, WORK, newest_of
+from provisioner.sites.models import PerforceServer, Site
+from provisioner.workspaces.models import Workspace
+
+log = structlog.get_logger(__name__)
+
+OURS = "cy-*"
+# A server moves an Access date at the latest after this.
+# Source: p4 help configurables, dm.domain.accessforce.
+ACCESS_IS_LATE_BY = dt.timedelta(hours=1)
+
+
+@app.periodic(cron="11 * * * *")
+@app.task(name="sweep_activity", queue="sweeps", queueing_lock="sweep_activity")
+def sweep_activity(timestamp: int) -> None:
+    """Have every server and every site looked at by workers that reach them."""
+    ready = Workspace.objects.filter(state=Workspace.State.READY, is_pooled=False)
+    servers = ready.values_list("site__perforce_server", flat=True)
+    for server_id in servers.order_by().distinct():
+        defer_once(
+            look_at_clients.configure(queueing_lock=f"look_at_clients.{server_id}"),
+            server_id=server_id,
+        )
+    for site in Site.objects.filter(workspaces__in=ready).distinct():
+        defer_once(
+            look_at_trees.configure(
+                queue=site.host_queue, queueing_lock=f"look_at_trees.{site.pk}"
+            ),
+            site_id=site.pk,
+        )
+
+
+@app.task(name="look_at_clients", queue="perforce")
+def look_at_clients(server_id: int) -> None:
+    """Note what a Perforce server knows of our clients."""
+    server = PerforceServer.objects.get(pk=server_id)
+    perforce = registry.perforce(server)
+    now = timezone.now()
+    clients = {
+        client.name: client for client in perforce.list_clients(name_filter=OURS)
+    }
+    workspaces = [
+        workspace
+        for workspace in Workspace.objects.filter(
+            state=Workspace.State.READY,
+            is_pooled=False,
+            site__perforce_server=server,
+        ).select_related("owner")
+        if not workspace.client_name or workspace.client_name in clients
+    ]
+    moved = [
+        workspace
+        for workspace in workspaces
+        if workspace.client_name
+        and _has_moved(workspace, clients[workspace.client_name])
+    ]
+    opened = _opened_by_client(perforce, moved)
+    for workspace in workspaces:
+        found = _touches(workspace)
+        if workspace.client_name:
+            client = clients[workspace.client_name]
+            found["accessed"] = _signal(client.accessed_at)
+        if workspace in moved:
+            found |= _work(perforce, workspace)
+            found["opened"] = {"count": opened.get(workspace.client_name, 0)}
+        _note(workspace, found, now=now)
+
+
+def _has_moved(workspace: Workspace, client: ClientSpec) -> bool:
+    """Say whether somebody may have used the client since we looked at its changes."""
+    if workspace.activity_seen_at is None or "submitted" not in workspace.activity:
+        return True
+    if client.accessed_at is None:
+        return False
+    return client.accessed_at >= workspace.activity_seen_at - ACCESS_IS_LATE_BY
+
+
+def _opened_by_client(
+    perforce: PerforceGateway, workspaces: Iterable[Workspace]
+) -> dict[str, int]:
+    opened: dict[str, int] = {}
+    for user in sorted({workspace.p4_user for workspace in workspaces}):
+        opened |= {
+            client: opened.get(client, 0) + count
+            for client, count in perforce.count_opened_by(user).items()
+        }
+    return opened
+
+
+def _work(perforce: PerforceGateway, workspace: Workspace) -> dict[str, Any]:
+    pinned = workspace.snapshot.change
+    newest = perforce.newest_work(workspace.client_name, above=pinned)
+    return {
+        "submitted": _signal(newest.submitted_at),
+        "shelved": _signal(newest.shelved_at),
+        "pending": _signal(newest.pending_at),
+    }
+
+
+def _touches(workspace: Workspace) -> dict[str, Any]:
+    """Return what its owner asked of us: extending, keeping, restoring."""
+    newest = (
+        Event.objects.filter(workspace=workspace, actor=workspace.owner)
+        .order_by("-at")
+        .first()
+    )
+    return {"touched": _signal(newest.at if newest else None)}
+
+
+@app.task(name="look_at_trees", queue="host")
+def look_at_trees(site_id: int) -> None:
+    """Note when the trees of a site's workspaces were last changed."""
+    site = Site.objects.get(pk=site_id)
+    now = timezone.now()
+    for workspace in Workspace.objects.filter(
+        state=Workspace.State.READY, is_pooled=False, site=site
+    ).select_related("site"):
+        try:
+            found = newest_modification(workspace.path)
+        except GatewayError as error:
+            log.warning(
+                "tree_not_looked_at", workspace_id=workspace.pk, **error.log_context()
+            )
+            continue
+        detail = (
+            ""
+            if found.is_complete
+            else f"of the first {found.directories + found.files:,} entries"
+        )
+        at = found.newest_at
+        if workspace.ready_at and at and at <= workspace.ready_at:
+            at = None  # came with the template, or with us
+        _note(workspace, {"files": _signal(at, detail=detail)}, now=now)
+
+
+def _signal(at: dt.datetime | None, *, detail: str = "") -> dict[str, Any]:
+    return {"at": at.isoformat() if at else None, "detail": detail}
+
+
+def _note(workspace: Workspace, found: dict[str, Any], *, now: dt.datetime) -> None:
+    """Add what was found: another worker may note other signs at the same time."""
+    with transaction.atomic():
+        locked = Workspace.objects.select_for_update(of=("self",)).get(pk=workspace.pk)
+        signs = {**locked.activity, **found}
+        fields: dict[str, Any] = {
+            "activity": signs,
+            "worked_at": newest_of(signs, WORK),
+            "used_at": newest_of(signs, WORDS),
+        }
+        if "touched" in found:
+            fields["activity_seen_at"] = now
+        Workspace.objects.filter(pk=workspace.pk).update(**fields)

@@ -1,0 +1,267 @@
+"""What time does to workspaces: a lease that ended, a trash whose time is over.
+
+Each workspace is locked and looked at again before anything is asked for, so an
+extension in the last second wins; and each is a transaction of its own.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from procrastinate.contrib.django import app
+
+from provisioner.accounts.system import system_user
+from provisioner.engine import clocks
+from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.states import record_event
+from provisioner.leases import queries
+from provisioner.leases.actions.leases import (
+    end_lease_of_silent,
+    renew_lease,
+    set_lease,
+)
+from provisioner.leases.models import Notice
+from provisioner.lib.refusals import ActionRefused
+from provisioner.notify import workspaces
+from provisioner.workspaces.actions.retiring import (
+    workspace_purge,
+    workspace_retire,
+    workspace_retry,
+)
+from provisioner.workspaces.models import Workspace
+
+log = structlog.get_logger(__name__)
+
+# A retirement that did not work is tried again after an hour, two, four … a day.
+FIRST_PAUSE = dt.timedelta(hours=1)
+LONGEST_PAUSE = dt.timedelta(days=1)
+# How far back we look for retirements whose owner has not been told.
+NEWS_OF = dt.timedelta(days=30)
+
+ENDING = (Workspace.State.READY, Workspace.State.FAILED)
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="sweep_leases", queue="sweeps", queueing_lock="sweep_leases")
+def sweep_leases(timestamp: int) -> None:
+    """Retire what has run out, empty the trash, and tell owners what happened."""
+    now = clocks.database_now()
+    end_leases_of_silent(now=now)
+    retire_expired(now=now)
+    purge_expired(now=now)
+    tell_owners(now=now)
+
+
+def end_leases_of_silent(*, now: dt.datetime) -> int:
+    """End the leases of workspaces whose jobs missed a heartbeat; return how many."""
+    watched = Workspace.objects.filter(
+        state__in=ENDING, heartbeat_seconds__isnull=False, keep_reason=""
+    )
+    silent = [w.pk for w in watched if queries.is_silent(w, now)]
+    ended = 0
+    for pk in silent:
+        with transaction.atomic():
+            workspace = _locked(pk)
+            is_kept = bool(workspace.keep_reason) or workspace.state not in ENDING
+            if is_kept or not queries.is_silent(workspace, now):
+                continue  # it was heard, or somebody decided, since it was looked at
+            end_lease_of_silent(workspace, by=system_user(), now=now)
+            ended += 1
+    return ended
+
+
+def retire_expired(*, now: dt.datetime) -> int:
+    """Retire workspaces whose lease has ended; return how many."""
+    expired = Workspace.objects.filter(state__in=ENDING, expires_at__lte=now)
+    retired = 0
+    for pk in list(expired.order_by("expires_at").values_list("pk", flat=True)):
+        try:
+            retired += _end_lease(pk, now=now)
+        except ActionRefused as refusal:
+            log.warning("lease_not_ended", workspace_id=pk, reason=refusal.sentence)
+    return retired
+
+
+def _end_lease(pk: int, *, now: dt.datetime) -> bool:
+    """Retire one workspace, unless something speaks against it; say whether."""
+    with transaction.atomic():
+        workspace = _locked(pk)
+        expires_at = workspace.expires_at
+        if workspace.state not in ENDING or expires_at is None or expires_at > now:
+            return False
+        if _was_being_purged(workspace):
+            return False
+        if _was_brought_back(workspace, after=expires_at):
+            renew_lease(
+                workspace,
+                by=system_user(),
+                why="It was brought back, so its lease begins anew.",
+            )
+            return False
+        if not may_try_again(
+            workspace, Operation.Kind.RETIRE, since=expires_at, now=now
+        ):
+            return False
+        if not _was_warned(workspace, now=now):
+            return False
+        workspace_retire(
+            by=system_user(),
+            workspace=workspace,
+            unsaved=Unsaved.RESCUE,
+            reason=f"Its lease ended on {queries.recorded(expires_at)}.",
+        )
+    return True
+
+
+def _locked(pk: int) -> Workspace:
+    return (
+        Workspace.objects.select_for_update(of=("self",))
+        .select_related("owner", "template", "site")
+        .get(pk=pk)
+    )
+
+
+def _was_brought_back(workspace: Workspace, *, after: dt.datetime) -> bool:
+    """Say whether somebody asked for it back since; whether that worked or not."""
+    return workspace.operations.filter(
+        kind=Operation.Kind.RESTORE, created_at__gt=after
+    ).exists()
+
+
+def may_try_again(
+    workspace: Workspace,
+    kind: Operation.Kind,
+    *,
+    since: dt.datetime,
+    now: dt.datetime,
+) -> bool:
+    """Say whether the pause after attempts that did not work is over."""
+    tried = list(
+        workspace.operations.filter(kind=kind, created_at__gte=since).order_by(
+            "-created_at", "-id"
+        )
+    )
+    if not tried or tried[0].ended_at is None:
+        return True
+    pause = min(FIRST_PAUSE * 2 ** min(len(tried) - 1, 10), LONGEST_PAUSE)
+    return bool(tried[0].ended_at + pause <= now)
+
+
+def _was_warned(workspace: Workspace, *, now: dt.datetime) -> bool:
+    """Say whether its owner got the mails there should have been, if any.
+
+    Where none of them went out because nobody was there to send them, the lease goes
+    on until the last of them has been due; while the mail server refuses them, it
+    waits for that to end.
+    """
+    unspoken = workspaces.unspoken_warnings(workspace)
+    if not unspoken:
+        return True
+    if any(notice.attempts for notice in unspoken):
+        return False
+    span = dt.timedelta(seconds=min(notice.seconds_before for notice in unspoken))
+    policy = queries.policy_for(workspace.template, workspace.purpose)
+    ends_at = now + span
+    set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
+    record_event(
+        workspace,
+        kind="lease_postponed",
+        message="Nobody could be told that its lease ends, so it goes on until "
+        f"{queries.recorded(ends_at)}.",
+        actor=system_user(),
+    )
+    return False
+
+
+def purge_expired(*, now: dt.datetime) -> int:
+    """Destroy what has been in the trash for its time; return how many.
+
+    It is looked at twice: what one sweep sees as due, a later one destroys, if it is
+    due still. One that could not be destroyed is tried again.
+    """
+    # Whoever marked these had another time, or their stay was prolonged since.
+    Workspace.objects.filter(purge_at__gt=now, purge_seen_at__isnull=False).update(
+        purge_seen_at=None
+    )
+    over = Workspace.objects.filter(
+        state__in=(Workspace.State.TRASHED, Workspace.State.FAILED), purge_at__lte=now
+    )
+    purged = 0
+    for pk in list(over.order_by("purge_at").values_list("pk", flat=True)):
+        try:
+            purged += _empty_trash(pk, now=now)
+        except ActionRefused as refusal:
+            log.warning("trash_not_emptied", workspace_id=pk, reason=refusal.sentence)
+    return purged
+
+
+def _empty_trash(pk: int, *, now: dt.datetime) -> bool:
+    """Destroy one workspace in the trash, unless it was brought back meanwhile."""
+    with transaction.atomic():
+        workspace = _locked(pk)
+        purge_at = workspace.purge_at
+        if purge_at is None or purge_at > now:
+            return False
+        if workspace.state == Workspace.State.TRASHED:
+            if not _was_due_before(workspace, now=now):
+                return False
+            workspace_purge(by=system_user(), workspace=workspace)
+            return True
+        if not _was_being_purged(workspace) or not may_try_again(
+            workspace, Operation.Kind.PURGE, since=purge_at, now=now
+        ):
+            return False
+        workspace_retry(by=system_user(), workspace=workspace)
+    return True
+
+
+def _was_due_before(workspace: Workspace, *, now: dt.datetime) -> bool:
+    """Return whether an earlier sweep saw it as due, and mark what none has seen."""
+    if workspace.purge_seen_at is None:
+        workspace.purge_seen_at = now
+        workspace.save(update_fields=["purge_seen_at"])
+    pause = dt.timedelta(seconds=settings.PURGE_CONFIRM_SECONDS)
+    return workspace.purge_seen_at + pause <= now
+
+
+def _was_being_purged(workspace: Workspace) -> bool:
+    last = workspace.operations.first()
+    return (
+        workspace.state == Workspace.State.FAILED
+        and last is not None
+        and last.kind == Operation.Kind.PURGE
+    )
+
+
+def tell_owners(*, now: dt.datetime) -> None:
+    """Plan the mails about retirements that owners did not ask for themselves."""
+    ended = (
+        Operation.objects.filter(
+            kind=Operation.Kind.RETIRE,
+            ended_at__gt=now - NEWS_OF,
+            workspace__state__in=(Workspace.State.TRASHED, *ENDING),
+            workspace__is_pooled=False,
+        )
+        .exclude(requested_by=F("workspace__owner"))
+        .exclude(state=Operation.State.CANCELLED)
+        .order_by("workspace_id", "-created_at", "-id")
+        .distinct("workspace_id")
+    )
+    told = set(
+        Notice.objects.filter(
+            kind__in=(Notice.Kind.TRASHED, Notice.Kind.RETIRE_FAILED),
+            created_at__gt=now - NEWS_OF,
+        ).values_list("data__operation", flat=True)
+    )
+    for pk in ended.values_list("pk", flat=True):
+        if pk in told:
+            continue
+        with transaction.atomic():
+            operation = Operation.objects.select_related("workspace__owner").get(pk=pk)
+            assert operation.workspace_id is not None
+            operation.workspace = _locked(operation.workspace_id)
+            workspaces.plan_news_of(operation, now=now)

@@ -1,0 +1,47 @@
+"""What looks abandoned, for those who run the place."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from provisioner.leases import abandoned
+from provisioner.leases.lists.abandoned import ABANDONED
+from provisioner.web.bulk import MOST_AT_A_TIME
+from provisioner.web.http import WebRequest, administrators_only, digest
+from provisioner.web.lists.answers import list_answer
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def abandoned_list(request: WebRequest) -> HttpResponseBase:
+    """Show what looks abandoned and why; ask owners, or retire many."""
+    progress = abandoned.retirements_of_abandoned(request.user)
+    lines = progress.lines[:MOST_AT_A_TIME]
+    context = {
+        "reclaimable": abandoned.reclaimable(request.user),
+        "progress": progress,
+        "pks": ",".join(str(line.workspace.pk) for line in lines),
+    }
+    return list_answer(request, ABANDONED, "abandoned/list.html", context)
+
+
+@require_safe
+@administrators_only
+@vary_on_headers("HX-Request")
+def abandoned_progress(request: WebRequest) -> HttpResponse:
+    """Show how far those are that were retired together, until each is away."""
+    named = request.GET.get("workspaces", "").split(",")[:MOST_AT_A_TIME]
+    pks = [int(pk) for pk in named if pk.isascii() and pk.isdecimal() and len(pk) < 19]
+    progress = abandoned.retirement_progress(request.user, pks=pks)
+    context: dict[str, object] = {
+        "progress": progress,
+        "pks": ",".join(map(str, pks)),
+    }
+    if not request.htmx:
+        return render(request, "abandoned/progress.html", context)
+    context["is_news"] = request.GET.get("said") != digest(progress.announcement)
+    return render(request, "abandoned/_progress.html", context)

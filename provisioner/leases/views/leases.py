@@ -1,0 +1,187 @@
+"""How long a workspace lives: extending, keeping, releasing; and the policies."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+)
+
+from provisioner.catalog.models import Template
+from provisioner.leases import queries
+from provisioner.leases.actions import leases as leases_actions
+from provisioner.leases.actions import policies as lease_policies
+from provisioner.leases.actions.policies import (
+    lease_policy_preview,
+    lease_policy_remove_preview,
+    lease_policy_save,
+)
+from provisioner.leases.forms import (
+    LeaseExtendForm,
+    LeaseKeepForm,
+    LeasePolicyForm,
+)
+from provisioner.leases.lists.policies import TEMPLATE_POLICIES
+from provisioner.leases.models import LeasePolicy
+from provisioner.lib.refusals import ActionRefused, PreviewStale
+from provisioner.web.http import WebRequest, administrators_only, for_changing, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import workspaces_visible_to
+
+
+@require_POST
+@for_changing
+def workspace_extend(request: WebRequest, pk: int) -> HttpResponse:
+    """Let a lease end later: as is usual with one click, or so long from now."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    form = LeaseExtendForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, str(form.errors["span"][0]))
+        return redirect("workspace-detail", pk)
+    try:
+        extended = leases_actions.workspace_extend(
+            by=request.user, workspace=workspace, seconds=form.cleaned_data["span"]
+        )
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        assert extended.expires_at is not None
+        until = queries.exact(extended.expires_at)
+        messages.success(request, f"The lease of {extended.name} lasts until {until}.")
+    return redirect("workspace-detail", pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_changing
+def workspace_keep(request: WebRequest, pk: int) -> HttpResponse:
+    """Keep a workspace without an end, for a reason."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    form = LeaseKeepForm(posted(request))
+    if form.is_valid():
+        try:
+            leases_actions.workspace_keep(
+                by=request.user, workspace=workspace, **form.cleaned_data
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, f"{workspace.name} is kept.")
+            return redirect("workspace-detail", pk)
+    return render(
+        request,
+        "leases/keep.html",
+        {"form": form, "workspace": workspace},
+        status=form.http_code,
+    )
+
+
+@require_POST
+@for_changing
+def workspace_release(request: WebRequest, pk: int) -> HttpResponse:
+    """Give a workspace that was kept a lease again."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    try:
+        leases_actions.workspace_release(by=request.user, workspace=workspace)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, f"{workspace.name} has a lease again.")
+    return redirect("workspace-detail", pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def lease_policy_list(request: WebRequest) -> HttpResponseBase:
+    """Show how long workspaces live, by purpose and by template; remove many."""
+    policies = queries.saved_policies()
+    purposes = [
+        {"purpose": purpose, "policy": policies.of(None, purpose)}
+        for purpose in Workspace.Purpose
+    ]
+    general = {
+        row.purpose: row for row in LeasePolicy.objects.filter(template__isnull=True)
+    }
+    context = {"purposes": purposes, "general": general}
+    return list_answer(request, TEMPLATE_POLICIES, "leases/policies.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def lease_policy_edit(request: WebRequest) -> HttpResponse:
+    """Change a policy: the first time sent, show whom it affects; the second, save."""
+    form = LeasePolicyForm(posted(request), initial=_present_policy(request))
+    preview = None
+    if form.is_valid():
+        is_save = request.POST.get("do") == "save"
+        try:
+            preview = lease_policy_preview(by=request.user, **form.policy())
+            if is_save:
+                # Without a seal nothing was shown: "none" is the seal of no preview.
+                lease_policy_save(
+                    by=request.user,
+                    seal=form.cleaned_data["seal"] or "none",
+                    **form.policy(),
+                )
+                messages.success(
+                    request,
+                    f"Saved. {_moved(preview.moving)}",
+                )
+                return redirect("lease-policy-list")
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+            if not isinstance(refusal, PreviewStale):
+                preview = None
+        if preview is not None:
+            form.sealed(preview.seal)
+    return render(
+        request,
+        "leases/policy.html",
+        {"form": form, "preview": preview},
+        status=form.http_code,
+    )
+
+
+def _present_policy(request: WebRequest) -> dict[str, object]:
+    """Return what counts now for the template and purpose of the address."""
+    purpose = request.GET.get("purpose", "")
+    if purpose not in Workspace.Purpose.values:
+        purpose = Workspace.Purpose.DEVELOPMENT
+    named = request.GET.get("template", "")
+    template = None
+    if named.isascii() and named.isdecimal() and len(named) < 19:
+        template = Template.objects.filter(pk=int(named)).first()
+    policy = queries.saved_policies().of(template.pk if template else None, purpose)
+    return LeasePolicyForm.initial_of(policy, template=template, purpose=purpose)
+
+
+def _moved(count: int) -> str:
+    return "1 deadline moved." if count == 1 else f"{count} deadlines moved."
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def lease_policy_remove(request: WebRequest, pk: int) -> HttpResponse:
+    """Have the next wider policy count again, after showing whom that affects."""
+    row = get_object_or_404(LeasePolicy.objects.select_related("template"), pk=pk)
+    preview = lease_policy_remove_preview(by=request.user, row=row)
+    error = ""
+    if request.method == "POST":
+        seal = request.POST.get("seal") or "none"
+        try:
+            lease_policies.lease_policy_remove(by=request.user, row=row, seal=seal)
+        except ActionRefused as refusal:
+            error = refusal.sentence
+        else:
+            messages.success(request, f"Removed. {_moved(preview.moving)}")
+            return redirect("lease-policy-list")
+    return render(
+        request,
+        "leases/policy_remove.html",
+        {"row": row, "preview": preview, "error": error},
+        status=409 if error else 200,
+    )

@@ -1,0 +1,478 @@
+"""Is there room for one more? Asked before anything is made, and shown to people.
+
+What counts:
+
+- Clones, volumes and snapshots: our rows, which are always up to date, and what others
+  have on the SVM as last measured. A workspace counts until it is retired for good:
+  one that failed can be tried again, one in the trash is still a volume.
+- What lies in a warm pool is there, so it counts for all of these; nobody has it yet,
+  so it counts for no quota.
+- A quota of workspaces: those that are neither in the trash nor on their way out of
+  it. A quota of bytes: what destroying them would free as last measured, the trash
+  included. Bringing a workspace back from the trash is never refused by a quota.
+- Space: as measured. A measurement older than STALE_AFTER, or none, refuses nobody:
+  the page of limits says so, and ONTAP's own refusal comes in the same words.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from django.db import connection
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from provisioner.accounts.models import Quota, Team, User
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.dashboard.tallies import CountedTemplate, Tallies, Tally
+from provisioner.gateways.ontap.types import most_inodes
+from provisioner.limits.limits import (
+    Limit,
+    refuse_what_is_near,
+    refuse_what_is_reached,
+)
+from provisioner.sites.models import Site, SiteCapacity
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import GONE, one_of
+
+STALE_AFTER = dt.timedelta(minutes=15)
+
+# FlexClones of a volume, and of a snapshot. Every release with this REST API has the
+# higher figure; 255 was that of 7-mode.
+CLONES_PER_VOLUME = 32_767
+CLONES_PER_VOLUME_BEFORE_9 = 255
+
+
+def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None:
+    """Refuse a workspace that has no place.
+
+    Call it in the transaction that writes the workspace's row, before it does: requests
+    for the same site, or of the same team or person, pass one by one until that ends,
+    so that two cannot both take the last place.
+
+    Raises: LimitReached.
+    """
+    _one_at_a_time(site=template.site, team_id=by.team_id)
+    of_the_site = _limits_of_place(template, snapshot)
+    _one_at_a_time_where_bounded(by)
+    refuse_what_is_reached([*_limits_of_token(by), *quota_limits(by), *of_the_site])
+
+
+def check_claim(*, by: User) -> None:
+    """Refuse somebody who has enough a workspace that lies ready for them.
+
+    It is there already, so nothing but quotas and the token's bounds count. Who has
+    none waits for nobody; for the others, call it as late as can be.
+
+    Raises: LimitReached.
+    """
+    if by.team is not None and _is_bounded(_bounds_of(by.team)):
+        pass_one_by_one("admission_team", by.team.pk)
+    _one_at_a_time_where_bounded(by)
+    refuse_what_is_reached([*_limits_of_token(by), *quota_limits(by)])
+
+
+def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
+    """Refuse a member of a warm pool that has no place, or would come near a limit.
+
+    The last fifth of each limit is for who asks. Call it in the transaction that
+    writes the row, before it does.
+
+    Raises: LimitReached.
+    """
+    pass_one_by_one("admission_site", template.site_id)
+    limits = _limits_of_place(template, snapshot)
+    refuse_what_is_reached(limits)
+    refuse_what_is_near(limits)
+
+
+def check_build(*, template: Template) -> None:
+    """Refuse a build whose snapshot, or for the first one whose volume, has no place.
+
+    Call it in the transaction that writes the build's operation.
+
+    Raises: LimitReached.
+    """
+    _one_at_a_time(site=template.site, team_id=None)
+    limits = [snapshot_limit(template), _space(_known(template.site))]
+    if template.state == Template.State.NEW:
+        limits = site_limits(template.site, needed_bytes=template.volume_size_bytes)
+    refuse_what_is_reached(limits)
+
+
+def _one_at_a_time(*, site: Site, team_id: int | None) -> None:
+    """Let requests pass one by one until the transaction ends; teams before sites."""
+    if team_id is not None:
+        pass_one_by_one("admission_team", team_id)
+    pass_one_by_one("admission_site", site.pk)
+
+
+def _one_at_a_time_where_bounded(user: User) -> None:
+    """Let requests of a person pass one by one, where there is a limit to hold."""
+    has_bounded_token = user.scope is not None and user.scope.max_workspaces is not None
+    if has_bounded_token or _is_bounded(_bounds_of(user)):
+        pass_one_by_one("admission_owner", user.pk)
+
+
+def pass_one_by_one(what: str, pk: int) -> None:
+    """Wait until nobody else is here about the same, and keep others out.
+
+    It ends with the transaction. Teams come before sites, sites before people.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, pk])
+
+
+# --- people
+
+
+def quota_limits(user: User) -> list[Limit]:
+    """Return the quotas of a person and their team, as far as there are any."""
+    limits: list[Limit] = []
+    if _is_bounded(most := _bounds_of(user)):
+        limits += _of_user(user.username, most, _held(owner=user))
+    team = user.team
+    if team is not None and _is_bounded(most := _bounds_of(team)):
+        limits += _of_team(team.name, most, _held(owner__team=team))
+    return limits
+
+
+def _limits_of_token(user: User) -> list[Limit]:
+    """Return what the token that somebody asks with may have at a time, if bounded."""
+    scope = user.scope
+    if scope is None or scope.max_workspaces is None:
+        return []
+    there = scope.workspaces.exclude(state__in=GONE).count()
+    return [
+        Limit(
+            code="token_workspaces",
+            subject=str(scope),
+            used=there,
+            allowed=scope.max_workspaces,
+        )
+    ]
+
+
+_HAS_QUOTA = Q(max_workspaces__isnull=False) | Q(max_unique_bytes__isnull=False)
+_QUOTA = ("pk", "max_workspaces", "max_unique_bytes")
+
+
+def team_limits(tallies: Tallies) -> list[Limit]:
+    """Return the quotas of all teams that have one."""
+    nothing, held, limits = Tally(), tallies.by_team, list[Limit]()
+    for pk, name, *most in tallies.teams:
+        limits += _of_team(name, Bounds(*most), _held_in(held.get(pk, nothing)))
+    return limits
+
+
+def people_limits(tallies: Tallies) -> list[Limit]:
+    """Return the quotas of all people that have one, in one query."""
+    people = User.objects.filter(_HAS_QUOTA, is_active=True).order_by("username")
+    nothing, held, limits = Tally(), tallies.by_owner, list[Limit]()
+    for pk, *most, name in people.values_list(*_QUOTA, "username"):
+        limits += _of_user(name, Bounds(*most), _held_in(held.get(pk, nothing)))
+    return limits
+
+
+class Bounds(NamedTuple):
+    """How much somebody may have; None: as much as there is."""
+
+    workspaces: int | None
+    unique_bytes: int | None
+
+
+class Held(NamedTuple):
+    """What somebody has: workspaces out of the trash, and bytes of all of them."""
+
+    number: int
+    taken: int
+
+
+_NUMBER = Count("pk", filter=~Q(state__in=GONE))
+_TAKEN = Sum("unique_bytes")
+
+
+def _held(**whose: User | Team) -> Held:
+    there = (
+        Workspace.objects.filter(**whose, is_pooled=False)
+        .exclude(state=Workspace.State.RETIRED)
+        .aggregate(number=_NUMBER, taken=_TAKEN)
+    )
+    return Held(number=there["number"], taken=int(there["taken"] or 0))
+
+
+def _held_in(tally: Tally) -> Held:
+    return Held(tally.held, tally.held_bytes)
+
+
+def _bounds_of(quota: Quota) -> Bounds:
+    return Bounds(quota.max_workspaces, quota.max_unique_bytes)
+
+
+def _is_bounded(most: Bounds) -> bool:
+    return most != Bounds(None, None)
+
+
+def _of_user(username: str, most: Bounds, held: Held) -> list[Limit]:
+    return _quotas("quota", username, most, held)
+
+
+def _of_team(name: str, most: Bounds, held: Held) -> list[Limit]:
+    return _quotas("team_quota", name, most, held)
+
+
+def _quotas(code: str, subject: str, most: Bounds, held: Held) -> list[Limit]:
+    limits = []
+    if most.workspaces is not None:
+        limits.append(
+            Limit(f"{code}_workspaces", subject, held.number, most.workspaces)
+        )
+    if most.unique_bytes is not None:
+        taken, allowed = held.taken, most.unique_bytes
+        limits.append(Limit(f"{code}_bytes", subject, taken, allowed, is_bytes=True))
+    return limits
+
+
+# --- templates and snapshots
+
+
+def _limits_of_place(template: Template, snapshot: Snapshot) -> list[Limit]:
+    """Return what has to hold for one more clone of a snapshot, whoever asks."""
+    known = _known(template.site)
+    return [
+        *_clone_limits(known, template, snapshot),
+        *_site_limits(known, needed_bytes=template.clone_size_bytes),
+    ]
+
+
+def _clone_limits(known: _Known, template: Template, snapshot: Snapshot) -> list[Limit]:
+    """Return how many clones the template's volume and the snapshot have."""
+    ours = template.workspaces.exclude(state=Workspace.State.RETIRED).aggregate(
+        volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
+    )
+    return [
+        _clones(known, template.name, template.volume_uuid, ours=ours["volume"]),
+        Limit(
+            code="snapshot_clone_limit",
+            subject=snapshot.name,
+            used=ours["snapshot"] + known.clones_of_others(snapshot.ontap_uuid),
+            allowed=known.clones_allowed,
+        ),
+    ]
+
+
+def snapshot_limit(template: Template) -> Limit:
+    """Return how many snapshots the template's volume has, ours or others'."""
+    ours = template.snapshots.filter(deleted_at__isnull=True).count()
+    known = _known(template.site)
+    return _snapshots(known, template.name, template.volume_uuid, ours=ours)
+
+
+def _template_limits(
+    known: _Known, tallies: Tallies, templates: Sequence[CountedTemplate]
+) -> list[Limit]:
+    """Return the limits of templates that have a volume."""
+    nothing, of_each = Tally(), tallies.by_template
+    limits = []
+    for each in templates:
+        clones = of_each.get(each.pk, nothing).clones
+        limits += [
+            _clones(known, each.name, each.volume_uuid, ours=clones),
+            _snapshots(known, each.name, each.volume_uuid, ours=each.snapshots),
+        ]
+        if each.actual_size_bytes is not None:
+            limits.append(_inodes(each, size_bytes=each.actual_size_bytes))
+    return limits
+
+
+def _clones(known: _Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
+    return Limit(
+        code="clone_limit",
+        subject=template,
+        used=ours + known.clones_of_others(volume_uuid),
+        allowed=known.clones_allowed,
+    )
+
+
+def _snapshots(known: _Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
+    return Limit(
+        code="snapshot_limit",
+        subject=template,
+        used=max(ours, known.snapshots_of(volume_uuid)),
+        allowed=known.site.snapshots_per_volume,
+    )
+
+
+def _inodes(template: CountedTemplate, *, size_bytes: int) -> Limit:
+    """Return how many files the volume has, of those that ONTAP lets it have."""
+    return Limit(
+        code="inode_limit",
+        subject=template.name,
+        used=template.used_inodes,
+        allowed=most_inodes(size_bytes),
+    )
+
+
+# --- sites
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """A site, and what was measured there; `fresh` where that is not long ago."""
+
+    site: Site
+    measured: SiteCapacity | None
+    fresh: SiteCapacity | None
+
+    def clones_of_others(self, uuid: str) -> int:
+        return self._detail("clones", uuid)
+
+    def snapshots_of(self, volume_uuid: str) -> int:
+        return self._detail("snapshots", volume_uuid)
+
+    def _detail(self, kind: str, uuid: str) -> int:
+        if self.measured is None:
+            return 0
+        return int(self.measured.details.get(kind, {}).get(uuid, 0))
+
+    @cached_property
+    def clones_allowed(self) -> int:
+        if self.site.clones_per_volume is not None:
+            return self.site.clones_per_volume
+        version = self.measured.ontap_version if self.measured else ""
+        return clones_allowed_by(version)
+
+    @property
+    def volumes_allowed(self) -> int | None:
+        limits = [self.site.volumes_per_svm]
+        if self.measured is not None:
+            limits.append(self.measured.max_volumes)
+        return min((limit for limit in limits if limit is not None), default=None)
+
+
+def clones_allowed_by(version: str) -> int:
+    """Return how many clones a volume may have in a release of ONTAP ("9.16.1")."""
+    generation = re.match(r"\d+", version)
+    if generation is not None and int(generation[0]) < 9:
+        return CLONES_PER_VOLUME_BEFORE_9
+    return CLONES_PER_VOLUME
+
+
+def _known(site: Site) -> _Known:
+    return _known_by(site, one_of(SiteCapacity.objects.filter(site=site)))
+
+
+def _known_by(site: Site, measured: SiteCapacity | None) -> _Known:
+    fresh = None if is_stale(measured) else measured
+    return _Known(site=site, measured=measured, fresh=fresh)
+
+
+def is_stale(capacity: SiteCapacity | None) -> bool:
+    """Say whether a measurement is too old to refuse anybody, or is none."""
+    if capacity is None or capacity.measured_at is None:
+        return True
+    return timezone.now() - capacity.measured_at > STALE_AFTER
+
+
+def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:
+    """Return the limits of a site; `needed_bytes` is the size of one more volume."""
+    return _site_limits(_known(site), needed_bytes=needed_bytes)
+
+
+def all_limits_of_site(
+    site: Site, measured: SiteCapacity | None, tallies: Tallies
+) -> list[Limit]:
+    """Return the limits of a site, as it was measured, and of all its templates."""
+    known = _known_by(site, measured)
+    templates = [each for each in tallies.templates if each.site_id == site.pk]
+    with_volume = [each for each in templates if each.has_volume]
+    # A workspace is where its template is.
+    nothing, of_each = Tally(), tallies.by_template
+    clones = sum(of_each.get(each.pk, nothing).clones for each in templates)
+    return [
+        _volumes(known, ours=clones + len(with_volume)),
+        *_space_limits(known, needed_bytes=1),
+        *_template_limits(known, tallies, with_volume),
+    ]
+
+
+def _site_limits(known: _Known, *, needed_bytes: int) -> list[Limit]:
+    site = known.site
+    workspaces = site.workspaces.exclude(state=Workspace.State.RETIRED).count()
+    templates = site.templates.exclude(state=Template.State.NEW).count()
+    return [
+        _volumes(known, ours=workspaces + templates),
+        *_space_limits(known, needed_bytes=needed_bytes),
+    ]
+
+
+def _space_limits(known: _Known, *, needed_bytes: int) -> list[Limit]:
+    return [_space(known), _promised(known, needed_bytes=needed_bytes)]
+
+
+def _volumes(known: _Known, *, ours: int) -> Limit:
+    of_others = known.measured.volumes_of_others if known.measured else 0
+    return Limit(
+        code="volume_limit",
+        subject=str(known.site),
+        used=ours + of_others,
+        allowed=known.volumes_allowed,
+    )
+
+
+def _space(known: _Known) -> Limit:
+    fresh = known.fresh
+    is_known = fresh is not None and fresh.aggregate_size_bytes > 0
+    usable = 100 - known.site.free_percent
+    return Limit(
+        code="space_low",
+        subject=str(known.site),
+        used=fresh.aggregate_used_bytes if fresh and is_known else None,
+        allowed=fresh.aggregate_size_bytes * usable // 100
+        if fresh and is_known
+        else None,
+        is_bytes=True,
+        as_of=known.measured.measured_at if known.measured else None,
+    )
+
+
+def _promised(known: _Known, *, needed_bytes: int) -> Limit:
+    """Return how much the volumes may grow to; new ones count before they are seen."""
+    fresh, percent = known.fresh, known.site.overcommit_percent
+    is_known = fresh is not None and fresh.aggregate_size_bytes > 0
+    used = allowed = None
+    if fresh is not None and is_known:
+        used = fresh.provisioned_bytes + _promised_since(known.site, fresh)
+        if percent is not None:
+            allowed = fresh.aggregate_size_bytes * percent // 100
+    return Limit(
+        code="overcommitted",
+        subject=str(known.site),
+        used=used,
+        allowed=allowed,
+        needed=needed_bytes,
+        is_bytes=True,
+        as_of=known.measured.measured_at if known.measured else None,
+    )
+
+
+def _promised_since(site: Site, capacity: SiteCapacity) -> int:
+    # A claimed one was created when it was made, whenever it was asked for. None was
+    # asked for before it was made, and for that, in a pool or out of it, is an index.
+    since = capacity.measured_at
+    lately = Q(is_pooled=False, created_at__gt=since) | Q(
+        is_pooled=True, created_at__gt=since
+    )
+    new = (
+        site.workspaces.annotate(made_at=Coalesce("made_ahead_at", "created_at"))
+        .filter(lately, made_at__gt=since)
+        .exclude(state=Workspace.State.RETIRED)
+    )
+    size = Coalesce("template__actual_size_bytes", "template__volume_size_bytes")
+    return int(new.aggregate(total=Sum(size))["total"] or 0)

@@ -1,0 +1,69 @@
+"""Limits of sites and quotas of people, for administrators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_serializer
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from provisioner.api.errors import limit_shape
+from provisioner.api.schema import described
+from provisioner.dashboard.api.serializers import LimitSerializer
+from provisioner.dashboard.api.viewsets import ShortListViewSet
+from provisioner.limits.queries import limits_overview
+from provisioner.sites.models import Site
+
+
+class SiteLimitsSerializer(serializers.Serializer[Any]):
+    site = serializers.CharField(help_text="The site's name.")
+    ontap_version = serializers.CharField()
+    measured_at = serializers.DateTimeField(
+        allow_null=True, help_text="null: never measured."
+    )
+    is_stale = serializers.BooleanField(
+        help_text="Too old to refuse anybody for lack of space."
+    )
+    status_message = serializers.CharField(
+        help_text="Why the last measurement failed, or what it could not see."
+    )
+    limits = LimitSerializer(many=True)
+
+
+@extend_schema_serializer(many=False)
+class LimitsSerializer(serializers.Serializer[Any]):
+    sites = SiteLimitsSerializer(many=True)
+    quotas = LimitSerializer(many=True)
+
+
+class LimitViewSet(ShortListViewSet):
+    """For administrators: what is looked at before anything is made."""
+
+    queryset = Site.objects.none()
+    serializer_class = LimitsSerializer
+
+    @described(
+        "Look at all limits",
+        "Of each site with its templates, and the quotas of teams and people.",
+        ok=LimitsSerializer,
+        refused=[403],
+        operation_id="limits_retrieve",
+    )
+    def list(self, request: Request) -> Response:
+        overview = limits_overview(self.user)
+        sites = [
+            {
+                "site": of_site.site.name,
+                "ontap_version": of_site.capacity.ontap_version,
+                "measured_at": of_site.capacity.measured_at,
+                "is_stale": of_site.is_stale,
+                "status_message": of_site.capacity.status_message,
+                "limits": [limit_shape(limit) for limit in of_site.limits],
+            }
+            for of_site in overview.sites
+        ]
+        quotas = [limit_shape(limit) for limit in overview.quotas]
+        body = LimitsSerializer({"sites": sites, "quotas": quotas}).data
+        return Response(body)

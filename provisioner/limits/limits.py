@@ -1,0 +1,223 @@
+"""How near a limit is, and the refusals of what would go beyond one. No row is read.
+
+The sentences and codes are the same wherever a limit is met: before anything is made,
+and where ONTAP itself says no.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.sizes import size_text
+
+NEAR_PERCENT = 80
+
+
+class Limit(NamedTuple):
+    """A number of things, or of bytes, that may be there.
+
+    `code` is that of its refusal, `subject` whose limit it is. `used` is None where
+    nobody has measured it lately, `allowed` where there is no limit; `needed` is how
+    much one more takes. `as_of` is when a measured part was measured. A tuple, because
+    a page looks through thousands for those that are near.
+    """
+
+    code: str
+    subject: str
+    used: int | None
+    allowed: int | None
+    needed: int = 1
+    is_bytes: bool = False
+    as_of: dt.datetime | None = None
+
+    @property
+    def title(self) -> str:
+        return REFUSALS[self.code].title.format(self.subject)
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether there is no room for one more; what is not known refuses nobody."""
+        if self.used is None or self.allowed is None:
+            return False
+        return self.used + self.needed > self.allowed
+
+    @property
+    def percent(self) -> int | None:
+        if self.used is None or self.allowed is None:
+            return None
+        return 100 * self.used // self.allowed if self.allowed else 100
+
+    @property
+    def is_near(self) -> bool:
+        return self.percent is not None and self.percent >= NEAR_PERCENT
+
+    @property
+    def used_text(self) -> str:
+        return self._text(self.used, unknown="not measured")
+
+    @property
+    def allowed_text(self) -> str:
+        return self._text(self.allowed, unknown="no limit")
+
+    def _text(self, number: int | None, *, unknown: str) -> str:
+        if number is None:
+            return unknown
+        return size_text(number) if self.is_bytes else f"{number:,}"
+
+
+class LimitReached(ActionRefused):
+    """A limit is reached: {used} of {allowed}."""
+
+    code = "limit_reached"
+    title = ""  # of the limit, with {} for whose it is
+
+    def __init__(self, limit: Limit, limits: Sequence[Limit] = ()) -> None:
+        super().__init__(
+            subject=limit.subject,
+            used=limit.used_text,
+            allowed=limit.allowed_text,
+        )
+        self.limit = limit
+        self.limits = tuple(limits)  # all that were looked at
+
+
+class CloneLimitReached(LimitReached):
+    """The template “{subject}” has {used} of the {allowed} clones that its volume can
+    have. Retire workspaces of it and empty the trash, or choose another template."""
+
+    code = "clone_limit"
+    title = "Clones of the volume of {}"
+
+
+class SnapshotCloneLimitReached(LimitReached):
+    """The snapshot “{subject}” has {used} of the {allowed} clones that it can have.
+    Choose another snapshot, or retire workspaces of it and empty the trash."""
+
+    code = "snapshot_clone_limit"
+    title = "Clones of snapshot {}"
+
+
+class VolumeLimitReached(LimitReached):
+    """The site “{subject}” has {used} of the {allowed} volumes that it can have. Retire
+    workspaces that nobody needs and empty the trash, or ask an administrator."""
+
+    code = "volume_limit"
+    title = "Volumes of the SVM"
+
+
+class SnapshotLimitReached(LimitReached):
+    """The template “{subject}” has {used} of the {allowed} snapshots that its volume
+    can have. Retire workspaces of old snapshots, and keep fewer of them."""
+
+    code = "snapshot_limit"
+    title = "Snapshots of the volume of {}"
+
+
+class InodesLow(LimitReached):
+    """The template “{subject}” has {used} of the {allowed} files that a volume of its
+    size can have. Give it a larger volume, then build again."""
+
+    code = "inode_limit"
+    title = "Files in the volume of {}"
+
+
+class SpaceLow(LimitReached):
+    """The aggregate of the site “{subject}” is filled with {used} of the {allowed} that
+    may be used. Retire workspaces that nobody needs and empty the trash, or ask an
+    administrator for room."""
+
+    code = "space_low"
+    title = "Space of the aggregate"
+
+
+class Overcommitted(LimitReached):
+    """The volumes of the site “{subject}” may grow to {used} already, of {allowed} that
+    may be promised. Retire workspaces that nobody needs and empty the trash, or ask
+    an administrator."""
+
+    code = "overcommitted"
+    title = "Sizes of all volumes"
+
+
+class QuotaReached(LimitReached):
+    """You have {used} of the {allowed} workspaces that you may have. Retire one that
+    you do not need, or ask an administrator for more."""
+
+    code = "quota_workspaces"
+    title = "Workspaces of {}"
+
+
+class QuotaOfBytesReached(LimitReached):
+    """Your workspaces take {used} of the {allowed} that they may take, those in the
+    trash included. Retire one and purge it from the trash, or ask an administrator
+    for more."""
+
+    code = "quota_bytes"
+    title = "Space of {}"
+
+
+class TeamQuotaReached(LimitReached):
+    """Your team {subject} has {used} of the {allowed} workspaces that it may have.
+    Retire one that nobody needs, or ask an administrator for more."""
+
+    code = "team_quota_workspaces"
+    title = "Workspaces of team {}"
+
+
+class TeamQuotaOfBytesReached(LimitReached):
+    """The workspaces of your team {subject} take {used} of the {allowed} that they may
+    take, those in the trash included. Retire one and purge it from the trash, or
+    ask an administrator for more."""
+
+    code = "team_quota_bytes"
+    title = "Space of team {}"
+
+
+class TokenQuotaReached(LimitReached):
+    """This token has {used} of the {allowed} workspaces that it may have at a time.
+    Retire one, or wait until the lease of one has ended."""
+
+    code = "token_workspaces"
+    title = "Workspaces of the token {}"
+
+
+REFUSALS: dict[str, type[LimitReached]] = {
+    refusal.code: refusal
+    for refusal in (
+        CloneLimitReached,
+        SnapshotCloneLimitReached,
+        VolumeLimitReached,
+        SnapshotLimitReached,
+        InodesLow,
+        SpaceLow,
+        Overcommitted,
+        QuotaReached,
+        QuotaOfBytesReached,
+        TeamQuotaReached,
+        TeamQuotaOfBytesReached,
+        TokenQuotaReached,
+    )
+}
+
+
+def refuse_what_is_reached(limits: Sequence[Limit]) -> None:
+    """Refuse by the first limit that has no room for one more.
+
+    Raises: LimitReached.
+    """
+    for limit in limits:
+        if limit.is_reached:
+            raise REFUSALS[limit.code](limit, limits)
+
+
+def refuse_what_is_near(limits: Sequence[Limit]) -> None:
+    """Refuse by the first limit that is near: what can wait leaves the rest to others.
+
+    Raises: LimitReached.
+    """
+    for limit in limits:
+        if limit.is_near:
+            raise REFUSALS[limit.code](limit, limits)

@@ -1,0 +1,90 @@
+"""All limits at a look, for those who run the place. Few queries, no remote call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import nlargest
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.dashboard.tallies import Tallies
+from provisioner.limits import admission
+from provisioner.limits.limits import Limit
+from provisioner.sites.models import Site, SiteCapacity
+
+LIMITS_SHOWN = 50
+
+
+def nearest(limits: Iterable[Limit], *, most: int) -> list[Limit]:
+    """Return the limits that are nearest to being reached, the nearest first."""
+    return nlargest(most, limits, key=lambda limit: limit.percent or 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteLimits:
+    """`capacity` was not saved where nobody has tried to measure."""
+
+    site: Site
+    capacity: SiteCapacity
+    limits: list[Limit]
+
+    @property
+    def shown(self) -> list[Limit]:
+        """The nearest first, and of many these alone."""
+        return nearest(self.limits, most=LIMITS_SHOWN)
+
+    @property
+    def more(self) -> int:
+        return max(len(self.limits) - LIMITS_SHOWN, 0)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether space refuses nobody, for want of a recent measurement."""
+        return admission.is_stale(self.capacity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitsOverview:
+    sites: list[SiteLimits]
+    quotas: list[Limit]
+
+    @property
+    def quotas_shown(self) -> list[Limit]:
+        """The nearest first, and of many these alone."""
+        return nearest(self.quotas, most=LIMITS_SHOWN)
+
+    @property
+    def more_quotas(self) -> int:
+        return max(len(self.quotas) - LIMITS_SHOWN, 0)
+
+
+def limits_overview(user: User) -> LimitsOverview:
+    """Return the limits of every site, and all quotas.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    tallies = Tallies(with_people=True)
+    return LimitsOverview(
+        sites=limits_of_sites(tallies),
+        quotas=[*admission.team_limits(tallies), *admission.people_limits(tallies)],
+    )
+
+
+def limits_of_sites(tallies: Tallies) -> list[SiteLimits]:
+    """Return what is limited at each site, its templates included."""
+    return [
+        _limits_of_site(site, getattr(site, "capacity", None), tallies)
+        for site in Site.objects.select_related("capacity").order_by("name")
+    ]
+
+
+def _limits_of_site(
+    site: Site, measured: SiteCapacity | None, tallies: Tallies
+) -> SiteLimits:
+    return SiteLimits(
+        site=site,
+        capacity=measured or SiteCapacity(site=site),
+        limits=admission.all_limits_of_site(site, measured, tallies),
+    )

@@ -1,0 +1,46 @@
+"""Hearing of a template by mail: when it fails, and when it is good again."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.engine import states as engine_states
+from provisioner.notify.models import Subscription
+
+
+def template_subscribe(*, by: User, template: Template) -> Subscription:
+    """Have mails sent to a person when a template fails. Safe to repeat.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_be_told(by))
+    with transaction.atomic():
+        row, is_new = Subscription.objects.get_or_create(template=template, user=by)
+        if is_new:
+            engine_states.record_event(
+                template,
+                kind="template_subscribed",
+                message="Subscribed to mails about its failures.",
+                actor=by,
+            )
+    return row
+
+
+def template_unsubscribe(*, by: User, template: Template) -> None:
+    """Have no more such mails sent. Safe to repeat.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_be_told(by))
+    with transaction.atomic():
+        gone, _ = Subscription.objects.filter(template=template, user=by).delete()
+        if gone:
+            engine_states.record_event(
+                template,
+                kind="template_unsubscribed",
+                message="Unsubscribed from mails about its failures.",
+                actor=by,
+            )

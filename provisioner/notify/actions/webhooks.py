@@ -1,0 +1,183 @@
+"""Webhooks: who is told by HTTP, with what secret, and messages sent by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.engine import states as engine_states
+from provisioner.gateways.webhooks.addresses import (
+    AddressRefused,
+    check_address,
+    literal_address,
+    read_networks,
+    read_url,
+)
+from provisioner.lib.refusals import InvalidRequest, WebhookOff
+from provisioner.notify import webhooks
+from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent, new_salt
+
+MOST_WEBHOOKS = 20
+
+
+def webhook_create(
+    *,
+    by: User,
+    url: str,
+    events: Sequence[str],
+    template: Template | None = None,
+    is_for_all: bool = False,
+) -> Webhook:
+    """Have an address told of events. Its `secret` is to be shown once, now.
+
+    Raises: NotAllowed (for all, by who is no administrator), InvalidRequest.
+    """
+    permissions.require(permissions.can_be_told(by))
+    if is_for_all:
+        permissions.require(permissions.can_administer(by))
+    if is_for_all and template is not None:
+        raise InvalidRequest("A webhook is for one template or for all, not for both.")
+    _check_url(url)
+    with transaction.atomic():
+        # Locked, so that two requests cannot both take the last place.
+        User.objects.select_for_update(no_key=True).get(pk=by.pk)
+        if Webhook.objects.filter(owner=by).count() >= MOST_WEBHOOKS:
+            raise InvalidRequest(
+                f"You have {MOST_WEBHOOKS} webhooks, the most there can be. Delete one."
+            )
+        webhook = Webhook.objects.create(
+            owner=by,
+            template=template,
+            is_for_all=is_for_all,
+            url=url,
+            events=_checked(events),
+        )
+        _note(webhook, "webhook_made", "Made the webhook.", by=by)
+    return webhook
+
+
+def webhook_update(
+    *,
+    by: User,
+    webhook: Webhook,
+    url: str | None = None,
+    events: Sequence[str] | None = None,
+    is_enabled: bool | None = None,
+) -> Webhook:
+    """Change what is given. Turning it on again forgets how long it has failed.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_change_webhook(by, webhook))
+    if url is not None:
+        _check_url(url)
+    with transaction.atomic():
+        row = Webhook.objects.select_for_update(no_key=True).get(pk=webhook.pk)
+        before = (row.url, row.events, row.is_enabled)
+        row.url = row.url if url is None else url
+        row.events = row.events if events is None else _checked(events)
+        row.is_enabled = row.is_enabled if is_enabled is None else is_enabled
+        after = (row.url, row.events, row.is_enabled)
+        if is_enabled:
+            row.disabled_reason, row.failing_since = "", None
+        row.save()
+        names = ("address", "events", "switch")
+        changed = [
+            name
+            for name, old, new in zip(names, before, after, strict=True)
+            if old != new
+        ]
+        if changed:
+            _note(row, "webhook_changed", f"Changed {', '.join(changed)}.", by=by)
+    return row
+
+
+def webhook_renew_secret(*, by: User, webhook: Webhook) -> Webhook:
+    """Sign with another secret from now on: what waits, too. To be shown once, now.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_change_webhook(by, webhook))
+    with transaction.atomic():
+        webhook.salt = new_salt()
+        webhook.save(update_fields=["salt"])
+        _note(webhook, "webhook_changed", "Gave it another secret.", by=by)
+    return webhook
+
+
+def webhook_delete(*, by: User, webhook: Webhook) -> None:
+    """Forget a webhook with all that was sent to it.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_change_webhook(by, webhook))
+    with transaction.atomic():
+        _note(webhook, "webhook_deleted", "Deleted the webhook.", by=by)
+        webhook.delete()
+
+
+def webhook_test(*, by: User, webhook: Webhook) -> WebhookDelivery:
+    """Send a message that says nothing, once, also where the webhook is turned off.
+
+    Raises: NotAllowed, WebhookOff.
+    """
+    permissions.require(permissions.can_change_webhook(by, webhook))
+    _refuse_what_is_not_sent(
+        WebhookDelivery(webhook=webhook, event=WebhookDelivery.TEST)
+    )
+    with transaction.atomic():
+        return webhooks.write_test(webhook, at=timezone.now().isoformat())
+
+
+def delivery_repeat(*, by: User, delivery: WebhookDelivery) -> WebhookDelivery:
+    """Send a message once more, with its id.
+
+    Raises: NotAllowed, WebhookOff.
+    """
+    permissions.require(permissions.can_change_webhook(by, delivery.webhook))
+    _refuse_what_is_not_sent(delivery)
+    with transaction.atomic():
+        return webhooks.write_again(delivery)
+
+
+def _refuse_what_is_not_sent(delivery: WebhookDelivery) -> None:
+    """Raises: WebhookOff."""
+    if reason := delivery.why_not:
+        raise WebhookOff(reason=reason)
+
+
+def _checked(events: Sequence[str]) -> list[str]:
+    unknown = sorted(set(events) - set(WebhookEvent.values))
+    if unknown:
+        raise InvalidRequest(f"There is no event “{unknown[0]}”.")
+    if not events:
+        raise InvalidRequest("Choose at least one event.")
+    return [event for event in WebhookEvent.values if event in events]
+
+
+def _check_url(url: str) -> None:
+    """Refuse what could never be told; names are looked up when something is sent."""
+    try:
+        target = read_url(url)
+        address = literal_address(target)
+        if address is not None:
+            allowed = read_networks(settings.WEBHOOK_ALLOWED_NETWORKS)
+            check_address(address, target=target, allowed=allowed)
+    except AddressRefused as refusal:
+        raise InvalidRequest(str(refusal)) from refusal
+
+
+def _note(webhook: Webhook, kind: str, message: str, *, by: User) -> None:
+    engine_states.record_event(
+        webhook,
+        kind=kind,
+        message=message,
+        actor=by,
+        data={"events": webhook.events, "host": webhook.host},
+    )

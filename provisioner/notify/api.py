@@ -1,0 +1,315 @@
+"""Notifications: by mail about a template, by webhook about anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from provisioner.accounts import permissions
+from provisioner.api.fields import Flag, IdOrName, Text
+from provisioner.api.schema import described
+from provisioner.catalog.models import Template
+from provisioner.dashboard.api.viewsets import ApiViewSet, chosen
+from provisioner.gateways.webhooks.addresses import LONGEST_URL
+from provisioner.notify.actions.subscriptions import (
+    template_subscribe,
+    template_unsubscribe,
+)
+from provisioner.notify.actions.webhooks import (
+    delivery_repeat,
+    webhook_create,
+    webhook_delete,
+    webhook_renew_secret,
+    webhook_test,
+    webhook_update,
+)
+from provisioner.notify.models import (
+    Subscription,
+    Webhook,
+    WebhookDelivery,
+    WebhookEvent,
+)
+from provisioner.notify.webhooks import webhooks_visible_to
+from provisioner.workspaces import queries as workspace_queries
+
+
+class SubscriptionSerializer(serializers.Serializer[Any]):
+    subscribed = serializers.BooleanField(
+        help_text="Whether you get mails when it fails, and when it is good again."
+    )
+    address = serializers.CharField(help_text="Where they go; empty: nowhere.")
+
+
+class WebhookSerializer(serializers.ModelSerializer[Webhook]):
+    owner = serializers.CharField(source="owner.username")
+    template = serializers.CharField(
+        source="template.name",
+        allow_null=True,
+        default=None,
+        help_text="null: all templates, and workspaces.",
+    )
+    for_all = serializers.BooleanField(
+        source="is_for_all", help_text="Of everybody's workspaces, too."
+    )
+    enabled = serializers.BooleanField(source="is_enabled")
+
+    class Meta:
+        model = Webhook
+        fields: tuple[str, ...] = (
+            "id",
+            "owner",
+            "template",
+            "for_all",
+            "url",
+            "events",
+            "enabled",
+            "disabled_reason",
+            "failing_since",
+            "created_at",
+        )
+        read_only_fields = fields
+
+
+class WebhookWithSecretSerializer(WebhookSerializer):
+    secret = serializers.CharField(
+        help_text="What messages are signed with. Shown this once: keep it."
+    )
+
+    class Meta(WebhookSerializer.Meta):
+        fields: tuple[str, ...] = ("secret", *WebhookSerializer.Meta.fields)
+        read_only_fields = fields
+
+
+class WebhookCreateSerializer(serializers.Serializer[Any]):
+    url = Text(max_length=LONGEST_URL)
+    events = serializers.ListField(
+        child=serializers.ChoiceField(choices=WebhookEvent.choices), allow_empty=False
+    )
+    template = IdOrName(
+        default=None, allow_null=True, help_text="Its id or name; null: all."
+    )
+    for_all = Flag(default=False, help_text="For administrators.")
+
+
+class WebhookChangeSerializer(serializers.Serializer[Any]):
+    """What is left out stays."""
+
+    url = Text(max_length=LONGEST_URL, required=False)
+    events = serializers.ListField(
+        child=serializers.ChoiceField(choices=WebhookEvent.choices),
+        allow_empty=False,
+        required=False,
+    )
+    enabled = Flag(required=False)
+
+
+class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
+    state = serializers.ChoiceField(choices=WebhookDelivery.State.choices)
+
+    class Meta:
+        model = WebhookDelivery
+        fields = (
+            "id",
+            "message_id",
+            "event",
+            "state",
+            "body",
+            "attempts",
+            "created_at",
+            "tried_at",
+            "next_try_at",
+            "ended_at",
+            "response_code",
+            "response_text",
+            "error",
+            "duration_ms",
+        )
+        read_only_fields = fields
+
+
+class SubscriptionViewSet(ApiViewSet):
+    """Your mails about a template."""
+
+    queryset = Template.objects.none()
+    serializer_class = SubscriptionSerializer
+
+    def get_queryset(self) -> QuerySet[Template]:
+        return workspace_queries.templates_visible_to(self.user)
+
+    @described(
+        "Look whether you get mails about a template",
+        ok=SubscriptionSerializer,
+        refused=[403, 404],
+        operation_id="templates_subscription",
+    )
+    @action(methods=["get"], detail=True)
+    def subscription(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_be_told(self.user))
+        return self._as_it_is()
+
+    @described(
+        "Get mails about a template",
+        "When its build or test fails, once, and once more when it is good again.",
+        ok=SubscriptionSerializer,
+        refused=[403, 404],
+        operation_id="templates_subscribe",
+    )
+    @subscription.mapping.put  # type: ignore[untyped-decorator]  # of REST framework
+    def subscribe(self, request: Request, pk: int) -> Response:
+        template_subscribe(by=self.user, template=self.get_object())
+        return self._as_it_is()
+
+    @described(
+        "Get no more mails about a template",
+        ok=SubscriptionSerializer,
+        refused=[403, 404],
+        operation_id="templates_unsubscribe",
+    )
+    @subscription.mapping.delete  # type: ignore[untyped-decorator]  # of REST framework
+    def unsubscribe(self, request: Request, pk: int) -> Response:
+        template_unsubscribe(by=self.user, template=self.get_object())
+        return self._as_it_is()
+
+    def _as_it_is(self) -> Response:
+        rows = Subscription.objects.filter(user=self.user, template=self.get_object())
+        said = {"subscribed": rows.exists(), "address": self.user.email}
+        return Response(SubscriptionSerializer(said).data)
+
+
+class WebhookViewSet(ApiViewSet):
+    """Addresses that are told of events: yours, or everybody's for administrators."""
+
+    queryset = Webhook.objects.none()
+    serializer_class = WebhookSerializer
+
+    def get_queryset(self) -> QuerySet[Webhook]:
+        return webhooks_visible_to(self.user)
+
+    @described("List webhooks", ok=WebhookSerializer, refused=[400])
+    def list(self, request: Request) -> Response:
+        return self.page_of(self.get_queryset())
+
+    @described("Look at a webhook", ok=WebhookSerializer, refused=[404])
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @described(
+        "Make a webhook",
+        "Messages are signed: `Cloneyard-Signature` is `v1=` and the HMAC-SHA256, in "
+        "hexadecimal digits, of `Cloneyard-Timestamp`, a dot, and the body, with the "
+        "secret that is in this answer alone. What was not taken (2xx) is sent again, "
+        "with the same `Cloneyard-Delivery`, for some hours.",
+        body=WebhookCreateSerializer,
+        ok=WebhookWithSecretSerializer,
+        status=201,
+        refused=[403, 409],
+    )
+    def create(self, request: Request) -> Response:
+        asked = self.read_body(WebhookCreateSerializer)
+        template = asked["template"]
+        webhook = webhook_create(
+            by=self.user,
+            url=asked["url"],
+            events=asked["events"],
+            template=None if template is None else self._template(template),
+            is_for_all=asked["for_all"],
+        )
+        where = reverse("api:webhook-detail", [webhook.pk], request=request)
+        body = WebhookWithSecretSerializer(webhook).data
+        return Response(body, status=201, headers={"Location": where})
+
+    def _template(self, id_or_name: int | str) -> Template:
+        templates = workspace_queries.templates_visible_to(self.user)
+        return chosen(templates, word="template", id_or_name=id_or_name)
+
+    @described(
+        "Change a webhook",
+        body=WebhookChangeSerializer,
+        ok=WebhookSerializer,
+        refused=[403, 404, 409],
+    )
+    def partial_update(self, request: Request, pk: int) -> Response:
+        webhook = self.get_object()
+        asked = self.read_body(WebhookChangeSerializer)
+        changed = webhook_update(
+            by=self.user,
+            webhook=webhook,
+            url=asked.get("url"),
+            events=asked.get("events"),
+            is_enabled=asked.get("enabled"),
+        )
+        return Response(self.get_serializer(changed).data)
+
+    @described("Delete a webhook", ok=None, status=204, refused=[403, 404])
+    def destroy(self, request: Request, pk: int) -> Response:
+        webhook_delete(by=self.user, webhook=self.get_object())
+        return Response(status=204)
+
+    @described(
+        "Send a test",
+        "Once; look at the delivery for what came of it.",
+        ok=DeliverySerializer,
+        status=202,
+        refused=[403, 404, 409],
+        operation_id="webhooks_test",
+    )
+    @action(methods=["post"], detail=True)
+    def test(self, request: Request, pk: int) -> Response:
+        delivery = webhook_test(by=self.user, webhook=self.get_object())
+        return Response(DeliverySerializer(delivery).data, status=202)
+
+    @described(
+        "Give a webhook another secret",
+        "It counts at once. The secret is in this answer alone.",
+        ok=WebhookWithSecretSerializer,
+        refused=[403, 404],
+        operation_id="webhooks_secret",
+    )
+    @action(methods=["post"], detail=True)
+    def secret(self, request: Request, pk: int) -> Response:
+        webhook = webhook_renew_secret(by=self.user, webhook=self.get_object())
+        return Response(WebhookWithSecretSerializer(webhook).data)
+
+
+class DeliveryViewSet(ApiViewSet):
+    """What was sent to a webhook, kept for thirty days."""
+
+    queryset = WebhookDelivery.objects.none()
+    serializer_class = DeliverySerializer
+
+    def get_queryset(self) -> QuerySet[WebhookDelivery]:
+        webhook = get_object_or_404(
+            webhooks_visible_to(self.user), pk=self.kwargs["webhook_pk"]
+        )
+        return webhook.deliveries.order_by("-pk")
+
+    @described(
+        "List what was sent to a webhook", ok=DeliverySerializer, refused=[400, 404]
+    )
+    def list(self, request: Request, webhook_pk: int) -> Response:
+        return self.page_of(self.get_queryset())
+
+    @described("Look at a delivery", ok=DeliverySerializer, refused=[404])
+    def retrieve(self, request: Request, webhook_pk: int, pk: int) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @described(
+        "Send it again",
+        "With the same `Cloneyard-Delivery`: a receiver that took it already may pass "
+        "it over.",
+        ok=DeliverySerializer,
+        status=202,
+        refused=[403, 404, 409],
+        operation_id="webhooks_deliveries_again",
+    )
+    @action(methods=["post"], detail=True)
+    def again(self, request: Request, webhook_pk: int, pk: int) -> Response:
+        delivery = delivery_repeat(by=self.user, delivery=self.get_object())
+        return Response(DeliverySerializer(delivery).data, status=202)

@@ -1,0 +1,148 @@
+"""What mails say: plain text from templates, with a link and exact times."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.accounts.zones import zone_of
+from provisioner.catalog import freshness
+from provisioner.engine.logs.excerpt import Excerpt, excerpt_of
+from provisioner.engine.models import Operation
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.models import Notice
+from provisioner.lib import times
+from provisioner.notify import templates
+from provisioner.notify.models import Subscription
+from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.queries import default_snapshot, operations_since_whole
+
+CHANGES_NAMED = 10
+LINES_QUOTED = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mail:
+    to: str
+    subject: str
+    text: str
+
+
+def mail_of(notice: Notice, *, now: dt.datetime) -> Mail:
+    """Return a notice as who gets it reads it, in their zone, as things are now."""
+    with timezone.override(zone_of(_reader_of(notice))):
+        return _mail_of(notice, now=now)
+
+
+def _reader_of(notice: Notice) -> User | None:
+    return notice.workspace.owner if notice.workspace is not None else notice.recipient
+
+
+def _mail_of(notice: Notice, *, now: dt.datetime) -> Mail:
+    if notice.workspace is not None:
+        context = _about_workspace(notice, notice.workspace, now=now)
+    else:
+        context = _about_build(notice)
+    subject, _, text = render_to_string(f"mails/{notice.kind}.txt", context).partition(
+        "\n"
+    )
+    return Mail(
+        to=address_of(notice),
+        subject=subject.removeprefix("Subject:").strip(),
+        text=text.strip() + "\n",
+    )
+
+
+def address_of(notice: Notice) -> str:
+    """Return where a mail goes, "" where that is not known."""
+    if notice.workspace is not None:
+        return notice.workspace.owner.email
+    return notice.recipient.email if notice.recipient else notice.address
+
+
+def _about_workspace(
+    notice: Notice, workspace: Workspace, *, now: dt.datetime
+) -> dict[str, Any]:
+    policy = lease_queries.policy_for(workspace.template, workspace.purpose)
+    deadline = lease_queries.deadline_of(workspace, policy, now)
+    operation = Operation.objects.filter(pk=notice.data.get("operation")).first()
+    # A retirement that was tried again goes on with what the first had settled.
+    retiring = operations_since_whole(workspace)
+    began_at = retiring.values("created_at")[:1]
+    discards = workspace.events.filter(kind="unsaved_work_discarded", at__gte=began_at)
+    return {
+        "workspace": workspace,
+        "deadline": deadline,
+        "ends_at": _said(deadline.ends_at),
+        "latest_possible": _said(deadline.latest_possible),
+        "restorable_until": _said(deadline.restorable_until),
+        "left": _left(deadline.ends_at, now=now),
+        "operation": operation,
+        "rescue": Rescue.objects.with_work().filter(operation__in=retiring).first(),
+        "discarded": discards.first(),
+        "reasons": notice.data.get("reasons", []),
+        "asked_by": notice.data.get("asked_by", ""),
+        "link": link_to(workspace),
+    }
+
+
+def _about_build(notice: Notice) -> dict[str, Any]:
+    build = notice.operation
+    assert build is not None
+    assert build.template is not None
+    suspects = list(templates.suspects_of(build)[: CHANGES_NAMED + 1])
+    name = notice.recipient.perforce_name if notice.recipient else notice.p4_user
+    return {
+        "name": notice.recipient.get_username() if notice.recipient else name,
+        "template": build.template,
+        "build": build,
+        "failed_its_tests": templates.failed_its_tests(build),
+        "change": freshness.change_of(build),
+        "good": templates.last_good_generation(build),
+        "default": default_snapshot(build.template),
+        "suspects": suspects[:CHANGES_NAMED],
+        "has_more_suspects": len(suspects) > CHANGES_NAMED,
+        "is_submitter": any(change.user == name for change in suspects),
+        "is_subscriber": notice.recipient is not None
+        and Subscription.objects.filter(
+            template=build.template, user=notice.recipient
+        ).exists(),
+        # The lines of the log that follow come below.
+        "reason": build.status_message.partition("\n")[0],
+        "log": quoted_log_of(build),
+        "link": absolute(reverse("template-detail", args=[build.template.pk])),
+        "log_link": absolute(reverse("operation-log", args=[build.pk])),
+    }
+
+
+def quoted_log_of(build: Operation) -> Excerpt:
+    """Return what to quote of the log of the step that failed."""
+    step = templates.failed_step(build)
+    if step is None:
+        return Excerpt(lines=())
+    return excerpt_of(step.log_path, last_lines=LINES_QUOTED)
+
+
+def absolute(path: str) -> str:
+    """Return a page's address as it works outside of the pages."""
+    return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
+
+
+def link_to(workspace: Workspace) -> str:
+    """Return a workspace's page as an address that works outside of it."""
+    return absolute(reverse("workspace-detail", args=[workspace.pk]))
+
+
+def _said(moment: dt.datetime | None) -> str:
+    return "" if moment is None else lease_queries.exact(moment)
+
+
+def _left(moment: dt.datetime | None, *, now: dt.datetime) -> str:
+    return "" if moment is None else times.age_text(moment, now=now)

@@ -1,0 +1,20 @@
+"""The rows of this feature, each with the rules that the database keeps."""
+
+from __future__ import annotations
+
+from provisioner.notify.models.subscriptions import Subscription, TemplateCheck
+from provisioner.notify.models.webhooks import (
+    Webhook,
+    WebhookDelivery,
+    WebhookEvent,
+    new_salt,
+)
+
+__all__ = [
+    "Subscription",
+    "TemplateCheck",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookEvent",
+    "new_salt",
+]

@@ -1,0 +1,151 @@
+"""Who is told by HTTP what happens, and what was sent to them."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+
+
+def new_salt() -> str:
+    return secrets.token_hex(16)
+
+
+class WebhookEvent(models.TextChoices):
+    """What can be told; words for programs, which do not change."""
+
+    TEMPLATE_BUILT = "template.built", "A template was built"
+    TEMPLATE_FAILED = "template.failed", "A template's build or test failed"
+    TEMPLATE_RECOVERED = "template.recovered", "A template that had failed is good"
+    WORKSPACE_READY = "workspace.ready", "A workspace is ready"
+    WORKSPACE_FAILED = "workspace.failed", "A workspace failed"
+    WORKSPACE_TRASHED = "workspace.trashed", "A workspace went into the trash"
+    WORKSPACE_RETIRED = "workspace.retired", "A workspace is gone for good"
+
+
+class Webhook(models.Model):
+    """An address that is told of events.
+
+    Of the workspaces of its owner and of all templates; with `template`, of that one
+    alone; with `is_for_all`, which is for administrators, of everybody's workspaces,
+    too. `failing_since` is when the first attempt failed after the last that worked.
+    The secret is not kept: it follows from `salt` and the SECRET_KEY of this place.
+    """
+
+    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="webhooks")
+    template = models.ForeignKey(
+        Template,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="webhooks",
+    )
+    is_for_all = models.BooleanField(default=False)
+    url = models.CharField(max_length=500)
+    salt = models.CharField(max_length=32, default=new_salt, editable=False)
+    events = ArrayField(models.CharField(max_length=40, choices=WebhookEvent))
+    is_enabled = models.BooleanField(default=True)
+    disabled_reason = models.CharField(max_length=500, blank=True)
+    failing_since = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.CheckConstraint(
+                name="webhook_is_for_one_template_or_all",
+                condition=Q(is_for_all=False) | Q(template__isnull=True),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def name(self) -> str:
+        """What the trail calls it: an address can hold a secret, a host cannot."""
+        return f"{self.pk} to {self.host}"
+
+    @property
+    def host(self) -> str:
+        return self.url.split("//", 1)[-1].split("/", 1)[0].split("?", 1)[0]
+
+    @property
+    def secret(self) -> str:
+        """What its messages are signed with."""
+        signed = salted_hmac("cloneyard.webhook", self.salt, algorithm="sha256")
+        return f"whsec_{signed.hexdigest()}"
+
+
+class WebhookDelivery(models.Model):
+    """One message to one address: written in the transaction of its event.
+
+    `message_id` is what the far side tells repeats by; sending by hand again keeps it.
+    `next_try_at` goes with WAITING. The event of a test by hand is TEST.
+    """
+
+    TEST = "test"
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        DELIVERED = "delivered", "Delivered"
+        GIVEN_UP = "given_up", "Given up"
+        VOID = "void", "Not sent"
+
+    webhook = models.ForeignKey(
+        Webhook, on_delete=models.CASCADE, related_name="deliveries"
+    )
+    message_id = models.UUIDField(default=uuid.uuid4)
+    event = models.CharField(max_length=40)
+    body = models.TextField(help_text="JSON, as it is sent and signed.")
+    state = models.CharField(max_length=9, choices=State, default=State.WAITING)
+    attempts = models.PositiveIntegerField(default=0)
+    next_try_at = models.DateTimeField(default=timezone.now, null=True, blank=True)
+    tried_at = models.DateTimeField(null=True, blank=True)
+    response_code = models.PositiveSmallIntegerField(null=True, blank=True)
+    response_text = models.CharField(max_length=500, blank=True)
+    error = models.CharField(max_length=500, blank=True)
+    duration_ms = models.PositiveIntegerField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-pk",)
+        verbose_name_plural = "webhook deliveries"
+        constraints = (
+            models.CheckConstraint(
+                name="webhook_delivery_waits_for_a_time",
+                condition=Q(state="waiting", next_try_at__isnull=False)
+                | (~Q(state="waiting") & Q(next_try_at__isnull=True)),
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("next_try_at",),
+                condition=Q(state="waiting"),
+                name="webhook_delivery_waiting",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.event} to {self.webhook}"
+
+    @property
+    def why_not(self) -> str:
+        """Why it is not sent, now or again, "" where it is."""
+        owner = self.webhook.owner
+        if not owner.is_active:
+            return f"The account {owner.username} is closed."
+        if self.webhook.is_for_all and not owner.is_administrator:
+            return f"{owner.username} is no administrator any more."
+        if not self.webhook.is_enabled and self.event != self.TEST:
+            return "The webhook is turned off."
+        return ""

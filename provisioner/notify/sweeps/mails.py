@@ -1,0 +1,274 @@
+"""Sending mails: each at most once.
+
+A mail is claimed in a transaction of its own before it is sent. A sender that is killed
+between the two leaves a claim, and nobody sends it again: a lost warning is followed by
+the next one and by the trash, a double one teaches people to ignore them. Where the
+server has certainly not taken the mail, the claim is given back and it is tried again.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import smtplib
+from dataclasses import dataclass
+
+import structlog
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.mail import EmailMessage, get_connection
+from django.core.mail.backends.base import BaseEmailBackend
+from django.core.validators import validate_email
+from django.db import transaction
+from procrastinate.contrib.django import app
+
+from provisioner.catalog.models import Template
+from provisioner.engine import clocks
+from provisioner.engine.models import Operation
+from provisioner.engine.queueing import defer_once
+from provisioner.engine.states import record_event
+from provisioner.engine.workflow import PERFORCE
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError
+from provisioner.leases.models import Notice
+from provisioner.notify import templates as news
+from provisioner.notify import workspaces as notices
+from provisioner.notify.mails import Mail, address_of, mail_of
+from provisioner.sites.models import PerforceServer
+from provisioner.workspaces.models import Workspace
+
+log = structlog.get_logger(__name__)
+
+# A minute, two, four … an hour: a day in all.
+FIRST_PAUSE = dt.timedelta(minutes=1)
+LONGEST_PAUSE = dt.timedelta(hours=1)
+MOST_ATTEMPTS = 30
+# For how long a build is told of to those who turn out to be concerned.
+NEWS_OF = dt.timedelta(days=1)
+NOT_TAKEN = "The mail server did not take it."
+NO_MAIL_SERVER = "django.core.mail.backends.dummy.EmailBackend"
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A mail that is ours to send, now."""
+
+    notice: Notice
+    mail: Mail
+
+
+class NotTaken(Exception):
+    """The mail server has certainly not taken the mail."""
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="sweep_notices", queue="sweeps", queueing_lock="sweep_notices")
+def sweep_notices(timestamp: int) -> None:
+    """Plan mails about late changes, look up addresses, send every mail that is due."""
+    now = clocks.database_now()
+    tell_late(now=now)
+    ask_for_addresses()
+    send_due(now=now)
+
+
+def tell_late(*, now: dt.datetime) -> None:
+    """Tell of builds again: their changes may have been seen after they ended."""
+    newest = (
+        Operation.objects.filter(
+            kind=Operation.Kind.TEMPLATE_BUILD, ended_at__gt=now - NEWS_OF
+        )
+        .order_by("template_id", "-pk")
+        .distinct("template_id")
+    )
+    for build in newest.select_related("template__site"):
+        with transaction.atomic():
+            assert build.template is not None
+            Template.objects.select_for_update(no_key=True).get(pk=build.template.pk)
+            news.tell(build, now=now)
+
+
+def ask_for_addresses() -> None:
+    """Have Perforce servers asked for the mail addresses of people without account."""
+    servers = notices.without_address().values_list(
+        "template__site__perforce_server", flat=True
+    )
+    for server_id in servers.distinct().order_by():
+        name = f"look_up_addresses.{server_id}"
+        job = look_up_addresses.configure(queueing_lock=name, lock=name)
+        defer_once(job, server_id=server_id)
+
+
+@app.task(name="look_up_addresses", queue=PERFORCE)
+def look_up_addresses(server_id: int) -> None:
+    """Ask a Perforce server where its users get mail; a failure is tried again."""
+    server = PerforceServer.objects.filter(pk=server_id).first()
+    if server is None:
+        return
+    now = clocks.database_now()
+    waiting = notices.without_address().filter(
+        template__site__perforce_server=server_id
+    )
+    perforce = registry.perforce(server)
+    for name in list(waiting.values_list("p4_user", flat=True).distinct().order_by()):
+        of_this_one = waiting.filter(p4_user=name)
+        try:
+            address = perforce.email_of(name)
+        except GatewayError as error:
+            log.warning("address_not_looked_up", **error.log_context())
+            of_this_one.filter(created_at__lt=now - NEWS_OF).update(
+                voided_at=now, void_reason=f"Its address is not known: {error}"[:500]
+            )
+            continue
+        if is_address(address):
+            of_this_one.update(address=address)
+        else:
+            of_this_one.update(
+                voided_at=now,
+                void_reason=f"The Perforce user {name} has no mail address."[:500],
+            )
+
+
+def is_address(text: str) -> bool:
+    """Say whether mail can be sent there: people type anything into a user spec."""
+    try:
+        validate_email(text)
+    except ValidationError:
+        return False
+    return True
+
+
+def send_due(*, now: dt.datetime) -> int:
+    """Send every mail that is due at a moment; return how many went out."""
+    sent = 0
+    for notice_pk in list(notices.due(now).values_list("pk", flat=True)):
+        claimed = _claim(notice_pk, now=now)
+        if claimed is None:
+            continue
+        try:
+            _send(claimed.mail)
+        except NotTaken as error:
+            _give_back(claimed.notice, now=now)
+            log.warning("mail_not_taken", notice_id=notice_pk, error=str(error))
+            continue
+        except Exception:
+            # The connection broke in the middle: it may have been taken.
+            log.exception("mail_perhaps_sent", notice_id=notice_pk)
+            continue
+        _mark_sent(claimed)
+        sent += 1
+    return sent
+
+
+def _claim(notice_pk: int, *, now: dt.datetime) -> Claimed | None:
+    """Claim a mail that is still true, or void it. None: there is nothing to send."""
+    with transaction.atomic():
+        found = Notice.objects.filter(pk=notice_pk).first()
+        if found is None:
+            return None
+        workspace, template = _locked_subject(found)
+        notice = (
+            notices.due(now)
+            .select_for_update(of=("self",))
+            .select_related("operation", "recipient")
+            .filter(pk=notice_pk)
+            .first()
+        )
+        if notice is None:
+            return None
+        notice.workspace, notice.template = workspace, template
+        if notice.operation is not None:
+            notice.operation.template = template
+        reason = notices.why_not(notice, now=now) or _why_not_deliverable(notice)
+        is_too_late = notices.is_too_late(notice, now=now)
+        if is_too_late and not reason and not notice.attempts:
+            return None  # the lease goes on, for want of a warning
+        if is_too_late and not reason:
+            reason = NOT_TAKEN
+        if reason:
+            _void(notice, reason, now=now)
+            return None
+        mail = mail_of(notice, now=now)
+        Notice.objects.filter(pk=notice.pk).update(claimed_at=now, sent_to=mail.to)
+        return Claimed(notice, mail)
+
+
+def _locked_subject(notice: Notice) -> tuple[Workspace | None, Template | None]:
+    """Lock what a mail is about, so that it stays true until it is claimed."""
+    if notice.workspace_id is not None:
+        workspaces = Workspace.objects.select_for_update(of=("self",))
+        related = workspaces.select_related("owner", "template", "snapshot", "site")
+        return related.get(pk=notice.workspace_id), None
+    # Not as a key: workspaces that refer to it are being asked for meanwhile.
+    templates = Template.objects.select_for_update(of=("self",), no_key=True)
+    related_template = templates.select_related("site__perforce_server")
+    assert notice.template_id is not None
+    return None, related_template.get(pk=notice.template_id)
+
+
+def _why_not_deliverable(notice: Notice) -> str:
+    if settings.EMAIL_BACKEND == NO_MAIL_SERVER:
+        return "No mail server is configured (EMAIL_URL)."
+    owner = notice.workspace.owner if notice.workspace else notice.recipient
+    if notice.template is not None and owner is not None and not owner.is_active:
+        return f"The account {owner.username} is closed."
+    address = address_of(notice)
+    if not address:
+        name = owner.username if owner else notice.p4_user
+        return f"The account {name} has no mail address."
+    if notice.template is not None and _was_told_at(address, notice=notice):
+        return "Somebody else with this mail address was told."
+    if notice.attempts >= MOST_ATTEMPTS:
+        return NOT_TAKEN
+    return ""
+
+
+def _was_told_at(address: str, *, notice: Notice) -> bool:
+    """Say whether two who are concerned share a mail address."""
+    same = Notice.objects.filter(operation=notice.operation_id, kind=notice.kind)
+    return same.filter(sent_to__iexact=address).exclude(pk=notice.pk).exists()
+
+
+def _void(notice: Notice, reason: str, *, now: dt.datetime) -> None:
+    Notice.objects.filter(pk=notice.pk).update(voided_at=now, void_reason=reason)
+    log.info("notice_voided", notice_id=notice.pk, reason=reason)
+
+
+def _send(mail: Mail) -> None:
+    """Hand a mail to the server.
+
+    Raises: NotTaken where it has certainly not taken it; anything else, perhaps.
+    """
+    connection: BaseEmailBackend = get_connection()
+    try:
+        connection.open()
+    except Exception as error:
+        raise NotTaken(str(error)) from error
+    try:
+        EmailMessage(
+            mail.subject, mail.text, to=[mail.to], connection=connection
+        ).send()
+    except (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused) as error:
+        raise NotTaken(str(error)) from error
+    finally:
+        connection.close()
+
+
+def _give_back(notice: Notice, *, now: dt.datetime) -> None:
+    """Let the mail be claimed again, after a pause that doubles."""
+    pause = min(FIRST_PAUSE * 2**notice.attempts, LONGEST_PAUSE)
+    Notice.objects.filter(pk=notice.pk, sent_at__isnull=True).update(
+        claimed_at=None, attempts=notice.attempts + 1, retry_at=now + pause
+    )
+
+
+def _mark_sent(claimed: Claimed) -> None:
+    with transaction.atomic():
+        Notice.objects.filter(pk=claimed.notice.pk).update(
+            sent_at=clocks.database_now()
+        )
+        record_event(
+            claimed.notice.workspace or claimed.notice.template,
+            kind="notice_sent",
+            message=f"Mail to {claimed.mail.to}: {claimed.mail.subject}.",
+            data={"notice": claimed.notice.pk},
+        )
+    log.info("notice_sent", notice_id=claimed.notice.pk, kind=claimed.notice.kind)

@@ -1,0 +1,170 @@
+"""Sending messages to webhooks: each at least once, for some hours.
+
+A job per message. What was not taken is tried again after 15 seconds, 30, a minute …
+an hour, some six hours in all. A worker that is killed while it sends leaves a message
+that is sent again: receivers tell it by its id.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from procrastinate.contrib.django import app
+
+from provisioner.engine import clocks
+from provisioner.engine.states import record_event
+from provisioner.gateways.webhooks.addresses import read_networks
+from provisioner.gateways.webhooks.sending import Answer, post
+from provisioner.notify import webhooks
+from provisioner.notify.models import Webhook, WebhookDelivery
+
+log = structlog.get_logger(__name__)
+
+FIRST_PAUSE = dt.timedelta(seconds=15)
+LONGEST_PAUSE = dt.timedelta(hours=1)
+MOST_ATTEMPTS = 14
+# Without a message that was taken in all that time, the next one given up turns it off.
+FAILS_FOR = dt.timedelta(days=3)
+KEPT_FOR = dt.timedelta(days=30)
+# A message that should have been tried so long ago has lost its job.
+LOST_AFTER = dt.timedelta(minutes=2)
+OVERDUE_AT_A_TIME = 500
+
+Waiting = WebhookDelivery.State.WAITING
+
+
+@app.task(name=webhooks.DELIVER, queue=webhooks.QUEUE)
+def deliver_webhook(delivery_id: int) -> None:
+    """Try once to send a message."""
+    deliver(delivery_id)
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="sweep_webhooks", queue="sweeps", queueing_lock="sweep_webhooks")
+def sweep_webhooks(timestamp: int) -> None:
+    """Queue messages again whose job is gone, and forget old ones."""
+    now = clocks.database_now()
+    queue_lost(now=now)
+    forget_old(now=now)
+
+
+def deliver(delivery_id: int) -> None:
+    """Try to send a message, unless it is settled; note what came of it."""
+    delivery = (
+        WebhookDelivery.objects.select_related("webhook__owner")
+        .filter(pk=delivery_id, state=Waiting)
+        .first()
+    )
+    if delivery is None:
+        return
+    if reason := delivery.why_not:
+        _end(delivery, WebhookDelivery.State.VOID, error=reason)
+        return
+    now = clocks.database_now()
+    answer = post(
+        delivery.webhook.url,
+        body=delivery.body.encode(),
+        secret=delivery.webhook.secret,
+        event=delivery.event,
+        message_id=str(delivery.message_id),
+        timestamp=int(now.timestamp()),
+        allowed=read_networks(settings.WEBHOOK_ALLOWED_NETWORKS),
+        ca_file=settings.WEBHOOK_CA_FILE,
+    )
+    with transaction.atomic():
+        webhook = (
+            Webhook.objects.select_for_update(no_key=True)
+            .filter(pk=delivery.webhook_id)
+            .first()
+        )
+        if webhook is not None:  # nobody has deleted it meanwhile
+            _note(delivery, webhook, answer, now=now)
+
+
+def _note(
+    delivery: WebhookDelivery, webhook: Webhook, answer: Answer, *, now: dt.datetime
+) -> None:
+    delivery.attempts += 1
+    fields = {
+        "attempts": delivery.attempts,
+        "tried_at": now,
+        "response_code": answer.code,
+        "response_text": answer.text,
+        "duration_ms": int(answer.seconds * 1000),
+    }
+    same = WebhookDelivery.objects.filter(pk=delivery.pk, state=Waiting)
+    if not same.update(**fields):
+        return  # somebody else has settled it
+    keys = {"webhook_id": webhook.pk, "delivery_id": delivery.pk}
+    if answer.is_taken:
+        _end(delivery, WebhookDelivery.State.DELIVERED, error="")
+        Webhook.objects.filter(pk=webhook.pk).update(failing_since=None)
+        log.info("webhook_delivered", attempt=delivery.attempts, **keys)
+        return
+    log.warning("webhook_not_delivered", attempt=delivery.attempts, **keys)
+    # A test by hand that fails says so at once, and speaks neither for nor against it.
+    if delivery.event == delivery.TEST:
+        _end(delivery, WebhookDelivery.State.GIVEN_UP, error=answer.error)
+        return
+    failing_since = webhook.failing_since or now
+    Webhook.objects.filter(pk=webhook.pk).update(failing_since=failing_since)
+    if delivery.attempts >= MOST_ATTEMPTS:
+        _end(delivery, WebhookDelivery.State.GIVEN_UP, error=answer.error)
+        if now - failing_since >= FAILS_FOR:
+            _turn_off(webhook, answer.error)
+    else:
+        delivery.next_try_at = now + pause_after(delivery.attempts)
+        same.update(next_try_at=delivery.next_try_at, error=answer.error)
+        webhooks.defer_delivery(delivery)
+
+
+def pause_after(attempts: int) -> dt.timedelta:
+    """Return how long to wait after so many attempts: 15 s, 30 s, 1 min … 1 h."""
+    doubled: dt.timedelta = FIRST_PAUSE * 2 ** (attempts - 1)
+    return min(doubled, LONGEST_PAUSE)
+
+
+def _end(
+    delivery: WebhookDelivery, state: WebhookDelivery.State, *, error: str
+) -> None:
+    WebhookDelivery.objects.filter(pk=delivery.pk, state=Waiting).update(
+        state=state, error=error, next_try_at=None, ended_at=clocks.database_now()
+    )
+
+
+def _turn_off(webhook: Webhook, error: str) -> None:
+    reason = f"No message was taken for {FAILS_FOR.days} days. The last time: {error}"
+    Webhook.objects.filter(pk=webhook.pk).update(
+        is_enabled=False, disabled_reason=reason[:500]
+    )
+    WebhookDelivery.objects.filter(webhook=webhook, state=Waiting).update(
+        state=WebhookDelivery.State.VOID,
+        error="The webhook was turned off.",
+        next_try_at=None,
+        ended_at=clocks.database_now(),
+    )
+    record_event(
+        webhook,
+        kind="webhook_disabled",
+        message=f"The webhook was turned off. {reason}",
+    )
+    log.error("webhook_disabled", webhook_id=webhook.pk)
+
+
+def queue_lost(*, now: dt.datetime) -> int:
+    """Queue again what is overdue and has no job waiting; return how many."""
+    overdue = WebhookDelivery.objects.filter(
+        state=Waiting, next_try_at__lt=now - LOST_AFTER
+    )
+    return sum(
+        webhooks.defer_delivery(delivery)
+        for delivery in overdue.order_by("next_try_at")[:OVERDUE_AT_A_TIME]
+    )
+
+
+def forget_old(*, now: dt.datetime) -> None:
+    """Delete messages that were settled a month ago."""
+    WebhookDelivery.objects.filter(ended_at__lt=now - KEPT_FOR).delete()

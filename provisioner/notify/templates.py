@@ -1,0 +1,238 @@
+"""Who is told that a template fails, and that it is good again.
+
+Subscribers, and those who submitted since the last good generation what the failed
+build had. A template fails from its first bad build on until one is good: each person
+is told once in that time, however many builds fail; who submits meanwhile is told with
+the next failure. Everyone told of the failure is told of the recovery.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from enum import Enum
+
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Coalesce, Lower, NullIf
+
+from provisioner.accounts.models import User
+from provisioner.catalog import freshness
+from provisioner.catalog.models import Quality, Snapshot, SubmittedChange, Template
+from provisioner.engine.models import Operation, Step
+from provisioner.leases.models import Notice
+from provisioner.notify.models import Subscription
+
+# Storage has failed, or we have: nobody's change did that.
+NOBODYS_FAULT = frozenset({"volume", "export", "mount", "visible", "snapshot", "prune"})
+LONGEST_NAME = 255
+NEWER_SUCCEEDED = "A newer build of it succeeded."
+
+
+class Outcome(Enum):
+    GOOD = "good"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """An account, or a name in Perforce of somebody who has no mail address here."""
+
+    recipient_id: int | None = None
+    p4_user: str = ""
+
+
+def builds_of(template: Template) -> QuerySet[Operation]:
+    return Operation.objects.filter(
+        template=template, kind=Operation.Kind.TEMPLATE_BUILD
+    )
+
+
+def outcome_of(build: Operation) -> Outcome | None:
+    """Return how a build ended; None where that says nothing about the template.
+
+    That is one under way, a cancelled one, and a good one of a part of the view.
+    """
+    if build.state == Operation.State.FAILED:
+        return Outcome.FAILED
+    if build.state != Operation.State.SUCCEEDED:
+        return None
+    is_of_part = Snapshot.objects.filter(operation=build).exclude(parts=[]).exists()
+    return None if is_of_part else Outcome.GOOD
+
+
+def good_builds_of(template: Template) -> QuerySet[Operation]:
+    """Return the builds whose outcome is good, the newest first."""
+    of_parts = Snapshot.objects.filter(template=template, operation__isnull=False)
+    of_parts = of_parts.exclude(parts=[])
+    return (
+        builds_of(template)
+        .filter(state=Operation.State.SUCCEEDED)
+        .exclude(pk__in=of_parts.values("operation"))
+        .order_by("-pk")
+    )
+
+
+def tell(build: Operation, *, now: dt.datetime) -> None:
+    """Plan the mails that an ended build is a reason for. Safe to repeat.
+
+    Call it with the template's row locked, in the transaction that ends the build; and
+    again later, because changes may be seen after their build.
+    """
+    outcome = outcome_of(build)
+    if outcome == Outcome.FAILED and not is_superseded(build):
+        told = {_person_of(notice) for notice in failure_notices(build)}
+        for person in _concerned(build):
+            if person not in told:
+                _plan(build, Notice.Kind.TEMPLATE_FAILED, person, now=now)
+    elif outcome == Outcome.GOOD:
+        failures = failure_notices(build)
+        for notice in failures.filter(claimed_at__isnull=False):
+            _plan(build, Notice.Kind.TEMPLATE_RECOVERED, _person_of(notice), now=now)
+        failures.filter(claimed_at__isnull=True).update(
+            voided_at=now, void_reason=NEWER_SUCCEEDED
+        )
+
+
+def is_superseded(build: Operation) -> bool:
+    """Say whether a newer build of its template is good."""
+    assert build.template is not None
+    return good_builds_of(build.template).filter(pk__gt=build.pk).exists()
+
+
+def failed_before(build: Operation) -> bool:
+    """Say whether the build before this one, as far as it says anything, failed."""
+    assert build.template is not None
+    for earlier in builds_of(build.template).filter(pk__lt=build.pk).order_by("-pk"):
+        outcome = outcome_of(earlier)
+        if outcome is not None:
+            return outcome == Outcome.FAILED
+    return False
+
+
+def failure_notices(build: Operation) -> QuerySet[Notice]:
+    """Return the mails, sent and planned, about failures since the last good build."""
+    assert build.template is not None
+    good = good_builds_of(build.template).filter(pk__lt=build.pk).first()
+    return Notice.objects.filter(
+        template=build.template,
+        kind=Notice.Kind.TEMPLATE_FAILED,
+        operation_id__gt=good.pk if good else 0,
+        operation_id__lte=build.pk,
+        voided_at__isnull=True,
+    )
+
+
+def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
+    """Return the changes that a failed build had and the last good generation not.
+
+    The newest first; none where no change can have been the reason.
+    """
+    none = SubmittedChange.objects.none()
+    template = build.template
+    assert template is not None
+    failed = failed_step(build)
+    if build.state == Operation.State.FAILED and (
+        failed is None or failed.name in NOBODYS_FAULT
+    ):
+        return none
+    base = last_good_generation(build)
+    change = freshness.change_of(build)
+    if base is None or not change:
+        return none
+    return SubmittedChange.objects.filter(
+        templates=template,
+        server=template.site.perforce_server_id,
+        number__gt=base.change,
+        number__lte=change,
+    ).order_by("-number")
+
+
+def failed_step(build: Operation) -> Step | None:
+    """Return the step that failed; the test where the last one tells what it found."""
+    failed = build.steps.filter(state=Step.State.FAILED).first()
+    if failed is not None and failed.name == "outcome":
+        return build.steps.get(name="test")
+    return failed
+
+
+def failed_its_tests(build: Operation) -> bool:
+    """Say whether a build failed for its tests alone: there is a snapshot of it."""
+    return build.status_code == "test_failed"
+
+
+def last_good_generation(build: Operation) -> Snapshot | None:
+    """Return the newest whole generation before this build that no test rejects."""
+    return (
+        Snapshot.objects.filter(template=build.template, parts=[])
+        .filter(created_at__lte=build.created_at)
+        .exclude(quality=Quality.FAILED)
+        .order_by("-created_at", "-id")
+        .first()
+    )
+
+
+def _concerned(build: Operation) -> list[Person]:
+    template = build.template
+    assert template is not None
+    subscribers = Subscription.objects.filter(
+        template=template, created_at__lte=build.ended_at or build.created_at
+    )
+    submitters = set(suspects_of(build).values_list("user", flat=True).distinct())
+    people = {
+        Person(recipient_id=pk) for pk in subscribers.values_list("user_id", flat=True)
+    }
+    accounts = _accounts_by_perforce_name(submitters)
+    for name in submitters:
+        if name in accounts:
+            people.add(Person(recipient_id=accounts[name]))
+        elif len(name) <= LONGEST_NAME:
+            people.add(Person(p4_user=name))
+    return sorted(people, key=lambda p: (p.recipient_id or 0, p.p4_user))
+
+
+def _accounts_by_perforce_name(names: set[str]) -> dict[str, int]:
+    """Return the accounts with a mail address, by the names they have in Perforce.
+
+    A server that ignores case records each name as it was typed: an account of another
+    spelling is meant where no account has that very one.
+    """
+    perforce_name = Coalesce(NullIf("p4_user", Value("")), "username")
+    people = User.objects.filter(is_active=True).exclude(email="")
+    named = people.annotate(folded=Lower(perforce_name))
+    there = named.filter(folded__in=[name.lower() for name in names]).order_by("-pk")
+    folded = {account.perforce_name.lower(): account.pk for account in there}
+    exact = {account.perforce_name: account.pk for account in there}
+    found = {name: exact.get(name) or folded.get(name.lower()) for name in names}
+    return {name: pk for name, pk in found.items() if pk is not None}
+
+
+def _person_of(notice: Notice) -> Person:
+    return Person(recipient_id=notice.recipient_id, p4_user=notice.p4_user)
+
+
+def _plan(
+    build: Operation, kind: Notice.Kind, person: Person, *, now: dt.datetime
+) -> None:
+    Notice.objects.get_or_create(
+        operation=build,
+        kind=kind,
+        recipient_id=person.recipient_id,
+        p4_user=person.p4_user,
+        defaults={"template": build.template, "due_at": now},
+    )
+
+
+def why_not(notice: Notice) -> str:
+    """Return why a mail about a build must not go out any more, "" where it is true.
+
+    The template has to be locked.
+    """
+    build = notice.operation
+    assert build is not None
+    assert build.template is not None
+    if notice.kind == Notice.Kind.TEMPLATE_FAILED:
+        return NEWER_SUCCEEDED if is_superseded(build) else ""
+    newer = builds_of(build.template).filter(pk__gt=build.pk).order_by("pk")
+    if any(outcome_of(each) == Outcome.FAILED for each in newer):
+        return "A newer build of it failed."
+    return ""

@@ -1,0 +1,157 @@
+"""Notifications: webhooks with what was sent to them, and mails about a template."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+)
+
+from provisioner.lib.refusals import ActionRefused
+from provisioner.notify.actions import subscriptions, webhooks
+from provisioner.notify.actions.subscriptions import template_unsubscribe
+from provisioner.notify.actions.webhooks import (
+    delivery_repeat,
+    webhook_renew_secret,
+    webhook_update,
+)
+from provisioner.notify.forms import WebhookChangeForm, WebhookCreateForm
+from provisioner.notify.lists.deliveries import deliveries_of
+from provisioner.notify.lists.webhooks import WEBHOOKS
+from provisioner.notify.models import Webhook
+from provisioner.notify.webhooks import webhooks_visible_to
+from provisioner.web.http import WebRequest, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.workspaces.queries import templates_visible_to
+
+
+@require_POST
+def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
+    """Turn mails about a template on or off."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    if request.POST.get("do") == "unsubscribe":
+        template_unsubscribe(by=request.user, template=template)
+        messages.success(request, f"You get no more mails about {template.name}.")
+    else:
+        subscriptions.template_subscribe(by=request.user, template=template)
+        messages.success(request, f"You get a mail when {template.name} fails.")
+    return redirect("template-detail", pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_list(request: WebRequest) -> HttpResponseBase:
+    """Show one's webhooks, everybody's to administrators; switch or delete many."""
+    return list_answer(request, WEBHOOKS, "webhooks/list.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_create(request: WebRequest) -> HttpResponse:
+    """Make a webhook; the answer shows its secret, this once."""
+    form = WebhookCreateForm(posted(request), user=request.user)
+    if form.is_valid():
+        try:
+            webhook = webhooks.webhook_create(by=request.user, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return _with_secret(request, webhook)
+    return render(
+        request, "webhooks/create.html", {"form": form}, status=form.http_code
+    )
+
+
+def _webhook(request: WebRequest, pk: int) -> Webhook:
+    return get_object_or_404(webhooks_visible_to(request.user), pk=pk)
+
+
+def _with_secret(request: WebRequest, webhook: Webhook) -> HttpResponse:
+    return render(request, "webhooks/secret.html", {"webhook": webhook})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_detail(request: WebRequest, pk: int) -> HttpResponseBase:
+    """Show a webhook with all that was sent to it; send many again."""
+    webhook = _webhook(request, pk)
+    context = {"webhook": webhook}
+    return list_answer(request, deliveries_of(webhook), "webhooks/detail.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change where a webhook leads and of what it is told."""
+    webhook = _webhook(request, pk)
+    form = WebhookChangeForm(
+        posted(request), initial=WebhookChangeForm.initial_of(webhook)
+    )
+    if form.is_valid():
+        try:
+            webhook_update(by=request.user, webhook=webhook, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Saved.")
+            return redirect("webhook-detail", pk)
+    return render(
+        request,
+        "webhooks/edit.html",
+        {"form": form, "webhook": webhook},
+        status=form.http_code,
+    )
+
+
+@require_POST
+def webhook_switch(request: WebRequest, pk: int) -> HttpResponse:
+    """Turn a webhook on or off."""
+    is_on = request.POST.get("do") != "off"
+    webhook_update(by=request.user, webhook=_webhook(request, pk), is_enabled=is_on)
+    messages.success(request, "Turned on." if is_on else "Turned off.")
+    return redirect("webhook-detail", pk)
+
+
+@require_POST
+def webhook_test(request: WebRequest, pk: int) -> HttpResponse:
+    """Send a test."""
+    try:
+        webhooks.webhook_test(by=request.user, webhook=_webhook(request, pk))
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        said = "A test is on its way. Look below for what came of it."
+        messages.success(request, said)
+    return redirect("webhook-detail", pk)
+
+
+@require_POST
+def webhook_secret(request: WebRequest, pk: int) -> HttpResponse:
+    """Give a webhook another secret; the answer shows it, this once."""
+    webhook = webhook_renew_secret(by=request.user, webhook=_webhook(request, pk))
+    return _with_secret(request, webhook)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_delete(request: WebRequest, pk: int) -> HttpResponse:
+    """Ask once, then forget a webhook."""
+    webhook = _webhook(request, pk)
+    if request.method == "POST":
+        webhooks.webhook_delete(by=request.user, webhook=webhook)
+        messages.success(request, "Deleted.")
+        return redirect("webhook-list")
+    return render(request, "webhooks/delete.html", {"webhook": webhook})
+
+
+@require_POST
+def webhook_again(request: WebRequest, pk: int, delivery_pk: int) -> HttpResponse:
+    """Send a message once more."""
+    deliveries = _webhook(request, pk).deliveries.select_related("webhook__owner")
+    delivery = get_object_or_404(deliveries, pk=delivery_pk)
+    try:
+        delivery_repeat(by=request.user, delivery=delivery)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, "It is sent again.")
+    return redirect("webhook-detail", pk)

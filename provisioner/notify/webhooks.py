@@ -1,0 +1,216 @@
+"""What webhooks are told: messages as rows, written when their reason is.
+
+An outbox, like that of mails. A message is written in the transaction of its event and
+sent by sweeps/webhooks.py. It says what was true then, however late it arrives.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+from procrastinate.contrib.django import app
+
+from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog import freshness
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine.models import Operation
+from provisioner.engine.queueing import defer_once
+from provisioner.notify import templates
+from provisioner.notify.mails import absolute, quoted_log_of
+from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent
+from provisioner.workspaces.models import Workspace
+
+QUEUE = "sweeps"
+DELIVER = "deliver_webhook"
+# A message that waits to be tried again keeps no other of its webhook waiting.
+FIRST, AGAIN = 0, -10
+CHANGES_NAMED = 50
+
+OF_WORKSPACES = {
+    "workspace_ready": WebhookEvent.WORKSPACE_READY,
+    "workspace_claimed": WebhookEvent.WORKSPACE_READY,
+    "workspace_failed": WebhookEvent.WORKSPACE_FAILED,
+    "workspace_trashed": WebhookEvent.WORKSPACE_TRASHED,
+    "workspace_retired": WebhookEvent.WORKSPACE_RETIRED,
+}
+
+
+def tell_of_workspace(event: Event, workspace: Workspace) -> None:
+    """Write the messages about what happened to a workspace that is somebody's."""
+    told = OF_WORKSPACES.get(event.kind)
+    if told is None or workspace.is_pooled:
+        return
+    hooks = list(
+        listening(told)
+        .filter(template__isnull=True)
+        .filter(Q(owner=workspace.owner_id) | Q(is_for_all=True, owner__is_staff=True))
+    )
+    if hooks:
+        said = {"message": event.message, "workspace": _workspace(workspace)}
+        _write(hooks, told, at=event.at.isoformat(), said=said)
+
+
+def tell_of_build(event: Event, build: Operation) -> None:
+    """Write the messages about a build that has ended.
+
+    That a template fails is told once until it is good again, and once more where
+    somebody has submitted since: `suspects` says who and what.
+    """
+    template = build.template
+    assert template is not None
+    outcome = templates.outcome_of(build)
+    failed_before = templates.failed_before(build)
+    told: list[WebhookEvent] = []
+    if build.state == Operation.State.SUCCEEDED:
+        told.append(WebhookEvent.TEMPLATE_BUILT)
+    if outcome == templates.Outcome.FAILED and (
+        not failed_before or _has_new_suspects(build)
+    ):
+        told.append(WebhookEvent.TEMPLATE_FAILED)
+    if outcome == templates.Outcome.GOOD and failed_before:
+        told.append(WebhookEvent.TEMPLATE_RECOVERED)
+    for kind in told:
+        hooks = list(
+            listening(kind).filter(
+                Q(template__isnull=True) | Q(template=build.template)
+            )
+        )
+        if hooks:
+            said = {"message": event.message, "template": _template(template)}
+            said |= {"build": _build(build, outcome)}
+            _write(hooks, kind, at=event.at.isoformat(), said=said)
+
+
+def webhooks_visible_to(user: User) -> QuerySet[Webhook]:
+    """Return a person's own webhooks; everybody's to administrators."""
+    webhooks = Webhook.objects.select_related("owner", "template")
+    if user.scope is not None:
+        return webhooks.none()
+    return webhooks if user.is_administrator else webhooks.filter(owner=user)
+
+
+def listening(event: WebhookEvent) -> QuerySet[Webhook]:
+    """Return the webhooks that are told of such an event, whomever it is about."""
+    return Webhook.objects.filter(
+        events__contains=[event.value], is_enabled=True, owner__is_active=True
+    )
+
+
+def _has_new_suspects(build: Operation) -> bool:
+    """Say whether somebody new has submitted since the build before this one."""
+    assert build.template is not None
+    before = templates.builds_of(build.template).filter(pk__lt=build.pk)
+    earlier = before.order_by("-pk").first()
+    if earlier is None:
+        return False
+    known = set(templates.suspects_of(earlier).values_list("user", flat=True))
+    return not set(templates.suspects_of(build).values_list("user", flat=True)) <= known
+
+
+def write_test(webhook: Webhook, *, at: str) -> WebhookDelivery:
+    """Write a message that says nothing but that messages arrive."""
+    said = {"message": "This is a test."}
+    [delivery] = _write([webhook], WebhookDelivery.TEST, at=at, said=said)
+    return delivery
+
+
+def write_again(delivery: WebhookDelivery) -> WebhookDelivery:
+    """Write the same message once more, with its id."""
+    return _queued(
+        WebhookDelivery.objects.create(
+            webhook=delivery.webhook,
+            message_id=delivery.message_id,
+            event=delivery.event,
+            body=delivery.body,
+        )
+    )
+
+
+def _write(
+    hooks: list[Webhook], event: str, *, at: str, said: dict[str, Any]
+) -> list[WebhookDelivery]:
+    message_id = uuid.uuid4()
+    body = json.dumps(
+        {"id": str(message_id), "event": str(event), "at": at, **said},
+        ensure_ascii=False,
+    )
+    return [
+        _queued(
+            WebhookDelivery.objects.create(
+                webhook=hook, message_id=message_id, event=str(event), body=body
+            )
+        )
+        for hook in hooks
+    ]
+
+
+def _queued(delivery: WebhookDelivery) -> WebhookDelivery:
+    defer_delivery(delivery)
+    return delivery
+
+
+def defer_delivery(delivery: WebhookDelivery) -> bool:
+    """Queue the job of a message in the current transaction, unless one waits.
+
+    One at a time for each webhook: an address that is slow keeps nobody else waiting.
+    """
+    is_first = delivery.attempts == 0
+    job = app.configure_task(
+        DELIVER,
+        queue=QUEUE,
+        lock=f"webhook.{delivery.webhook_id}",
+        queueing_lock=f"webhook_delivery.{delivery.pk}",
+        schedule_at=None if is_first else delivery.next_try_at,
+        priority=FIRST if is_first else AGAIN,
+    )
+    return defer_once(job, delivery_id=delivery.pk)
+
+
+def _workspace(workspace: Workspace) -> dict[str, Any]:
+    link = reverse("workspace-detail", args=[workspace.pk])
+    return {
+        "id": workspace.pk,
+        "name": workspace.name,
+        "owner": workspace.owner.get_username(),
+        "template": workspace.template.name,
+        "change": workspace.snapshot.change,
+        "state": workspace.state,
+        "path": str(workspace.path),
+        "client": workspace.client_name,
+        "url": absolute(link),
+    }
+
+
+def _template(template: Template) -> dict[str, Any]:
+    return {
+        "id": template.pk,
+        "name": template.name,
+        "site": template.site.name,
+        "state": template.state,
+        "url": absolute(reverse("template-detail", args=[template.pk])),
+    }
+
+
+def _build(build: Operation, outcome: templates.Outcome | None) -> dict[str, Any]:
+    made = Snapshot.objects.filter(operation=build).first()
+    is_bad = outcome == templates.Outcome.FAILED
+    suspects = templates.suspects_of(build)[:CHANGES_NAMED] if is_bad else ()
+    return {
+        "operation": build.pk,
+        "change": freshness.change_of(build) or None,
+        "snapshot": made.name if made else None,
+        "quality": made.quality if made else None,
+        "status_code": build.status_code,
+        "status_message": build.status_message,
+        "suspects": [
+            {"change": each.number, "user": each.user, "title": each.title}
+            for each in suspects
+        ],
+        "log_tail": list(quoted_log_of(build).lines) if is_bad else [],
+        "log_url": absolute(reverse("operation-log", args=[build.pk])),
+    }

@@ -1,0 +1,239 @@
+"""Mails as rows: planned where their reason is, sent later. Here: about workspaces.
+
+An outbox. A row is written in the transaction that makes it true, claimed and sent by
+sweeps/notices.py, and looked at again under lock before that: what is not true any
+more is voided instead. Mails about templates are planned in news.py.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from provisioner.engine.models import Operation
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.models import Notice
+from provisioner.notify import templates
+from provisioner.workspaces.models import Workspace
+
+SUPERSEDED = "A later mail about the same deadline was due."
+
+STILL_TRUE_IN = {
+    Notice.Kind.LEASE_ENDS: lease_queries.LEASED,
+    Notice.Kind.TRASHED: (Workspace.State.TRASHED,),
+    Notice.Kind.RETIRE_FAILED: (Workspace.State.READY, Workspace.State.FAILED),
+    Notice.Kind.ABANDONED: (Workspace.State.READY,),
+}
+"""The states of a workspace in which a mail can be true."""
+
+
+def say(
+    workspace: Workspace,
+    kind: Notice.Kind,
+    *,
+    due_at: dt.datetime,
+    deadline_at: dt.datetime | None,
+    seconds_before: int = 0,
+    data: dict[str, Any] | None = None,
+) -> Notice:
+    """Plan a mail, once: the same again is the same row, and never sent twice.
+
+    One that was voided before anybody sent it is due again.
+    """
+    notice, is_new = Notice.objects.get_or_create(
+        workspace=workspace,
+        kind=kind,
+        deadline_at=deadline_at,
+        seconds_before=seconds_before,
+        defaults={"due_at": due_at, "data": data or {}},
+    )
+    if not is_new:
+        Notice.objects.filter(
+            pk=notice.pk, claimed_at__isnull=True, voided_at__isnull=False
+        ).update(
+            voided_at=None,
+            void_reason="",
+            due_at=due_at,
+            data=data or {},
+            attempts=0,
+            retry_at=None,
+        )
+    return notice
+
+
+def plan_warnings(
+    workspace: Workspace, policy: lease_queries.Policy, *, now: dt.datetime
+) -> None:
+    """Have exactly the mails of this workspace's deadline ahead, and no others.
+
+    Call it in the transaction that sets or clears `expires_at`, or that changes the
+    policy: what belongs to another deadline is voided.
+    """
+    ahead = _ahead(workspace, policy, now=now)
+    unsent(workspace).filter(kind=Notice.Kind.LEASE_ENDS, due_at__gt=now).exclude(
+        deadline_at=workspace.expires_at,
+        seconds_before__in=[moment.seconds_before for moment in ahead],
+    ).update(voided_at=now, void_reason="The deadline or its moments changed.")
+    unsent(workspace).filter(kind=Notice.Kind.LEASE_ENDS).exclude(
+        deadline_at=workspace.expires_at
+    ).update(voided_at=now, void_reason="The deadline moved.")
+    _say_each(workspace, ahead)
+
+
+def plan_first_warnings(
+    workspace: Workspace, policy: lease_queries.Policy, *, now: dt.datetime
+) -> None:
+    """Plan the mails of a workspace that nobody had before: there are none yet."""
+    Notice.objects.bulk_create(
+        (
+            Notice(
+                workspace=workspace,
+                kind=Notice.Kind.LEASE_ENDS,
+                due_at=moment.at,
+                deadline_at=workspace.expires_at,
+                seconds_before=moment.seconds_before,
+            )
+            for moment in _ahead(workspace, policy, now=now)
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def _ahead(
+    workspace: Workspace, policy: lease_queries.Policy, *, now: dt.datetime
+) -> tuple[lease_queries.WarningMoment, ...]:
+    return lease_queries.warning_moments(
+        workspace, policy, ends_at=workspace.expires_at, now=now
+    )
+
+
+def _say_each(
+    workspace: Workspace, moments: tuple[lease_queries.WarningMoment, ...]
+) -> None:
+    for moment in moments:
+        say(
+            workspace,
+            Notice.Kind.LEASE_ENDS,
+            due_at=moment.at,
+            deadline_at=workspace.expires_at,
+            seconds_before=moment.seconds_before,
+        )
+
+
+def unsent(workspace: Workspace) -> QuerySet[Notice]:
+    """Return what is planned and neither claimed nor voided."""
+    return workspace.notices.filter(claimed_at__isnull=True, voided_at__isnull=True)
+
+
+def due(now: dt.datetime) -> QuerySet[Notice]:
+    """Return what should go out now and has an address, the longest due first."""
+    is_not_paused = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
+    return Notice.objects.filter(
+        is_not_paused,
+        Q(p4_user="") | ~Q(address=""),
+        claimed_at__isnull=True,
+        voided_at__isnull=True,
+        due_at__lte=now,
+    ).order_by("due_at", "pk")
+
+
+def without_address() -> QuerySet[Notice]:
+    """Return what waits until Perforce has said where its user gets mail."""
+    return Notice.objects.filter(
+        address="", claimed_at__isnull=True, voided_at__isnull=True
+    ).exclude(p4_user="")
+
+
+def why_not(notice: Notice, *, now: dt.datetime) -> str:
+    """Return why a mail must not go out any more, "" where it still says the truth.
+
+    What it is about has to be locked, or the answer is old before it is read.
+    """
+    if notice.workspace is None:
+        return templates.why_not(notice)
+    workspace = notice.workspace
+    if workspace.state not in STILL_TRUE_IN[Notice.Kind(notice.kind)]:
+        return f"The workspace is {workspace.get_state_display().lower()}."
+    if notice.kind == Notice.Kind.LEASE_ENDS:
+        if workspace.expires_at != notice.deadline_at:
+            return "The deadline moved."
+        if _a_later_one_is_due(notice, now=now):
+            return SUPERSEDED
+    if notice.kind == Notice.Kind.TRASHED and (
+        workspace.purge_at != notice.deadline_at
+        or (workspace.purge_at is not None and workspace.purge_at <= now)
+    ):
+        return "It cannot be restored until then any more."
+    if notice.kind == Notice.Kind.RETIRE_FAILED:
+        last = workspace.operations.first()
+        if last is None or last.pk != notice.data.get("operation"):
+            return "Something else was asked for since."
+        if notice.data.get("lease") and workspace.expires_at != notice.deadline_at:
+            return "The deadline moved."
+    return ""
+
+
+def _a_later_one_is_due(notice: Notice, *, now: dt.datetime) -> bool:
+    return Notice.objects.filter(
+        workspace=notice.workspace,
+        kind=notice.kind,
+        deadline_at=notice.deadline_at,
+        seconds_before__lt=notice.seconds_before,
+        due_at__lte=now,
+        voided_at__isnull=True,
+    ).exists()
+
+
+def is_too_late(notice: Notice, *, now: dt.datetime) -> bool:
+    """Say whether a warning would announce what is past; the lease's sweep decides."""
+    if notice.kind != Notice.Kind.LEASE_ENDS or notice.workspace is None:
+        return False
+    ends_at = notice.workspace.expires_at
+    return ends_at is not None and ends_at <= now
+
+
+def unspoken_warnings(workspace: Workspace) -> list[Notice]:
+    """Return the mails about its present deadline, where none of them went out.
+
+    Empty where one did, where they could not be delivered, and where none was planned.
+    """
+    about = workspace.notices.filter(
+        kind=Notice.Kind.LEASE_ENDS, deadline_at=workspace.expires_at
+    )
+    if about.filter(claimed_at__isnull=False).exists():
+        return []
+    return list(about.filter(voided_at__isnull=True))
+
+
+def plan_news_of(operation: Operation, *, now: dt.datetime) -> None:
+    """Plan the mail about a retirement that its owner did not ask for, once it ended.
+
+    Safe to repeat: the same operation gives the same row.
+    """
+    workspace = operation.workspace
+    assert workspace is not None
+    owner = workspace.owner
+    if owner.is_service or operation.requested_by_id == owner.pk:
+        return
+    data: dict[str, Any] = {"operation": operation.pk}
+    if workspace.state == Workspace.State.TRASHED:
+        say(
+            workspace,
+            Notice.Kind.TRASHED,
+            due_at=now,
+            deadline_at=workspace.purge_at,
+            data=data,
+        )
+    elif operation.state in (Operation.State.FAILED, Operation.State.REFUSED):
+        ends_at = workspace.expires_at
+        is_for_lease = ends_at is not None and ends_at <= operation.created_at
+        say(
+            workspace,
+            Notice.Kind.RETIRE_FAILED,
+            due_at=now,
+            # Once for a lease, however often it is tried.
+            deadline_at=ends_at if is_for_lease else operation.created_at,
+            data={**data, "lease": is_for_lease},
+        )

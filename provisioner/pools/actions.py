@@ -1,0 +1,129 @@
+"""Warm pools: how many workspaces lie ready, for whom, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.leases.actions.leases import LONGEST_SECONDS
+from provisioner.lib.refusals import AccountIncomplete, InvalidRequest, PoolExists
+from provisioner.lib.weekly import parse_window
+from provisioner.pools.models import Pool
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.purposes import client_type_for
+
+LARGEST = 1000
+MOST_WINDOWS = 50
+SHORTEST_SECONDS = 300
+
+
+def pool_create(
+    *,
+    by: User,
+    template: Template,
+    purpose: str,
+    owner: User,
+    size: int,
+    windows: Sequence[str] = (),
+    max_age_seconds: int = 24 * 3600,
+    idle_seconds: int | None = 2 * 24 * 3600,
+) -> Pool:
+    """Have workspaces of a template lie ready for an account and a purpose.
+
+    Raises: NotAllowed, InvalidRequest, AccountIncomplete, PurposeNotSupported,
+    PoolExists.
+    """
+    permissions.require(permissions.can_administer(by))
+    if purpose not in Workspace.Purpose.values:
+        raise InvalidRequest(f"There is no purpose “{purpose}”.")
+    if owner.uid is None or owner.gid is None:
+        raise AccountIncomplete(username=owner.username)
+    if not owner.is_active:
+        raise InvalidRequest(f"The account “{owner.username}” is not active.")
+    client_type_for(purpose, server=template.site.perforce_server)
+    settings = _checked(
+        size=size,
+        windows=windows,
+        max_age_seconds=max_age_seconds,
+        idle_seconds=idle_seconds,
+    )
+    with transaction.atomic():
+        pool, is_new = Pool.objects.get_or_create(
+            template=template, purpose=purpose, owner=owner, defaults=settings
+        )
+    if not is_new:
+        raise PoolExists(template=template.name, owner=owner.username)
+    return pool
+
+
+def pool_update(*, by: User, pool: Pool, **changes: Any) -> Pool:
+    """Change what is given of size, windows, max_age_seconds and idle_seconds.
+
+    It counts as being asked for: an idle pool is filled again. So does a pause after
+    failures end.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        row = Pool.objects.select_for_update(no_key=True).get(pk=pool.pk)
+        present = {
+            name: getattr(row, name)
+            for name in ("size", "windows", "max_age_seconds", "idle_seconds")
+        }
+        for name, value in _checked(**{**present, **changes}).items():
+            setattr(row, name, value)
+        row.changed_at = timezone.now()
+        row.failures, row.retry_at, row.status_message = 0, None, ""
+        row.save()
+    return row
+
+
+def pool_delete(*, by: User, pool: Pool) -> None:
+    """Forget a pool. What lies in it is retired; what was claimed stays with its owner.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    pool.delete()
+
+
+def _checked(
+    *,
+    size: int,
+    windows: Sequence[str],
+    max_age_seconds: int,
+    idle_seconds: int | None,
+) -> dict[str, Any]:
+    """Return the settings of a pool as they are kept.
+
+    Raises: InvalidRequest.
+    """
+    lines = [" ".join(line.lower().split()) for line in windows if line.strip()]
+    if len(lines) > MOST_WINDOWS:
+        raise InvalidRequest(f"A schedule has up to {MOST_WINDOWS} lines.")
+    sizes = [size]
+    for line in lines:
+        try:
+            sizes.append(parse_window(line).number)
+        except ValueError as error:
+            raise InvalidRequest(str(error)) from error
+    if any(not 0 <= each <= LARGEST for each in sizes):
+        raise InvalidRequest(f"A pool has from 0 to {LARGEST} workspaces.")
+    for span in (max_age_seconds, idle_seconds):
+        if span is not None and not SHORTEST_SECONDS <= span <= LONGEST_SECONDS:
+            raise InvalidRequest(
+                f"Times are from {SHORTEST_SECONDS} to {LONGEST_SECONDS} seconds."
+            )
+    return {
+        "size": size,
+        "windows": lines,
+        "max_age_seconds": max_age_seconds,
+        "idle_seconds": idle_seconds,
+    }

@@ -1,0 +1,83 @@
+"""What people type about warm pools, checked for shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.dashboard.forms import AskingForm, LinesField, TemplateChoiceField
+from provisioner.leases.forms import SpanField
+from provisioner.lib.spans import span_text
+from provisioner.pools.models import Pool
+from provisioner.workspaces.models import Workspace
+
+MACHINES_SUGGESTED = 50
+
+
+class PoolChangeForm(AskingForm):
+    size = forms.IntegerField(
+        min_value=0,
+        label="Size",
+        help_text="How many lie ready where no line below says otherwise.",
+    )
+    windows = LinesField(
+        rows=4,
+        required=False,
+        label="Schedule",
+        help_text="One a line, such as mon-fri 07:00-19:00 20: days, times in UTC, "
+        "and a size. The first that fits counts.",
+    )
+    max_age_seconds = SpanField(
+        max_length=60,
+        label="Longest age",
+        help_text="After that a member is replaced, such as 24 h.",
+    )
+    idle_seconds = SpanField(
+        required=False,
+        max_length=60,
+        label="Halved while nobody asks for",
+        help_text="Such as 2 d: half its size then, a quarter after twice as long. "
+        "Empty: never.",
+    )
+
+    @staticmethod
+    def initial_of(pool: Pool) -> dict[str, Any]:
+        """Return a pool's settings as people write them."""
+        idle = pool.idle_seconds
+        return {
+            "size": pool.size,
+            "windows": "\n".join(pool.windows),
+            "max_age_seconds": span_text(pool.max_age_seconds),
+            "idle_seconds": "" if idle is None else span_text(idle),
+        }
+
+    def clean_windows(self) -> list[str]:
+        lines: str = self.cleaned_data["windows"]
+        return lines.splitlines()
+
+
+class PoolCreateForm(PoolChangeForm):
+    template = TemplateChoiceField(queryset=Template.objects.order_by("name"))
+    purpose = forms.ChoiceField(
+        choices=Workspace.Purpose.choices, initial=Workspace.Purpose.CI
+    )
+    owner = forms.ModelChoiceField(
+        queryset=User.objects.filter(is_active=True, uid__isnull=False),
+        to_field_name="username",
+        label="Account",
+        help_text="Its requests are answered from the pool, and members have its uid.",
+        widget=forms.TextInput(attrs={"list": "accounts", "autocomplete": "off"}),
+        error_messages={"invalid_choice": "There is no such account with a uid."},
+    )
+
+    def machines(self) -> Iterable[str]:
+        """Return the accounts that pools are mostly for, by name; a few of many."""
+        machines = User.objects.filter(
+            is_active=True, is_service=True, uid__isnull=False
+        )
+        names = machines.order_by("username").values_list("username", flat=True)
+        return names[:MACHINES_SUGGESTED]

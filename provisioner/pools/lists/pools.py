@@ -1,0 +1,57 @@
+"""The list of warm pools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.pools import queries
+from provisioner.pools.actions import pool_delete
+from provisioner.pools.models import Pool
+from provisioner.web.lists.acts import Act
+from provisioner.web.lists.listing import Column, Listing, searched
+
+
+class Delete(Act[Pool]):
+    name, label, done = "delete", "Delete", "Deleted"
+    lead = "What was claimed from them stays with its owners."
+    is_dangerous = True
+
+    def do(self, row: Pool, **told: Any) -> int:
+        members = queries.members_of(row).count()
+        pool_delete(by=self.by, pool=row)
+        return members
+
+    def says(self, row: Pool, result: int) -> str:
+        if result == 1:
+            return "The 1 workspace that lies in it is retired."
+        return f"The {result} workspaces that lie in it are retired."
+
+
+POOLS = Listing[Pool](
+    name="pools",
+    one="pool",
+    many="pools",
+    columns=(
+        Column("template", "Template", "pool.template.name", "template__name"),
+        Column("site", "", "pool.template.site.name", "template__site__name"),
+        Column("owner", "For", "pool.owner.username", "owner__username"),
+        Column("purpose", "", "pool.purpose", "purpose"),
+        Column("ready", "Ready", "ready"),
+        Column("wanted", "", "wanted"),
+        Column("making", "", "making"),
+        Column("failed", "", "failed"),
+        Column("unique_bytes", "Space", "unique_bytes"),
+        Column("warm", "Warm and cold", "warm"),
+        Column("cold", "", "cold"),
+        Column("seconds_saved", "Saved", "seconds_saved"),
+    ),
+    cells="pools/_cells.html",
+    matching=searched(
+        lambda user: queries.all_pools(), "template__name", "owner__username", "purpose"
+    ),
+    usual="template",
+    dress=lambda user, some: queries.overviews_of(some),
+    acts=(Delete,),
+    quiet_below=10,
+    nothing="There is none: every workspace is made when it is asked for.",
+)

@@ -1,0 +1,64 @@
+"""Workspaces that are made before anybody asks for them."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.workspaces.models import Workspace
+
+
+class Pool(models.Model):
+    """How many workspaces of a template lie ready for an account and a purpose.
+
+    Its members are rows of Workspace with `is_pooled`: clones with that account's uid
+    and client, of what the template hands out by itself. `windows` are lines such as
+    "mon-fri 07:00-19:00 20" (UTC), of which the first that fits counts; `size` counts
+    at all other times. `failures` are those in a row, `retry_at` when they let it be
+    filled again; `status_message` says what keeps it from its size, if anything.
+    """
+
+    template = models.ForeignKey(
+        Template, on_delete=models.CASCADE, related_name="pools"
+    )
+    purpose = models.CharField(max_length=16, choices=Workspace.Purpose)
+    owner = models.ForeignKey(
+        User,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="Whose workspaces they become, with that account's uid.",
+    )
+    size = models.PositiveIntegerField()
+    windows = ArrayField(models.CharField(max_length=80), default=list, blank=True)
+    max_age_seconds = models.PositiveIntegerField(default=24 * 3600)
+    idle_seconds = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        default=2 * 24 * 3600,
+        help_text="After each such time without a request its size is halved.",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now_add=True)
+    failures = models.PositiveIntegerField(default=0)
+    failed_at = models.DateTimeField(null=True, blank=True)
+    retry_at = models.DateTimeField(null=True, blank=True)
+    status_message = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("template__name", "purpose", "owner__username")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("template", "purpose", "owner"), name="pool_unique"
+            ),
+            models.CheckConstraint(
+                name="pool_failed_has_times",
+                condition=Q(failures=0)
+                | Q(failed_at__isnull=False, retry_at__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.template.name}, {self.purpose}, {self.owner.username}"

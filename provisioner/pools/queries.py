@@ -1,0 +1,152 @@
+"""What a warm pool should have, what it has, and what it has been good for."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.utils import timezone
+
+from provisioner.catalog.models import Snapshot
+from provisioner.lib import weekly
+from provisioner.pools.models import Pool
+from provisioner.workspaces.models import Workspace
+
+W = Workspace.State
+ALIVE = (W.PROVISIONING, W.READY)
+
+
+def wanted_size(
+    pool: Pool, *, last_asked_at: dt.datetime | None, now: dt.datetime
+) -> int:
+    """Return how many should lie ready: by the schedule, halved while nobody asks."""
+    size = weekly.number_at(now, pool.windows, otherwise=pool.size)
+    if pool.idle_seconds is None:
+        return size
+    since = max(filter(None, (last_asked_at, pool.changed_at)))
+    periods = int((now - since).total_seconds() // pool.idle_seconds)
+    return size >> min(max(periods, 0), 64)
+
+
+def last_asked_at(pool: Pool) -> dt.datetime | None:
+    """Return when somebody last got, or could have got, one of a pool."""
+    asked = pool.workspaces.filter(is_pooled=False)
+    at: dt.datetime | None = asked.aggregate(at=Max("created_at"))["at"]
+    return at
+
+
+def members_of(pool: Pool) -> QuerySet[Workspace]:
+    """Return what is in a pool, whatever its state, the oldest first."""
+    return (
+        pool.workspaces.filter(is_pooled=True)
+        .exclude(state=W.RETIRED)
+        .order_by("created_at", "pk")
+    )
+
+
+def as_the_pool_makes_them(pool: Pool, *, snapshot: Snapshot, client_type: str) -> Q:
+    """Return the condition for members that are as they would be made now."""
+    return Q(
+        snapshot=snapshot,
+        client_type=client_type,
+        uid=pool.owner.uid,
+        gid=pool.owner.gid,
+        p4_user=pool.owner.perforce_name,
+    )
+
+
+def youngest_too_old(pool: Pool, *, now: dt.datetime) -> dt.datetime:
+    """Return when what became ready is too old to be handed out."""
+    return now - dt.timedelta(seconds=pool.max_age_seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOverview:
+    """A pool with what it costs and what it has saved.
+
+    `ready`, `making`, `leaving` and `failed` are members by state; `unique_bytes` what
+    destroying all of them would free as last measured, `unmeasured` how many were not.
+    `warm` and `cold` count what was asked for since the pool is there, and
+    `seconds_saved` is what making the warm ones had taken.
+    """
+
+    pool: Pool
+    wanted: int
+    ready: int
+    making: int
+    leaving: int
+    failed: int
+    unique_bytes: int
+    unmeasured: int
+    warm: int
+    cold: int
+    seconds_saved: float
+    last_asked_at: dt.datetime | None
+
+    @property
+    def members(self) -> int:
+        return self.ready + self.making + self.leaving + self.failed
+
+
+def all_pools() -> QuerySet[Pool]:
+    """Return all pools in reading order, with what names them."""
+    return Pool.objects.select_related(
+        "template__site__perforce_server", "owner"
+    ).order_by("template__name", "purpose", "owner__username", "pk")
+
+
+def overviews_of(pools: Iterable[Pool]) -> list[PoolOverview]:
+    """Return pools with their figures, in one query for all."""
+    listed, now = list(pools), timezone.now()
+    mine, got = Q(is_pooled=True) & ~Q(state=W.RETIRED), Q(is_pooled=False)
+    counted = {
+        row["pool"]: row
+        for row in Workspace.objects.filter(pool__in=listed)
+        .order_by()
+        .values("pool")
+        .annotate(
+            ready=Count("pk", filter=mine & Q(state=W.READY)),
+            making=Count("pk", filter=mine & Q(state=W.PROVISIONING)),
+            failed=Count("pk", filter=mine & Q(state=W.FAILED)),
+            members=Count("pk", filter=mine),
+            bytes=Sum("unique_bytes", filter=mine),
+            unmeasured=Count("pk", filter=mine & Q(unique_bytes__isnull=True)),
+            warm=Count("pk", filter=got & Q(made_ahead_at__isnull=False)),
+            cold=Count("pk", filter=got & Q(made_ahead_at__isnull=True)),
+            saved=Sum("seconds_saved", filter=got),
+            asked_at=Max("created_at", filter=got),
+        )
+    }
+    return [_overview(pool, counted.get(pool.pk, {}), now=now) for pool in listed]
+
+
+def _overview(pool: Pool, row: dict[str, object], *, now: dt.datetime) -> PoolOverview:
+    def number(name: str) -> int:
+        found = row.get(name)
+        return int(found) if isinstance(found, int | float) else _whole(found)
+
+    asked_at = row.get("asked_at")
+    assert asked_at is None or isinstance(asked_at, dt.datetime)
+    saved = row.get("saved")
+    ready, making, failed = number("ready"), number("making"), number("failed")
+    return PoolOverview(
+        pool=pool,
+        wanted=wanted_size(pool, last_asked_at=asked_at, now=now),
+        ready=ready,
+        making=making,
+        failed=failed,
+        leaving=number("members") - ready - making - failed,
+        unique_bytes=number("bytes"),
+        unmeasured=number("unmeasured"),
+        warm=number("warm"),
+        cold=number("cold"),
+        seconds_saved=saved if isinstance(saved, float) else 0.0,
+        last_asked_at=asked_at,
+    )
+
+
+def _whole(found: object) -> int:
+    """Return a sum as the database has it, a decimal; nothing is 0."""
+    return int(str(found)) if found is not None else 0

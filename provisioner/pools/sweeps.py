@@ -1,0 +1,264 @@
+"""Warm pools, brought to their size: every fifteen seconds, a little at a time.
+
+What is not as it would be made now goes: of another generation, too old, of an account
+as it was, failed, or more than wanted. Making waits for people: nothing is begun while
+a step of theirs waits for a worker, jobs of members come after all others, and the
+last fifth of every limit is left. A pool whose members fail pauses, longer each time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+
+import structlog
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from procrastinate.contrib.django import app
+
+from provisioner.accounts.system import system_user
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import clocks
+from provisioner.engine.models import Operation, Step, Unsaved
+from provisioner.engine.states import record_event
+from provisioner.engine.tasks import start_operation
+from provisioner.leases.sweeps.leases import may_try_again
+from provisioner.lib.refusals import ActionRefused
+from provisioner.limits.admission import check_pooling
+from provisioner.limits.limits import LimitReached
+from provisioner.pools import queries
+from provisioner.pools.models import Pool
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.actions import insert_workspace
+from provisioner.workspace_requests.claim import seconds_it_took
+from provisioner.workspaces.actions.retiring import locked, workspace_retire
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.purposes import client_type_for
+from provisioner.workspaces.queries import default_snapshot
+
+log = structlog.get_logger(__name__)
+
+AT_ONCE = 5
+MOST_FAILED = 3
+FIRST_PAUSE = dt.timedelta(minutes=1)
+LONGEST_PAUSE = dt.timedelta(hours=1)
+
+W = Workspace.State
+LEAVING = (Operation.Kind.RETIRE, Operation.Kind.PURGE)
+
+
+@app.periodic(cron="* * * * * */15")
+@app.task(name="sweep_pools", queue="sweeps", queueing_lock="sweep_pools")
+def sweep_pools(timestamp: int) -> None:
+    """Bring each pool nearer to its size, and retire what is in none any more."""
+    now = clocks.database_now()
+    strays = Workspace.objects.filter(is_pooled=True, pool__isnull=True)
+    for member in strays.filter(state__in=(*queries.ALIVE, W.FAILED))[:AT_ONCE]:
+        _retire(member, why="Its pool was deleted.", now=now)
+    for pool in queries.all_pools():
+        _tend(pool, now=now)
+
+
+def _tend(pool: Pool, *, now: dt.datetime) -> None:
+    """Retire what does not belong there, then begin to make what is missing."""
+    snapshot, client_type, obstacle = _what_to_make(pool)
+    wanted = 0
+    if snapshot is not None:
+        asked_at = queries.last_asked_at(pool)
+        wanted = queries.wanted_size(pool, last_asked_at=asked_at, now=now)
+    _remove_failed(pool, now=now)
+    there = queries.members_of(pool).filter(state__in=queries.ALIVE)
+    fitting = there.none()
+    if snapshot is not None:
+        fitting = there.filter(
+            queries.as_the_pool_makes_them(
+                pool, snapshot=snapshot, client_type=client_type
+            )
+        )
+    old = Q(state=W.READY, ready_at__lte=queries.youngest_too_old(pool, now=now))
+    for member in there.exclude(pk__in=fitting.values("pk"))[:AT_ONCE]:
+        _retire(member, why="It no longer matches its pool.", now=now)
+    for member in fitting.filter(old)[:AT_ONCE]:
+        _retire(member, why="It lay in its pool for too long.", now=now)
+    fresh = fitting.exclude(old)
+    for member in fresh.filter(state=W.READY, seconds_saved__isnull=True):
+        # Ahead of the claim, which has to be short; one claimed meanwhile has its own.
+        Workspace.objects.filter(pk=member.pk, seconds_saved__isnull=True).update(
+            seconds_saved=seconds_it_took(member)
+        )
+    too_many = max(0, fresh.count() - wanted)
+    for member in fresh[: min(too_many, AT_ONCE)]:
+        _retire(member, why="Its pool has become smaller.", now=now)
+    if snapshot is not None:
+        obstacle = _fill(
+            pool,
+            snapshot=snapshot,
+            client_type=client_type,
+            fresh=fresh,
+            wanted=wanted,
+            now=now,
+        )
+    _note(pool, obstacle)
+
+
+def _what_to_make(pool: Pool) -> tuple[Snapshot | None, str, str]:
+    """Return the snapshot and type of its members; None, "" and why not else."""
+    snapshot = default_snapshot(pool.template)
+    if snapshot is None:
+        return None, "", "The template has nothing that it hands out by itself."
+    if not pool.owner.is_active or pool.owner.uid is None or pool.owner.gid is None:
+        return None, "", "Its account is not active, or has no uid and gid."
+    try:
+        server = pool.template.site.perforce_server
+        return snapshot, client_type_for(pool.purpose, server=server), ""
+    except ActionRefused as refusal:
+        return None, "", refusal.sentence
+
+
+def _remove_failed(pool: Pool, *, now: dt.datetime) -> None:
+    """Retire members that could not be made, and have the pool pause for them."""
+    has_failed = False
+    for member in queries.members_of(pool).filter(state=W.FAILED)[:MOST_FAILED]:
+        last, why = member.operations.first(), member.status_message
+        if not _retire(member, why="It could not be made.", now=now):
+            continue
+        if last is not None and last.kind in LEAVING:
+            continue  # it was noted when it could not be made
+        has_failed = True
+        log.warning("pool_member_failed", pool=pool.pk, workspace_id=member.pk, why=why)
+    if has_failed:
+        pause = min(FIRST_PAUSE * 2 ** min(pool.failures, 10), LONGEST_PAUSE)
+        pool.failures, pool.failed_at = pool.failures + 1, now
+        pool.retry_at = now + pause
+        Pool.objects.filter(pk=pool.pk).update(
+            failures=pool.failures, failed_at=now, retry_at=pool.retry_at
+        )
+    if pool.failed_at is None or not pool.failures:
+        return
+    since = queries.members_of(pool).filter(state=W.READY, ready_at__gt=pool.failed_at)
+    if since.exists():
+        pool.failures = 0
+        Pool.objects.filter(pk=pool.pk).update(failures=0, retry_at=None)
+
+
+def _retire(member: Workspace, *, why: str, now: dt.datetime) -> bool:
+    """Retire a member for good, unless somebody has got it; say whether."""
+    with transaction.atomic():
+        member = locked(member)
+        if not member.is_pooled or member.state not in (*queries.ALIVE, W.FAILED):
+            return False
+        last = member.operations.first()
+        if last is not None and not _may_leave(member, last, now):
+            return False
+        try:
+            workspace_retire(
+                by=system_user(),
+                workspace=member,
+                unsaved=Unsaved.RESCUE,
+                purge=True,
+                reason=why,
+            )
+        except ActionRefused as refusal:
+            log.warning(
+                "member_not_retired", workspace_id=member.pk, reason=refusal.sentence
+            )
+            return False
+    return True
+
+
+def _may_leave(member: Workspace, last: Operation, now: dt.datetime) -> bool:
+    """Say whether it may be retired, or again where that did not work before.
+
+    A purge that did not work is tried again with the trash.
+    """
+    if last.kind not in LEAVING:
+        return True
+    return last.kind == Operation.Kind.RETIRE and may_try_again(
+        member, Operation.Kind.RETIRE, since=member.created_at, now=now
+    )
+
+
+def _fill(
+    pool: Pool,
+    *,
+    snapshot: Snapshot,
+    client_type: str,
+    fresh: QuerySet[Workspace],
+    wanted: int,
+    now: dt.datetime,
+) -> str:
+    """Begin to make what is missing, a few at a time; return what stands against it."""
+    members = queries.members_of(pool)
+    if fresh.count() >= wanted:
+        return ""
+    if members.filter(state=W.FAILED).count() >= MOST_FAILED:
+        return "Members that failed could not be removed yet."
+    if pool.retry_at is not None and pool.retry_at > now:
+        return "Members could not be made; it is tried again after a pause."
+    if _others_wait(pool.template.site):
+        return "Others wait for a worker: filling it waits for them."
+    with transaction.atomic():
+        # Two sweeps at a time would both make what is missing.
+        tended = Pool.objects.select_for_update(no_key=True, skip_locked=True)
+        if tended.filter(pk=pool.pk).first() is None:
+            return ""
+        room = min(
+            wanted - fresh.count(),
+            AT_ONCE - fresh.filter(state=W.PROVISIONING).count(),
+            2 * wanted - members.count(),
+        )
+        for _ in range(room):
+            try:
+                with transaction.atomic():
+                    _make(pool, snapshot=snapshot, client_type=client_type)
+            except LimitReached as refusal:
+                return f"The last fifth of a limit is for who asks. {refusal.sentence}"
+    return ""
+
+
+def _others_wait(site: Site) -> bool:
+    """Say whether a step that is not of a pool waits for a worker at a site."""
+    theirs = Q(operation__workspace__site=site, operation__workspace__is_pooled=False)
+    builds = Q(operation__template__site=site)
+    waiting = Step.objects.filter(state=Step.State.QUEUED)
+    return waiting.filter(theirs | builds).exists()
+
+
+def _make(pool: Pool, *, snapshot: Snapshot, client_type: str) -> None:
+    """Write a member and queue its steps.
+
+    Raises: LimitReached.
+    """
+    template, owner, tag = pool.template, pool.owner, uuid.uuid4()
+    check_pooling(template=template, snapshot=snapshot)
+    name = f"pool-{tag.hex[:12]}"
+    member = insert_workspace(
+        owner=owner,
+        site=template.site,
+        template=template,
+        snapshot=snapshot,
+        name=name,
+        remote_name=name,
+        tag=tag,
+        pool=pool,
+        is_pooled=True,
+        purpose=pool.purpose,
+        client_type=client_type,
+        uid=owner.uid,
+        gid=owner.gid,
+        p4_user=owner.perforce_name,
+    )
+    record_event(
+        member,
+        kind="workspace_pooled",
+        message=f"Made ahead for the warm pool of {owner.username}: a clone of "
+        f"{template.name} at change {snapshot.change}.",
+        actor=system_user(),
+        data={"pool": pool.pk},
+    )
+    start_operation(Operation.Kind.PROVISION, by=system_user(), workspace=member)
+
+
+def _note(pool: Pool, obstacle: str) -> None:
+    if pool.status_message != obstacle:
+        Pool.objects.filter(pk=pool.pk).update(status_message=obstacle)

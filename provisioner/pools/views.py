@@ -1,0 +1,100 @@
+"""Warm pools: which there are, what lies in them, what they cost and save."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from provisioner.lib.refusals import ActionRefused
+from provisioner.pools import actions, queries
+from provisioner.pools.actions import pool_update
+from provisioner.pools.forms import PoolChangeForm, PoolCreateForm
+from provisioner.pools.lists.members import members_of
+from provisioner.pools.lists.pools import POOLS
+from provisioner.pools.models import Pool
+from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.lists.answers import list_answer
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def pool_list(request: WebRequest) -> HttpResponseBase:
+    """Show all pools with their figures; delete many."""
+    return list_answer(request, POOLS, "pools/list.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def pool_create(request: WebRequest) -> HttpResponse:
+    """Make a pool; sweeps fill it."""
+    form = PoolCreateForm(posted(request), initial=PoolCreateForm.initial_of(Pool()))
+    if form.is_valid():
+        try:
+            pool = actions.pool_create(by=request.user, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Made. It is filled behind everybody's requests.")
+            return redirect("pool-detail", pool.pk)
+    return render(request, "pools/create.html", {"form": form}, status=form.http_code)
+
+
+@require_safe
+@administrators_only
+def pool_detail(request: WebRequest, pk: int) -> HttpResponseBase:
+    """Show a pool, its figures and its members."""
+    pool = _pool(pk)
+    [overview] = queries.overviews_of([pool])
+    context = {"pool": pool, "overview": overview}
+    return list_answer(request, members_of(pool), "pools/detail.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def pool_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change how many lie ready, when, and for how long."""
+    pool = _pool(pk)
+    form = PoolChangeForm(posted(request), initial=PoolChangeForm.initial_of(pool))
+    if form.is_valid():
+        try:
+            pool_update(by=request.user, pool=pool, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Saved.")
+            return redirect("pool-detail", pk)
+    return render(
+        request,
+        "pools/edit.html",
+        {"form": form, "pool": pool},
+        status=form.http_code,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def pool_delete(request: WebRequest, pk: int) -> HttpResponse:
+    """Show what goes, then forget a pool."""
+    pool = _pool(pk)
+    if request.method == "POST":
+        actions.pool_delete(by=request.user, pool=pool)
+        messages.success(request, "Deleted. What lay in it is retired.")
+        return redirect("pool-list")
+    return render(request, "pools/delete.html", _with_members(pool))
+
+
+def _pool(pk: int) -> Pool:
+    return get_object_or_404(queries.all_pools(), pk=pk)
+
+
+def _with_members(pool: Pool) -> dict[str, object]:
+    [overview] = queries.overviews_of([pool])
+    members = queries.members_of(pool).select_related("snapshot", "site")
+    return {
+        "pool": pool,
+        "overview": overview,
+        "members": members.prefetch_related("operations"),
+    }

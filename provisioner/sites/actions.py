@@ -1,0 +1,108 @@
+"""Connecting sites and Perforce servers: their rows, and tests of the way to them."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.sites import connections
+from provisioner.sites.models import ConnectionTest, PerforceServer, Site
+
+Place = ConnectionTest.Place
+
+
+def site_save(*, by: User, site: Site) -> Site:
+    """Create or change a site after checking what would hurt its workspaces.
+
+    What was found about the way to it was found for other settings, and is forgotten.
+
+    Raises: NotAllowed, InvalidRequest (mount options, and what the fields refuse).
+    """
+    _save(site, by=by)
+    return site
+
+
+def perforce_server_save(*, by: User, server: PerforceServer) -> PerforceServer:
+    """Create or change a Perforce server; what was found about it is forgotten.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    _save(server, by=by)
+    return server
+
+
+def site_connect(*, by: User, site: Site) -> Site:
+    """Save a site, then test it.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    site_save(by=by, site=site)
+    site_test(by=by, site=site)
+    return site
+
+
+def perforce_server_connect(*, by: User, server: PerforceServer) -> PerforceServer:
+    """Save a Perforce server, then test it.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    perforce_server_save(by=by, server=server)
+    perforce_server_test(by=by, server=server)
+    return server
+
+
+def site_test(*, by: User, site: Site) -> None:
+    """Look from here whether a site can be worked with, and have its workers look.
+
+    Takes as long as ONTAP takes to answer, a few seconds at most.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    asked_at = timezone.now()
+    found = connections.look_at_ontap(site)
+    with transaction.atomic():
+        connections.ask(site, by=by, asked_at=asked_at)
+        connections.keep(site, Place.WEB, found)
+
+
+def site_try_out(*, by: User, site: Site) -> None:
+    """Have a host make a small volume and its clone, look at it, and remove both.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        connections.ask_for_trial(site, by=by)
+
+
+def perforce_server_test(*, by: User, server: PerforceServer) -> None:
+    """Look from here whether a Perforce server can be worked with, and have a worker
+    look.
+
+    Takes as long as the server takes to answer, a few seconds at most.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    asked_at = timezone.now()
+    found = connections.look_at_perforce(server)
+    with transaction.atomic():
+        connections.ask(server, by=by, asked_at=asked_at)
+        connections.keep(server, Place.WEB, found)
+
+
+def _save(row: Site | PerforceServer, *, by: User) -> None:
+    permissions.require(permissions.can_administer(by))
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise InvalidRequest(f"{field}: {messages[0]}") from error
+    with transaction.atomic():
+        row.save()
+        row.connection_tests.all().delete()

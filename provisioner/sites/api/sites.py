@@ -1,0 +1,75 @@
+"""How sites are, as last tested."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from provisioner.api.schema import described
+from provisioner.dashboard.api.viewsets import ShortListViewSet
+from provisioner.sites.models import ConnectionTest, Site
+from provisioner.sites.queries import Health, sites_for
+
+
+class ConnectionCheckSerializer(serializers.Serializer[Any]):
+    """One thing that was looked at."""
+
+    name = serializers.CharField(help_text="A word that does not change.")
+    found = serializers.ChoiceField(
+        source="outcome", choices=ConnectionTest.Outcome.choices
+    )
+    sentence = serializers.CharField(help_text="What was seen, for people.")
+    advice = serializers.CharField(help_text="What to do; “”: nothing.")
+
+
+class ConnectionReportSerializer(serializers.Serializer[Any]):
+    """What was found from one place."""
+
+    place = serializers.ChoiceField(choices=ConnectionTest.Place.choices)
+    host = serializers.CharField(help_text="“”: nobody has looked yet.")
+    looked_at = serializers.DateTimeField(allow_null=True)
+    why_not = serializers.CharField(
+        help_text="Why nobody looks there; “”: somebody has, or is about to."
+    )
+    checks = ConnectionCheckSerializer(many=True, source="lines")
+
+
+class SiteSerializer(serializers.Serializer[Any]):
+    """A site and how it is."""
+
+    id = serializers.IntegerField(source="site.pk")
+    name = serializers.CharField(source="site.name")
+    title = serializers.CharField(source="site.title")
+    perforce_server = serializers.CharField(source="site.perforce_server.name")
+    health = serializers.ChoiceField(
+        source="connection.health",
+        choices=[Health.UNKNOWN, Health.LOOKING, Health.WELL, Health.FAILED],
+        help_text="unknown: it was not tested since it was saved.",
+    )
+    first_failure = serializers.CharField(source="connection.first_failure")
+    tested_at = serializers.DateTimeField(source="connection.asked_at", allow_null=True)
+    hosts = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Those whose workers were heard lately.",
+    )
+    reports = ConnectionReportSerializer(many=True, source="connection.reports")
+
+
+class SiteViewSet(ShortListViewSet):
+    """For administrators: sites and what the last tests found."""
+
+    queryset = Site.objects.none()
+    serializer_class = SiteSerializer
+
+    @described(
+        "Look at sites",
+        "How each is, as last tested at /sites/: nothing is asked of ONTAP now.",
+        ok=SiteSerializer(many=True),
+        refused=[403],
+        operation_id="sites_list",
+    )
+    def list(self, request: Request) -> Response:
+        return Response(SiteSerializer(sites_for(self.user), many=True).data)

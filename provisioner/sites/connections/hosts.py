@@ -1,0 +1,194 @@
+"""What a host of a site has to have: the namespace, rights, room for rescued work."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from ipaddress import ip_address
+from pathlib import Path
+
+from provisioner.dashboard.system_checks import points_at_the_lab
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.hosts.mount_options import REFUSED
+from provisioner.gateways.hosts.mounts import Mount, find_mount
+from provisioner.sites.connections.checklist import (
+    ANSWER_WITHIN_SECONDS,
+    Check,
+    Checklist,
+    Remark,
+    Wrong,
+)
+from provisioner.sites.connections.ontap import reach_ontap
+from provisioner.sites.connections.perforce import reach_perforce
+from provisioner.sites.connections.sandbox import ADVICE, look_at_sandbox
+from provisioner.sites.models import Site
+
+# What files of workspaces can do without on every host.
+HARDENING = ("nosuid", "nodev")
+
+
+def look_from_host(site: Site) -> list[Check]:
+    """Look from this host, which mounts the namespace, at all that it needs."""
+    checklist = Checklist()
+    looks = _Looks(
+        site,
+        nfs_addresses=_nfs_addresses(site),
+        mount=find_mount(Path(site.mount_root)),
+    )
+    checklist.look("worker_user", looks.user, advice="")
+    checklist.look("mount_root", looks.mount_root, advice="")
+    checklist.look("namespace", looks.namespace, after=["mount_root"], advice="")
+    checklist.look("mount_options", looks.options, after=["mount_root"], advice="")
+    checklist.look("rescue_root", looks.rescue_root, advice="")
+    checklist.look("sandbox", lambda: look_at_sandbox(site), advice=ADVICE)
+    return [
+        *checklist.checks,
+        *reach_ontap(site),
+        *reach_perforce(site.perforce_server),
+    ]
+
+
+def look_at_mount(site: Site) -> list[Check]:
+    """Look from this host at how it has mounted the namespace, and ask nobody."""
+    checklist = Checklist()
+    looks = _Looks(site, nfs_addresses=[], mount=find_mount(Path(site.mount_root)))
+    checklist.look("mount_root", looks.mount_root, advice="")
+    checklist.look("mount_options", looks.options, after=["mount_root"], advice="")
+    return checklist.checks
+
+
+def _nfs_addresses(site: Site) -> list[str]:
+    """Return where the SVM serves NFS; [] where ONTAP does not say."""
+    try:
+        with registry.first_ontap(site, seconds=ANSWER_WITHIN_SECONDS) as ontap:
+            return [lif.address for lif in ontap.list_data_lifs()]
+    except (GatewayError, OSError, ValueError):
+        return []
+
+
+class _Looks:
+    """The looks at one host; `nfs_addresses` are the SVM's, as far as known.
+
+    `mount` is what holds the mount root, None where it is not there.
+    """
+
+    def __init__(
+        self, site: Site, *, nfs_addresses: list[str], mount: Mount | None
+    ) -> None:
+        self._site = site
+        self._nfs_addresses = nfs_addresses
+        self._mount = mount
+
+    def user(self) -> str:
+        site, uid = self._site, os.geteuid()
+        if uid == 0:
+            return "The worker runs as root."
+        advice = "Run this worker as root: it acts below the mount root alone."
+        if uid != site.template_uid:
+            raise Wrong(
+                f"The worker runs as uid {uid}: it can neither build as uid "
+                f"{site.template_uid} nor make files people's own.",
+                advice=advice,
+            )
+        raise Remark(
+            f"The worker runs as uid {uid}: it can build, and make no files people's "
+            "own.",
+            advice=advice,
+        )
+
+    def mount_root(self) -> str:
+        root = Path(self._site.mount_root)
+        try:
+            os.listdir(root)
+        except OSError as error:
+            raise Wrong(
+                f"{root} cannot be read on this host: {error.strerror}.",
+                advice="Mount the root of the SVM's namespace there: mount -t nfs "
+                f"{self._an_address()}:/ {root}",
+            ) from error
+        return f"{root} is there."
+
+    def namespace(self) -> str:
+        """The mount has to be the root of the namespace, of the right SVM."""
+        root, site = self._site.mount_root, self._site
+        mount = self._mount
+        assert mount is not None  # mount_root has passed
+        is_nfs = mount.fs_type.startswith("nfs")
+        if not is_nfs and points_at_the_lab(site):
+            return f"{root} is the lab's namespace."
+        mount_it = f"mount -t nfs {self._an_address()}:/ {root}"
+        if not is_nfs:
+            raise Wrong(
+                f"{root} is a directory of this host's own ({mount.fs_type}).",
+                advice=f"Mount the root of the SVM's namespace there: {mount_it}",
+            )
+        server, _, path = mount.source.rpartition(":")
+        if path != "/" or mount.root not in ("", "/"):
+            raise Wrong(
+                f"{root} is {mount.source}, and not the root of a namespace.",
+                advice=f"Mount the root there, so that every junction is seen: "
+                f"{mount_it}",
+            )
+        if self._nfs_addresses and not self._is_of_svm(server):
+            raise Wrong(
+                f"{root} comes from {server}, which is not an address of the SVM "
+                f"{site.svm}: those are {', '.join(self._nfs_addresses)}.",
+                advice=f"Mount the SVM's own: {mount_it}",
+            )
+        return f"{root} is {mount.source}, by {mount.fs_type}."
+
+    def options(self) -> str:
+        mount = self._mount
+        assert mount is not None  # mount_root has passed
+        for option, reason in REFUSED.items():
+            if option in mount.options:
+                raise Wrong(
+                    f"{self._site.mount_root} is mounted with {option}. {reason}",
+                    advice="Mount it again without.",
+                )
+        if "ro" in mount.options:
+            raise Wrong(
+                f"{self._site.mount_root} is mounted read-only.",
+                advice="Mount it with rw, and look whether the export rule of the "
+                "SVM's root volume is meant.",
+            )
+        missing = [name for name in HARDENING if name not in mount.options]
+        if missing and mount.fs_type.startswith("nfs"):
+            raise Remark(
+                f"{self._site.mount_root} is mounted without {' and '.join(missing)}: "
+                "a set-uid file that somebody makes in a clone works for everybody.",
+                advice=f"Mount it with {','.join(HARDENING)}.",
+            )
+        return f"{', '.join(mount.options)}: none of them hurts."
+
+    def rescue_root(self) -> str:
+        root = self._site.rescue_root
+        if not root:
+            raise Remark(
+                "There is none: work that is not submitted cannot be rescued when a "
+                "workspace is retired.",
+                advice="Name a directory that all hosts of the site see.",
+            )
+        try:
+            with tempfile.TemporaryFile(dir=root) as file:
+                file.write(b"Cloneyard looks whether it may write here.")
+        except OSError as error:
+            raise Wrong(
+                f"{root} cannot be written to on this host: {error.strerror}.",
+                advice="Make it, on storage that all hosts of the site see; the worker "
+                "writes there as root, so an export of it must not squash root.",
+            ) from error
+        return f"{root} can be written to."
+
+    def _an_address(self) -> str:
+        return next(iter(self._nfs_addresses), self._site.svm)
+
+    def _is_of_svm(self, server: str) -> bool:
+        wanted = {str(ip_address(address)) for address in self._nfs_addresses}
+        try:
+            found = socket.getaddrinfo(server.strip("[]"), 2049)
+        except OSError:
+            return False
+        return any(str(address[0]) in wanted for *_, address in found)

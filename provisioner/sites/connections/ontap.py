@@ -1,0 +1,284 @@
+"""What Cloneyard needs of ONTAP, looked at in the order in which it needs it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from provisioner.catalog.steps.volumes import policies_of, rules_differ
+from provisioner.gateways import registry
+from provisioner.gateways.errors import (
+    GatewayError,
+    PermanentGatewayError,
+    Refused,
+)
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import Svm
+from provisioner.gateways.reach import check_certificate, check_port
+from provisioner.lib.sizes import size_text
+from provisioner.sites.connections.checklist import (
+    ANSWER_WITHIN_SECONDS,
+    Check,
+    Checklist,
+    Remark,
+    Wrong,
+    secret_of,
+)
+from provisioner.sites.models import Site
+
+# ONTAP makes no volume of that name: what a read right answers for it is "none".
+NOBODYS = "cloneyard_asks"
+
+
+def look_at_ontap(site: Site) -> list[Check]:
+    """Look at everything of a site that ONTAP can tell. No transaction may be open."""
+    return _looked_at(site, in_full=True)
+
+
+def reach_ontap(site: Site) -> list[Check]:
+    """Look whether ONTAP can be reached and signed in to from here."""
+    return _looked_at(site, in_full=False)
+
+
+def _looked_at(site: Site, *, in_full: bool) -> list[Check]:
+    checklist = Checklist()
+    looks = _Looks(site)
+    checklist.look(
+        "ontap_password",
+        lambda: secret_of("ONTAP_PASSWORD", key=site.name),
+        advice="",
+    )
+    checklist.look(
+        "ontap_address",
+        looks.address,
+        advice="Look at host and port, name service, routes and firewalls between this "
+        "machine and the management address of the cluster or SVM.",
+    )
+    checklist.look(
+        "ontap_certificate",
+        looks.certificate,
+        after=["ontap_address"],
+        advice="Give the PEM file of the authority that signed ONTAP's certificate as "
+        "CA file, at the same path on every machine; the certificate has to name the "
+        "host and be in date.",
+    )
+    with ExitStack() as stack:
+        if checklist.has_passed(["ontap_password", "ontap_certificate"]):
+            looks.gateway = stack.enter_context(
+                registry.first_ontap(site, seconds=ANSWER_WITHIN_SECONDS)
+            )
+        checklist.look(
+            "ontap_sign_in",
+            looks.sign_in,
+            after=["ontap_password", "ontap_certificate"],
+            advice=f"Look at user {site.ontap_user} and its password: it needs the "
+            "application http with password authentication (security login show), and "
+            "may be locked.",
+        )
+        if in_full:
+            _look_at_svm(checklist, looks, site)
+    return checklist.checks
+
+
+def _look_at_svm(checklist: Checklist, looks: _Looks, site: Site) -> None:
+    checklist.look(
+        "svm",
+        looks.svm,
+        after=["ontap_sign_in"],
+        advice="Correct its name, or have it made.",
+    )
+    checklist.look(
+        "aggregate",
+        looks.aggregate,
+        after=["svm"],
+        advice="Correct its name. An account of the SVM sees aggregates that are "
+        f"assigned to it: vserver add-aggregates -vserver {site.svm} -aggregates "
+        f"{site.aggregate}",
+    )
+    checklist.look(
+        "data_lif",
+        looks.data_lif,
+        after=["svm"],
+        advice="The role of our account needs to read /api/network/ip/interfaces.",
+    )
+    checklist.look("flexclone", looks.flexclone, after=["svm"], advice="")
+    checklist.look(
+        "export_policy",
+        looks.export_policy,
+        after=["svm"],
+        advice="The role of our account needs all rights to "
+        "/api/protocols/nfs/export-policies.",
+    )
+    checklist.look("rights", looks.rights, after=["svm"], advice="")
+
+
+class _Looks:
+    """The looks at one site; `gateway` is there once the way to it is."""
+
+    gateway: OntapGateway
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._found: Svm | None = None
+
+    def address(self) -> str:
+        site = self._site
+        check_port(
+            site.ontap_host,
+            site.ontap_port,
+            system="ontap",
+            timeout_seconds=ANSWER_WITHIN_SECONDS,
+        )
+        return f"{site.ontap_host} answers at port {site.ontap_port}."
+
+    def certificate(self) -> str:
+        site = self._site
+        check_certificate(
+            site.ontap_host,
+            site.ontap_port,
+            ca_file=site.ontap_ca_file,
+            system="ontap",
+            timeout_seconds=ANSWER_WITHIN_SECONDS,
+        )
+        by = site.ontap_ca_file or "the authorities that this machine trusts"
+        return f"Its certificate is vouched for by {by}."
+
+    def sign_in(self) -> str:
+        user = self._site.ontap_user
+        try:
+            cluster = self.gateway.get_cluster()
+        except Refused as error:
+            self.gateway.list_svms()  # whose role may not even this has no use for us
+            raise Remark(
+                f"{user} is signed in, but may not read the release of ONTAP: "
+                f"{error.sentence}",
+                advice="Nothing depends on it. To see the release here, give its role "
+                "the right to read /api/cluster.",
+            ) from error
+        return (
+            f"{cluster.name} runs ONTAP {cluster.version_number}; {user} is signed in."
+        )
+
+    def svm(self) -> str:
+        name = self._site.svm
+        svms = {svm.name: svm for svm in self.gateway.list_svms()}
+        found = svms.get(name)
+        if found is None:
+            seen = ", ".join(sorted(svms)[:10]) or "none"
+            raise Wrong(
+                f"There is no SVM {name}, or our account may not see it. It sees: "
+                f"{seen}.",
+                advice="Correct its name, or let the account see it.",
+            )
+        if found.state != "running":
+            raise Wrong(
+                f"The SVM {name} is {found.state or 'not running'}.",
+                advice=f"Start it: vserver start -vserver {name}",
+            )
+        if found.serves_nfs is False:
+            raise Wrong(
+                f"The SVM {name} does not serve NFS.",
+                advice=f"Turn it on: vserver nfs create -vserver {name}",
+            )
+        self._found = found
+        return f"{name} runs and serves NFS."
+
+    def aggregate(self) -> str:
+        name = self._site.aggregate
+        assigned = self._found.aggregates if self._found else ()
+        if assigned and name not in assigned:
+            raise Wrong(
+                f"The aggregate {name} is not assigned to the SVM {self._site.svm}. "
+                f"Assigned are: {', '.join(assigned)}.",
+                advice="Choose one of them, or assign it: vserver add-aggregates "
+                f"-vserver {self._site.svm} -aggregates {name}",
+            )
+        try:
+            aggregate = self.gateway.get_aggregate(name)
+        except PermanentGatewayError as error:
+            if not assigned:
+                raise
+            raise Remark(
+                f"{name} is assigned to the SVM, but our account may not look at it: "
+                f"{error.sentence}",
+                advice="Give it the right to read /api/storage/aggregates: otherwise "
+                "nothing is known of the space that is left.",
+            ) from error
+        if not aggregate.available_bytes:
+            raise Wrong(f"{name} is full.", advice="Make room, or choose another one.")
+        return f"{name} has {size_text(aggregate.available_bytes)} left."
+
+    def data_lif(self) -> str:
+        svm, lifs = self._site.svm, self.gateway.list_data_lifs()
+        up = [lif.address for lif in lifs if lif.is_up]
+        if not lifs:
+            raise Wrong(
+                f"The SVM {svm} has no address that serves NFS.",
+                advice="Make one, with a service policy that has data-nfs: network "
+                f"interface create -vserver {svm} …",
+            )
+        if not up:
+            raise Wrong(
+                f"No address of the SVM {svm} is up: "
+                f"{', '.join(lif.address for lif in lifs)}.",
+                advice=f"Look at network interface show -vserver {svm}",
+            )
+        return f"NFS is served at {', '.join(up)}."
+
+    def flexclone(self) -> str:
+        try:
+            is_there = self.gateway.has_license("flexclone")
+        except PermanentGatewayError as error:
+            raise Remark(
+                f"Whether there is a FlexClone licence could not be seen: "
+                f"{error.sentence}",
+                advice="The first workspace will tell. To know before, let the account "
+                "read /api/cluster/licensing/licenses.",
+            ) from error
+        if not is_there:
+            raise Wrong(
+                "ONTAP has no FlexClone licence: no workspace can be made.",
+                advice="Install it (it is part of ONTAP One): system license show",
+            )
+        return "FlexClone is licensed."
+
+    def export_policy(self) -> str:
+        site = self._site
+        there = {
+            name: (policy.rules, rules)
+            for name, rules in policies_of(site).items()
+            if (policy := self.gateway.find_export_policy(name)) is not None
+        }
+        for name, (found, wanted) in there.items():
+            if rules_differ(found, wanted):
+                raise Remark(
+                    f"The rules of {name} are not those of this site.",
+                    advice="A worker sets them within five minutes, and whatever else "
+                    "is in them goes: name another policy if this one is not ours.",
+                )
+        if site.export_policy not in there:
+            return f"{site.export_policy} is not there: the first workspace makes it."
+        return f"The rules of {', '.join(there)} are those of this site."
+
+    def rights(self) -> str:
+        """Read a little of everything that is read before anything is written."""
+        gateway = self.gateway
+        reads = {
+            "/api/storage/volumes": lambda: gateway.find_volume(NOBODYS),
+            "/api/cluster/jobs": gateway.list_unfinished_jobs,
+        }
+        refused = {}
+        for path, read in reads.items():
+            try:
+                read()
+            except GatewayError as error:
+                refused[path] = error.sentence
+        if refused:
+            reason = next(iter(refused.values()))
+            raise Wrong(
+                f"{self._site.ontap_user} may not read {', '.join(refused)}: {reason}",
+                advice="Give its role all rights to /api/storage/volumes, "
+                "/api/cluster/jobs and /api/protocols/nfs/export-policies, and the "
+                "right to read /api/svm/svms, /api/network/ip/interfaces and "
+                "/api/storage/aggregates.",
+            )
+        return "It may read volumes and jobs. Trying it out proves that it may write."

@@ -1,0 +1,307 @@
+"""What Cloneyard needs of a Perforce server, in the order in which it needs it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from functools import cached_property
+
+from django.conf import settings
+
+from provisioner.catalog.checks import charset_remark
+from provisioner.gateways import registry
+from provisioner.gateways.errors import AuthFailed, Refused
+from provisioner.gateways.perforce.errors import NotPermitted
+from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.types import ServerInfo
+from provisioner.gateways.reach import check_port, is_encrypted, perforce_address
+from provisioner.lib.spans import span_text
+from provisioner.sites.connections.checklist import (
+    ANSWER_WITHIN_SECONDS,
+    Check,
+    Checklist,
+    Remark,
+    Unset,
+    Wrong,
+    secret_of,
+)
+from provisioner.sites.models import PerforceServer
+
+ENDS_SOON = dt.timedelta(days=7)
+# With these our account can define clients for others and read the protections.
+ENOUGH = ("super", "admin")
+
+
+# A client of ours could not be made there, or its files would never be known.
+_READ_ONLY = ("replica", "standby")
+_RAISE_LIMITS = (
+    "Put our account into a group with MaxResults, MaxScanRows and MaxLockTime "
+    "unlimited (p4 group)."
+)
+CLIENT_PREFIX = "cy-"
+
+
+def look_at_perforce(server: PerforceServer) -> list[Check]:
+    """Look at everything that Cloneyard needs there. No transaction may be open."""
+    checklist, looks = _reached(server)
+    checklist.look(
+        "perforce_level",
+        looks.level,
+        after=["perforce_sign_in"],
+        advice=f"Give {server.p4user} super in the protections (p4 protect).",
+    )
+    checklist.look(
+        "perforce_protections",
+        looks.protections,
+        after=["perforce_level"],
+        advice=f"Give {server.p4user} super, or admin with dm.protects.allow.admin=1; "
+        "or turn “Checks read access” off, if everybody may read everything.",
+    )
+    checklist.look(
+        "perforce_names",
+        looks.names,
+        after=["perforce_server"],
+        advice="",
+    )
+    checklist.look(
+        "perforce_clients",
+        looks.clients,
+        after=["perforce_level"],
+        advice=f"Give {server.p4user} super in the protections (p4 protect).",
+    )
+    checklist.look(
+        "perforce_services", looks.services, after=["perforce_server"], advice=""
+    )
+    checklist.look(
+        "perforce_limits", looks.limits, after=["perforce_level"], advice=_RAISE_LIMITS
+    )
+    checklist.look(
+        "perforce_settings",
+        looks.settings,
+        after=["perforce_level"],
+        advice="Look at p4 configure show zerosyncPrefix.",
+    )
+    return checklist.checks
+
+
+def reach_perforce(server: PerforceServer) -> list[Check]:
+    """Look whether the server can be reached and signed in to from here."""
+    return _reached(server)[0].checks
+
+
+def _reached(server: PerforceServer) -> tuple[Checklist, _Looks]:
+    checklist, looks = Checklist(), _Looks(server)
+    checklist.look("perforce_password", looks.password, advice="")
+    checklist.look(
+        "perforce_address",
+        looks.address,
+        advice="Look at P4PORT, name service, routes and firewalls between this "
+        "machine and the Perforce server.",
+    )
+    checklist.look(
+        "perforce_fingerprint",
+        looks.fingerprint,
+        after=["perforce_address"],
+        advice="Look at P4PORT: does the server speak TLS there?",
+    )
+    checklist.look(
+        "perforce_server",
+        looks.server,
+        after=["perforce_fingerprint"],
+        advice="Look at P4PORT and P4CHARSET.",
+    )
+    checklist.look(
+        "perforce_sign_in",
+        looks.sign_in,
+        after=["perforce_server"],
+        advice=f"Put a password of {server.p4user}, or a ticket that does not end soon "
+        "(p4 login -a -p, in a group with a long Timeout), into "
+        f"{looks.variable}; then start Cloneyard again.",
+    )
+    return checklist, looks
+
+
+class _Looks:
+    """The looks at one server; `info` is there once it has answered."""
+
+    info: ServerInfo
+
+    def __init__(self, server: PerforceServer) -> None:
+        self._server = server
+        self.variable = settings.SITE_SECRET_NAMES("P4PASSWD", key=server.name)[0]
+
+    @cached_property
+    def gateway(self) -> PerforceGateway:
+        return registry.first_perforce(self._server, seconds=ANSWER_WITHIN_SECONDS)
+
+    def password(self) -> str:
+        try:
+            return secret_of("P4PASSWD", key=self._server.name)
+        except Unset as unset:
+            raise Remark(unset.sentence, advice=unset.advice) from None
+
+    def address(self) -> str:
+        p4port = self._server.p4port
+        try:
+            address = perforce_address(p4port)
+        except ValueError as error:
+            raise Wrong(str(error), advice="Such as ssl:perforce:1666.") from error
+        host, port = address
+        check_port(host, port, system="perforce", timeout_seconds=ANSWER_WITHIN_SECONDS)
+        return f"{host} answers at port {port}."
+
+    def fingerprint(self) -> str:
+        if not is_encrypted(self._server.p4port):
+            return "There is none: P4PORT has no ssl:, so nothing is encrypted."
+        try:
+            self.gateway.get_info()
+        except AuthFailed as error:
+            raise Wrong(
+                error.sentence,
+                advice="Compare it with p4d -Gf on the server itself. If it is the "
+                "same, set it as fingerprint; if not, somebody stands in between.",
+            ) from error
+        except Refused:
+            pass  # about something else, which is looked at next
+        return "The server shows the key that is expected."
+
+    def server(self) -> str:
+        try:
+            self.info = self.gateway.get_info()
+        except Refused as error:
+            raise Wrong(
+                error.sentence,
+                advice="Set P4CHARSET: utf8 for most servers in Unicode mode, none for "
+                "all others.",
+            ) from error
+        return f"{self.info.version or 'It'} answers ({self.info.services or 'p4d'})."
+
+    def sign_in(self) -> str:
+        self.gateway.check_login()
+        user = self._server.p4user
+        if not registry.perforce_account(self._server).has_ticket:
+            return f"{user} is signed in."
+        seconds = self.gateway.ticket_seconds()
+        ends_in = span_text(seconds - seconds % 3600 or seconds)
+        if seconds < ENDS_SOON.total_seconds():
+            raise Remark(
+                f"{user} is signed in, with a ticket that ends in {ends_in}.",
+                advice="Give a password, or put our account into a group with a long "
+                "Timeout and give a new ticket: when it ends, nothing works any more.",
+            )
+        return f"{user} is signed in, with a ticket for {ends_in}."
+
+    def level(self) -> str:
+        level, user = self.gateway.access_level(), self._server.p4user
+        if level not in ENOUGH:
+            raise Wrong(
+                f"{user} has no more than {level}: it cannot keep clients of others.",
+                advice=f"Give it super in the protections: super user {user} * //...",
+            )
+        if level != "super":
+            raise Remark(
+                f"{user} is admin, and not super.",
+                advice="With super, opened files of retired workspaces are shelved as "
+                "their user; with admin they are archived as files.",
+            )
+        return f"{user} is super."
+
+    def protections(self) -> str:
+        server = self._server
+        if not server.checks_read_access:
+            raise Remark(
+                "What people may read is not checked: everybody gets everything.",
+                advice="Turn “Checks read access” on, unless everybody may read "
+                "everything there.",
+            )
+        # Some user: one's own may be seen by everybody.
+        found = self.gateway.protections_of(
+            server.p4user, host=server.read_access_host or ""
+        )
+        if found.is_unprotected:
+            raise Remark(
+                "The server has no protections: everybody is super there.",
+                advice="Run p4 protect, unless this is on purpose.",
+            )
+        return "What people may read can be checked."
+
+    def names(self) -> str:
+        charset = self._server.p4charset
+        remark = charset_remark(self.info, charset=charset)
+        if remark and self.info.is_unicode != (charset != "none"):
+            raise Wrong(remark, advice="Correct P4CHARSET.")
+        if remark:
+            raise Remark(remark, advice="Nothing, if everybody uses it.")
+        unicode = "in Unicode mode" if self.info.is_unicode else "without Unicode"
+        if not self.info.is_case_sensitive:
+            raise Remark(
+                f"The server ignores case, and is {unicode}.",
+                advice="Nothing; but names that differ in case alone are one file "
+                "there and two in a clone.",
+            )
+        return f"Case matters; {unicode}, P4CHARSET is {charset}."
+
+    def clients(self) -> str:
+        types = self.gateway.client_types()
+        said = f"New clients may be {', '.join(types)}."
+        if "readonly" not in types:
+            raise Remark(
+                said,
+                advice="For workspaces of CI set client.readonly.dir (p4 configure), "
+                "which allows readonly ones.",
+            )
+        if self._server.partitioned_development and "partitioned-jnl" not in types:
+            raise Remark(
+                said,
+                advice="Turn “Partitioned development” off: this server has no such "
+                "clients (2024.1 has).",
+            )
+        return said
+
+    def services(self) -> str:
+        services = self.info.services or "standard"
+        if services in _READ_ONLY:
+            raise Wrong(
+                f"It is a read-only {services}: no client can be made or synced there.",
+                advice="Give the P4PORT of the commit server, or of an edge server.",
+            )
+        if services == "edge-server":
+            raise Remark(
+                f"It is the edge server {self.info.server_id}: what is opened and "
+                "synced in its clients is known there alone.",
+                advice="Nothing, if the people of its sites use it, too.",
+            )
+        return f"It is a server of the kind {services}."
+
+    def limits(self) -> str:
+        user = self._server.p4user
+        limits = self.gateway.limits_of(user)
+        if limits:
+            said = " and ".join(f"{name} to {most:,}" for name, most in limits.items())
+            raise Remark(
+                f"Groups of {user} limit {said}: a flush, sync or list of more is "
+                "refused.",
+                advice=_RAISE_LIMITS,
+            )
+        return f"No group of {user} limits its commands."
+
+    def settings(self) -> str:
+        try:
+            prefix = self.gateway.setting("zerosyncPrefix")
+            monitor = self.gateway.setting("monitor")
+        except NotPermitted as error:
+            raise Remark(
+                f"{self._server.p4user} may not ask for the settings of the server.",
+                advice="Nothing, if zerosyncPrefix is not set: with it, syncs of "
+                "clients whose names begin so bring no files.",
+            ) from error
+        if prefix and (
+            CLIENT_PREFIX.startswith(prefix) or prefix.startswith(CLIENT_PREFIX)
+        ):
+            raise Wrong(
+                f"zerosyncPrefix is {prefix}: syncs of clients that begin so bring no "
+                f"files, and ours begin with {CLIENT_PREFIX}.",
+                advice="Have it unset, or set to something else (p4 configure).",
+            )
+        if monitor in ("", "0"):
+            return "Syncs bring files. Commands are not monitored (monitor=0)."
+        return f"Syncs bring files. Commands are monitored (monitor={monitor})."

@@ -1,0 +1,123 @@
+"""The one writer of tests of connections."""
+
+from __future__ import annotations
+
+import datetime as dt
+import socket
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from provisioner.accounts.models import User
+from provisioner.engine.queueing import defer_once
+from provisioner.engine.workflow import PERFORCE, STORAGE
+from provisioner.sites.connections.checklist import Check
+from provisioner.sites.models import ConnectionTest, PerforceServer, Site
+
+LOOK = "look_at_connection"
+
+Place = ConnectionTest.Place
+
+
+def queues_of(about: Site | PerforceServer) -> dict[str, str]:
+    """Return by place the queue whose workers look at a site or server from there."""
+    if isinstance(about, Site):
+        host = about.host_queue
+        return {Place.WORKER: STORAGE, Place.HOST: host, Place.TRIAL: host}
+    return {Place.WORKER: PERFORCE}
+
+
+def ask(about: Site | PerforceServer, *, by: User, asked_at: dt.datetime) -> None:
+    """Have every place look anew, and forget what was found there before."""
+    places = [place for place in queues_of(about) if place != Place.TRIAL]
+    _forget(about, [Place.WEB, *places], by=by, asked_at=asked_at)
+    for place in places:
+        _defer_look(about, place)
+
+
+def ask_for_trial(site: Site, *, by: User) -> None:
+    """Have a host of the site try everything out."""
+    _forget(site, [Place.TRIAL], by=by, asked_at=timezone.now())
+    _defer_look(site, Place.TRIAL)
+
+
+def _forget(
+    about: Site | PerforceServer,
+    places: Iterable[str],
+    *,
+    by: User,
+    asked_at: dt.datetime,
+) -> None:
+    for place in places:
+        ConnectionTest.objects.update_or_create(
+            **_about(about),
+            place=place,
+            defaults={
+                "asked_at": asked_at,
+                "asked_by": by,
+                "looked_at": None,
+                "host": "",
+                "checks": [],
+            },
+        )
+
+
+def _defer_look(about: Site | PerforceServer, place: str) -> None:
+    """Queue a look in the current transaction; one at a time from each place."""
+    [kind] = _about(about)
+    one_of_them = f"{LOOK}.{kind}.{about.pk}.{place}"
+    job = app.configure_task(
+        LOOK,
+        queue=queues_of(about)[place],
+        lock=one_of_them,
+        queueing_lock=one_of_them,
+    )
+    defer_once(job, kind=kind, about_id=about.pk, place=str(place))
+
+
+def keep(about: Site | PerforceServer, place: str, found: Iterable[Check]) -> None:
+    """Write down what was found from a place, unless nobody asks any more."""
+    ConnectionTest.objects.filter(**_about(about), place=place).update(
+        looked_at=timezone.now(),
+        host=socket.gethostname(),
+        checks=[asdict(check) for check in found],
+    )
+
+
+def keep_of_host(site: Site, host: str, found: Iterable[Check]) -> None:
+    """Put what is wrong on one of many hosts beside what a look from one has found.
+
+    What was wrong there before and is not any more goes. A look that is under way is
+    left to say what it finds.
+    """
+    wrong = [
+        asdict(replace(check, sentence=f"{_of_host(host)}{check.sentence}"))
+        for check in found
+        if check.outcome == ConnectionTest.Outcome.FAILED
+    ]
+    with transaction.atomic():
+        row = (
+            ConnectionTest.objects.select_for_update(no_key=True)
+            .filter(site=site, place=Place.HOST, looked_at__isnull=False)
+            .first()
+        )
+        if row is not None:
+            others = [
+                check
+                for check in row.checks
+                if not check["sentence"].startswith(_of_host(host))
+            ]
+            row.checks = [*others, *wrong]
+            row.save(update_fields=["checks"])
+
+
+def _of_host(host: str) -> str:
+    return f"On the host {host}: "
+
+
+def _about(about: Site | PerforceServer) -> dict[str, Any]:
+    return {"site": about} if isinstance(about, Site) else {"server": about}

@@ -1,0 +1,75 @@
+"""What holds the commands of templates and bisections on this host: tried by one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from provisioner.catalog.steps.sandboxing import bounds_of_host
+from provisioner.gateways.hosts.build import BuildResult, run_build
+from provisioner.sites.connections.checklist import (
+    ANSWER_WITHIN_SECONDS,
+    Remark,
+)
+from provisioner.sites.models import Site
+
+# What a host can have, in words for people, and what there is to do where it has not.
+NAMES = {
+    "processes": "their own processes",
+    "mounts": "their own temporary directories and no other people's volumes",
+    "proc": "their own /proc",
+    "ipc": "their own shared memory",
+    "cgroup": "a cgroup",
+    "memory": "bounded memory",
+    "pids": "bounded processes",
+    "cpu": "bounded processors",
+    "capabilities": "no capabilities",
+}
+ADVICE = "Commands of builds and bisections cannot run on this host: see its log."
+NAMESPACES = ("processes", "mounts", "proc", "ipc")
+GIVE_NAMESPACES = (
+    "Run this worker as root with CAP_SYS_ADMIN; a container needs it added. Without "
+    "root, allow user namespaces."
+)
+GIVE_CGROUP = (
+    "Name a directory of cgroup version 2 in SANDBOX_CGROUP, with memory, pids and cpu "
+    "enabled for its children, such as that of a unit with Delegate=yes."
+)
+
+
+def look_at_sandbox(site: Site) -> str:
+    """Run a command that does nothing, and say what held it.
+
+    Raises: Remark where something that is needed did not; GatewayError.
+    """
+    result = _try(site)
+    held = ", ".join(words for name, words in NAMES.items() if name in result.in_force)
+    missing = {
+        name: why
+        for name, why in result.missing.items()
+        if name not in ("pids", "cgroup")
+    }
+    if not missing:
+        return f"Commands have {held}."
+    lacks = "; ".join(f"{NAMES[name]} ({why})" for name, why in missing.items())
+    has_namespaces = missing.keys().isdisjoint(NAMESPACES)
+    raise Remark(
+        f"Commands of builds and bisections lack here: {lacks}. They have {held}.",
+        advice=GIVE_CGROUP if has_namespaces else GIVE_NAMESPACES,
+    )
+
+
+def _try(site: Site) -> BuildResult:
+    is_root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory() as place:
+        return run_build(
+            command=":",
+            cwd=Path("/"),
+            environment={},
+            uid=site.template_uid if is_root else os.geteuid(),
+            gid=site.template_gid if is_root else os.getegid(),
+            timeout_seconds=ANSWER_WITHIN_SECONDS,
+            log_path=Path(place) / "log",
+            bounds=bounds_of_host(),
+        )

@@ -1,0 +1,170 @@
+"""A trial: a small volume, its clone seen on a host, and all of it removed again.
+
+It alone proves that our account may write, that FlexClone is there, that the export
+policy lets the host in, and that its mount root is the namespace of this SVM.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+
+from provisioner.catalog.steps.volumes import ensure_policy_rules, export_rules_of
+from provisioner.gateways import registry
+from provisioner.gateways.hosts import mounts
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import CloneSpec, Volume, VolumeSpec
+from provisioner.sites.connections.checklist import (
+    Check,
+    Checklist,
+    Outcome,
+    Remark,
+    Wrong,
+)
+from provisioner.sites.connections.ontap import reach_ontap
+from provisioner.sites.models import Site
+
+PREFIX = "cloneyard_trial"
+COMMENT = "cloneyard-trial"
+SNAPSHOT = "trial"
+SIZE_BYTES = 20 * 2**20  # ONTAP's smallest
+ANSWER_WITHIN_SECONDS = 30.0
+ALL_WITHIN_SECONDS = 180.0
+SEEN_WITHIN_SECONDS = 15.0
+
+_RIGHTS = (
+    "The role of our account needs all rights to /api/storage/volumes, "
+    "/api/protocols/nfs/export-policies and /api/cluster/jobs."
+)
+
+
+def try_out(site: Site) -> list[Check]:
+    """Make, look and remove, on a host of the site. Leftovers of others go first.
+
+    One at a time for a site: it takes every trial's volumes for leftovers.
+    """
+    reached = reach_ontap(site)
+    if any(check.outcome == Outcome.FAILED for check in reached):
+        return reached
+    checklist = Checklist(seconds=ALL_WITHIN_SECONDS)
+    with registry.first_ontap(site, seconds=ANSWER_WITHIN_SECONDS) as ontap:
+        trial = _Trial(site=site, ontap=ontap, name=f"{PREFIX}_{secrets.token_hex(4)}")
+        checklist.look("trial_volume", trial.volume, advice=_RIGHTS)
+        checklist.look(
+            "trial_clone",
+            trial.clone,
+            after=["trial_volume"],
+            advice=f"{_RIGHTS} FlexClone needs a licence: system license show",
+        )
+        checklist.look(
+            "trial_junction",
+            trial.junction,
+            after=["trial_clone"],
+            advice=f"{_RIGHTS} The root of the SVM's namespace has to be writable.",
+        )
+        checklist.look(
+            "trial_seen",
+            trial.seen,
+            after=["trial_junction"],
+            advice=f"{site.mount_root} has to be the root of the namespace of "
+            f"{site.svm}; the export policy of its root volume and "
+            f"{site.export_policy} have to let this host in.",
+        )
+        checklist.look(
+            "trial_removed",
+            trial.remove,
+            is_last=True,
+            advice=f"Remove what is left by hand: volumes named {PREFIX}_….",
+        )
+    return checklist.checks
+
+
+@dataclass(kw_only=True)
+class _Trial:
+    site: Site
+    ontap: OntapGateway
+    name: str
+
+    def volume(self) -> str:
+        site = self.site
+        self._remove_all()
+        ensure_policy_rules(self.ontap, site.export_policy, rules=export_rules_of(site))
+        made = self.ontap.create_volume(
+            VolumeSpec(
+                name=self.name,
+                aggregate=site.aggregate,
+                size_bytes=SIZE_BYTES,
+                comment=COMMENT,
+                export_policy=site.export_policy,
+                uid=site.template_uid,
+                gid=site.template_gid,
+            )
+        )
+        self.ontap.create_snapshot(made.uuid, name=SNAPSHOT, comment=COMMENT)
+        return f"The volume {self.name} and its snapshot were made."
+
+    def clone(self) -> str:
+        site = self.site
+        made = self.ontap.create_clone(
+            CloneSpec(
+                name=self._clone_name,
+                parent_volume=self.name,
+                parent_snapshot=SNAPSHOT,
+                comment=COMMENT,
+                uid=site.template_uid,
+                gid=site.template_gid,
+            )
+        )
+        self.ontap.set_volume_policies(made.uuid, export_policy=site.export_policy)
+        return "Its clone was made."
+
+    def junction(self) -> str:
+        clone = self.ontap.find_volume(self._clone_name)
+        if clone is None:
+            raise Wrong("The clone is gone.", advice="Did somebody remove it?")
+        self.ontap.mount_volume(clone.uuid, junction_path=self._junction_path)
+        return f"It is in the namespace at {self._junction_path}."
+
+    def seen(self) -> str:
+        site = self.site
+        path = site.path_of(self._junction_path)
+        mounts.wait_until_visible(path, timeout_seconds=SEEN_WITHIN_SECONDS)
+        uid = os.stat(path).st_uid
+        if uid != site.template_uid:
+            raise Remark(
+                f"This host sees it at {path}, but its owner is uid {uid}, not "
+                f"{site.template_uid}.",
+                advice="Where ONTAP does not give clones to their owner, the parallel "
+                "chown of a host does, which takes longer.",
+            )
+        return f"This host sees it at {path}, and uid {uid} owns it."
+
+    def remove(self) -> str:
+        removed = self._remove_all()
+        return f"Nothing is left of it ({removed} volumes removed)."
+
+    @property
+    def _clone_name(self) -> str:
+        return f"{self.name}_clone"
+
+    @property
+    def _junction_path(self) -> str:
+        return f"/{self._clone_name}"
+
+    def _remove_all(self) -> int:
+        """Remove what trials have made, clones before their parents."""
+        ours = [
+            volume
+            for volume in self.ontap.list_volumes(comment_prefix=COMMENT)
+            if volume.name.startswith(f"{PREFIX}_")
+        ]
+        for volume in sorted(ours, key=_is_parent):
+            if volume.junction_path:
+                self.ontap.unmount_volume(volume.uuid)
+            self.ontap.delete_volume(volume.uuid, force=True)
+        return len(ours)
+
+
+def _is_parent(volume: Volume) -> bool:
+    return volume.clone_parent is None

@@ -1,0 +1,146 @@
+"""What people type about sites and Perforce servers; their rows know what is valid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+
+from provisioner.dashboard.forms import LinesField, Refusable
+from provisioner.sites.models import PerforceServer, Site
+
+if TYPE_CHECKING:
+    _OfSite = forms.ModelForm[Site]
+    _OfServer = forms.ModelForm[PerforceServer]
+else:
+    _OfSite = _OfServer = forms.ModelForm
+
+NAME_HELP = (
+    "Small letters, digits and hyphens, for good: it is part of the name of the "
+    "variable that holds the password."
+)
+_CODE = {"autocomplete": "off", "spellcheck": "false", "class": "code"}
+
+
+def _code() -> forms.TextInput:
+    return forms.TextInput(attrs=_CODE)
+
+
+class ListField(LinesField):
+    """Words, one a line or between commas."""
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return value
+        return super().to_python(value).replace(",", "\n").split()
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+
+SITE_LABELS = {
+    "ontap_host": "Management address",
+    "ontap_port": "Port",
+    "ontap_user": "User",
+    "ontap_ca_file": "CA file",
+    "export_policy": "Export policy",
+    "template_uid": "uid of templates",
+    "template_gid": "gid of templates",
+    "clones_per_volume": "Clones of a volume",
+    "volumes_per_svm": "Volumes of the SVM",
+    "snapshots_per_volume": "Snapshots of a volume",
+    "free_percent": "Kept free, in percent",
+    "overcommit_percent": "Overcommitted at most, in percent",
+    "reown": "Who makes a clone its owner's",
+    "clones_open_to": "Who may enter a clone",
+    "shows_snapshots": "Show .snapshot in clones",
+    "remove_contents": "Remove files before the clone",
+}
+SITE_HELP = {
+    "name": NAME_HELP,
+    "title": "What people read; empty: the name.",
+    "ontap_host": "Of the cluster, or of the SVM.",
+    "ontap_ca_file": "A PEM file at this path on every machine. Empty: those that the "
+    "system trusts.",
+    "mount_options": "What its hosts mount with, such as vers=3,hard,nconnect=8.",
+    "export_policy": "Made and kept by Cloneyard: give it one of its own.",
+}
+SITE_WIDGETS = {
+    name: _code()
+    for name in (
+        *("name", "ontap_host", "ontap_user", "ontap_ca_file", "svm", "aggregate"),
+        *("mount_root", "mount_options", "rescue_root", "export_policy"),
+    )
+}
+SERVER_LABELS = {
+    "flush_limit": "Budget",
+    "sync_connections": "Connections of a sync",
+    "checks_read_access": "Check what people may read",
+    "read_access_host": "Their address",
+    "accepts_tickets": "Tickets sign in",
+    "partitioned_development": "Partitioned clients for development",
+}
+SERVER_HELP = {
+    "name": NAME_HELP,
+    "p4port": "Such as perforce:1666, or ssl:perforce:1666.",
+    "p4charset": "none, or for a server in Unicode mode utf8.",
+    "fingerprint": "Of an ssl: port, as p4d -Gf and p4 trust show it. A test shows the "
+    "one that the server offers.",
+}
+SERVER_WIDGETS = {
+    name: _code()
+    for name in (
+        *("name", "p4port", "people_p4port", "p4user", "p4charset", "fingerprint"),
+    )
+}
+
+
+class SiteForm(Refusable, _OfSite):
+    """A site; the name of one that is there is for good."""
+
+    export_clients = ListField(
+        rows=3,
+        label="Who may mount",
+        help_text="Hosts and networks, one a line, such as 10.0.0.0/24.",
+    )
+    worker_clients = ListField(
+        rows=2,
+        required=False,
+        label="Hosts of workers",
+        help_text="They alone have superuser access, and alone see what is being "
+        "retired. Empty: all that may mount have it.",
+    )
+
+    class Meta:
+        model = Site
+        exclude = ()
+        labels = SITE_LABELS
+        help_texts = SITE_HELP
+        widgets = SITE_WIDGETS
+
+    def __init__(self, data: Any = None, *, instance: Site | None = None) -> None:
+        super().__init__(data, instance=instance)
+        if instance is not None:
+            del self.fields["name"]
+            return
+        servers = list(PerforceServer.objects.all()[:2])
+        if len(servers) == 1:
+            self.initial["perforce_server"] = servers[0]
+
+
+class PerforceServerForm(Refusable, _OfServer):
+    """A Perforce server; the name of one that is there is for good."""
+
+    class Meta:
+        model = PerforceServer
+        exclude = ()
+        labels = SERVER_LABELS
+        help_texts = SERVER_HELP
+        widgets = SERVER_WIDGETS
+
+    def __init__(
+        self, data: Any = None, *, instance: PerforceServer | None = None
+    ) -> None:
+        super().__init__(data, instance=instance)
+        if instance is not None:
+            del self.fields["name"]

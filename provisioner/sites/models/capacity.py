@@ -1,0 +1,88 @@
+"""What a site has left, as a worker last measured it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from provisioner.lib.fields import EvidenceField
+from provisioner.sites.models.sites import Site
+
+
+class SiteCapacity(models.Model):
+    """The aggregate and the SVM of a site, so that pages need not ask ONTAP.
+
+    Sizes in bytes. `volumes` counts all of the SVM, not ours alone; `provisioned_bytes`
+    is the sum of their sizes, which may be more than there is.
+    """
+
+    site = models.OneToOneField(Site, on_delete=models.CASCADE, related_name="capacity")
+    ontap_version = models.CharField(max_length=100, blank=True)
+    aggregate_size_bytes = models.BigIntegerField(default=0)
+    aggregate_used_bytes = models.BigIntegerField(default=0)
+    aggregate_available_bytes = models.BigIntegerField(default=0)
+    logical_bytes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="What all volumes hold, counting what they share once for each.",
+    )
+    saved_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="How much of that takes no blocks of its own."
+    )
+    saved_within_bytes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="The part of it that deduplication, compression and compaction save.",
+    )
+    volumes = models.PositiveIntegerField(default=0)
+    volumes_of_others = models.PositiveIntegerField(
+        default=0, help_text="Those that no row of ours stands for."
+    )
+    max_volumes = models.PositiveIntegerField(
+        null=True, blank=True, help_text="What the SVM allows. Empty: no limit."
+    )
+    details = EvidenceField(
+        default=dict,
+        blank=True,
+        help_text="{clones: {uuid of a template's volume or snapshot: clones that are "
+        "not ours}, snapshots: {uuid of a template's volume: all it has}}.",
+    )
+    provisioned_bytes = models.BigIntegerField(default=0)
+    measured_at = models.DateTimeField(null=True, blank=True)
+    status_message = models.TextField(
+        blank=True, help_text="Why the last attempt to measure failed."
+    )
+
+    class Meta:
+        verbose_name_plural = "site capacities"
+
+    def __str__(self) -> str:
+        return f"Capacity of {self.site}"
+
+
+class CapacityDay(models.Model):
+    """What a site had at the end of a day in UTC, as last measured on it.
+
+    One row for a site and day, for as long as sweeps/capacity.py keeps them. Sizes in
+    bytes; None where ONTAP did not say.
+    """
+
+    site = models.ForeignKey(
+        Site, on_delete=models.CASCADE, related_name="capacity_days"
+    )
+    day = models.DateField()
+    size_bytes = models.BigIntegerField(null=True)
+    used_bytes = models.BigIntegerField(null=True)
+    logical_bytes = models.BigIntegerField(null=True)
+    saved_bytes = models.BigIntegerField(null=True)
+    clones = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ("day", "site")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "day"), name="capacity_day_once_for_a_site"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.site} on {self.day}"

@@ -1,0 +1,70 @@
+"""What was found when the way to a site or to a Perforce server was last tested."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.lib.fields import EvidenceField
+from provisioner.sites.models.sites import PerforceServer, Site
+
+
+class ConnectionTest(models.Model):
+    """One look at a site or a Perforce server, from one place; the last one there.
+
+    `checks` are {"name", "outcome", "sentence", "advice"} in the order of their looks.
+    `looked_at` is None until somebody at the place has looked; `host` is where.
+    """
+
+    class Place(models.TextChoices):
+        WEB = "web", "The web server"
+        WORKER = "worker", "A worker that reaches it"
+        HOST = "host", "A host of the site"
+        TRIAL = "trial", "A trial volume"
+
+    class Outcome(models.TextChoices):
+        PASSED = "passed", "Passed"
+        REMARKED = "remarked", "Good to know"
+        FAILED = "failed", "Failed"
+        SKIPPED = "skipped", "Not looked at"
+
+    site = models.ForeignKey(
+        Site,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="connection_tests",
+    )
+    server = models.ForeignKey(
+        PerforceServer,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="connection_tests",
+    )
+    place = models.CharField(max_length=10, choices=Place)
+    asked_at = models.DateTimeField()
+    asked_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    looked_at = models.DateTimeField(null=True, blank=True)
+    host = models.CharField(max_length=255, blank=True)
+    checks = EvidenceField(default=list)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "place"), name="connection_test_once_per_site_and_place"
+            ),
+            models.UniqueConstraint(
+                fields=("server", "place"),
+                name="connection_test_once_per_server_and_place",
+            ),
+            models.CheckConstraint(
+                name="connection_test_is_of_a_site_or_of_a_server",
+                condition=Q(site__isnull=True, server__isnull=False)
+                | Q(site__isnull=False, server__isnull=True),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.site or self.server} from {self.get_place_display()}"

@@ -1,0 +1,319 @@
+"""Where things are: a Perforce server, and an SVM with the mount root of its hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.names import check_one_line, perforce_user_validator
+from provisioner.gateways.hosts.mount_options import (
+    MountOptionRefused,
+    check_mount_options,
+)
+from provisioner.gateways.reach import P4PORT
+from provisioner.lib.names import LONGEST_NAME, name_validator
+from provisioner.sites.values import (
+    charset_validator,
+    check_directory,
+    check_file_path,
+    client_match_validator,
+    fingerprint_validator,
+    host_validator,
+    ontap_name_validator,
+    ontap_user_validator,
+    p4port_validator,
+)
+
+HOST_PREFIX = "host."
+COMMANDS_PREFIX = "commands."
+
+
+class PerforceServer(models.Model):
+    """A Perforce server; its password comes from the environment (P4PASSWD_<NAME>)."""
+
+    name = models.CharField(
+        max_length=LONGEST_NAME, unique=True, validators=[name_validator]
+    )
+    p4port = models.CharField("P4PORT", max_length=255, validators=[p4port_validator])
+    people_p4port = models.CharField(
+        "P4PORT of people",
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[p4port_validator],
+        help_text="What .p4config and the command line give to people, such as that of "
+        "a proxy or broker near them. Empty: the one above.",
+    )
+    p4user = models.CharField(
+        "P4USER",
+        max_length=128,
+        validators=[perforce_user_validator],
+        help_text="Our account: admin, not a service user.",
+    )
+    p4charset = models.CharField(
+        "P4CHARSET", max_length=32, default="none", validators=[charset_validator]
+    )
+    fingerprint = models.CharField(
+        max_length=128,
+        blank=True,
+        validators=[fingerprint_validator],
+        help_text="Of an ssl: port, as p4 trust shows it.",
+    )
+    flush_limit = models.PositiveSmallIntegerField(
+        default=4,
+        validators=[MinValueValidator(1)],
+        verbose_name="budget",
+        help_text="How many flushes, syncs and comparisons may run on it at a time.",
+    )
+    sync_connections = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(2), MaxValueValidator(100)],
+        help_text="How many connections the files of a template's sync come through "
+        "(sync --parallel); net.parallel.max has to admit it. Empty: what the server "
+        "does by itself (net.parallel.threads).",
+    )
+    checks_read_access = models.BooleanField(
+        default=True,
+        help_text="Nobody gets a clone of files that they may not read in Perforce. "
+        "Our account has to be super, or admin with dm.protects.allow.admin=1.",
+    )
+    read_access_host = models.GenericIPAddressField(
+        null=True,
+        blank=True,
+        help_text="The address for which people's protections are looked at. Empty: "
+        "only what they may read from anywhere counts.",
+    )
+
+    accepts_tickets = models.BooleanField(
+        default=False,
+        help_text="A ticket of this server signs its user in at the API, for minutes. "
+        "Only where everybody who can make users there may say who somebody is here.",
+    )
+    partitioned_development = models.BooleanField(
+        default=False,
+        help_text="Development workspaces get clients of type partitioned-jnl where "
+        "the server has it (2024.1 on): their flushes do not wait for those of "
+        "others. Such clients cannot be unloaded or renamed.",
+    )
+
+    class Meta:
+        constraints = (
+            # The library would run rsh: as a command, wherever it connects.
+            models.CheckConstraint(
+                name="perforce_server_p4port_is_address",
+                condition=Q(p4port__regex=P4PORT),
+                violation_error_message="P4PORT is no address.",
+            ),
+            models.CheckConstraint(
+                name="perforce_server_people_p4port_is_address",
+                condition=Q(people_p4port="") | Q(people_p4port__regex=P4PORT),
+                violation_error_message="P4PORT of people is no address.",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def p4port_for_people(self) -> str:
+        return self.people_p4port or self.p4port
+
+
+class ServerAbilities(models.Model):
+    """What a Perforce server can, as it last said itself."""
+
+    server = models.OneToOneField(
+        PerforceServer, on_delete=models.CASCADE, related_name="abilities"
+    )
+    client_types = ArrayField(
+        models.CharField(max_length=16), help_text="That a new client may have."
+    )
+    looked_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "server abilities"
+
+    def __str__(self) -> str:
+        return f"{self.server}: {', '.join(self.client_types)}"
+
+
+class OpenTo(models.TextChoices):
+    """Who may enter the root directory of a clone; root and ONTAP may anyway."""
+
+    OWNER = "owner", "its owner alone"
+    GROUP_READS = "group-reads", "its owner's group, to read"
+    GROUP_WRITES = "group-writes", "its owner's group, to read and write"
+
+    @property
+    def mode(self) -> str:
+        """The mode of the directory, in octal digits."""
+        return {"owner": "700", "group-reads": "750", "group-writes": "770"}[self.value]
+
+
+class Site(models.Model):
+    """One SVM, the mount root its hosts see, and the Perforce server used there.
+
+    Its ONTAP password comes from the environment (ONTAP_PASSWORD_<NAME>).
+    """
+
+    class Reown(models.TextChoices):
+        ONTAP = "ontap", "ONTAP at clone time, verified by sampling"
+        HOST = "host", "parallel chown on a host"
+
+    name = models.CharField(
+        max_length=LONGEST_NAME, unique=True, validators=[name_validator]
+    )
+    title = models.CharField(max_length=100, blank=True, validators=[check_one_line])
+    perforce_server = models.ForeignKey(PerforceServer, on_delete=models.PROTECT)
+    ontap_host = models.CharField(max_length=255, validators=[host_validator])
+    ontap_port = models.PositiveIntegerField(
+        default=443, validators=[MinValueValidator(1), MaxValueValidator(65535)]
+    )
+    ontap_user = models.CharField(max_length=128, validators=[ontap_user_validator])
+    ontap_ca_file = models.CharField(
+        max_length=500, blank=True, validators=[check_file_path]
+    )
+    svm = models.CharField("SVM", max_length=47, validators=[ontap_name_validator])
+    aggregate = models.CharField(max_length=255, validators=[ontap_name_validator])
+    mount_root = models.CharField(
+        max_length=255,
+        validators=[check_directory],
+        help_text="Where its hosts see the SVM's namespace.",
+    )
+    mount_options = models.CharField(max_length=500, blank=True)
+    export_policy = models.CharField(
+        max_length=256, default="cloneyard", validators=[ontap_name_validator]
+    )
+    export_clients = ArrayField(
+        models.CharField(max_length=255, validators=[client_match_validator]),
+        default=list,
+        help_text="Who may mount: client matches such as 10.0.0.0/24.",
+    )
+    worker_clients = ArrayField(
+        models.CharField(max_length=255, validators=[client_match_validator]),
+        default=list,
+        blank=True,
+        help_text="The hosts of workers: they alone have superuser access, and alone "
+        "see what is being retired. Empty: all that may mount have it.",
+    )
+    rescue_root = models.CharField(
+        max_length=255,
+        blank=True,
+        validators=[check_directory],
+        help_text="A directory that its hosts see, outside the mount root, where "
+        "unsaved work of retired workspaces is kept.",
+    )
+    clones_per_volume = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Empty: what this version of ONTAP allows.",
+    )
+    volumes_per_svm = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Empty: no limit but ONTAP's own.",
+    )
+    snapshots_per_volume = models.PositiveIntegerField(
+        default=1023, validators=[MinValueValidator(1)]
+    )
+    free_percent = models.PositiveSmallIntegerField(
+        default=5,
+        validators=[MaxValueValidator(99)],
+        help_text="How much of the aggregate stays free: no clone is made beyond.",
+    )
+    overcommit_percent = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="The sizes of all volumes, in percent of the aggregate, beyond which "
+        "no clone is made. Empty: no limit.",
+    )
+    template_uid = models.PositiveIntegerField(
+        validators=[MinValueValidator(1)],
+        help_text="Who owns templates and runs their builds.",
+    )
+    template_gid = models.PositiveIntegerField(validators=[MinValueValidator(1)])
+    reown = models.CharField(max_length=8, choices=Reown, default=Reown.ONTAP)
+    clones_open_to = models.CharField(
+        max_length=16,
+        choices=OpenTo,
+        default=OpenTo.OWNER,
+        db_default=OpenTo.OWNER,
+        help_text="Who may enter a new clone, unless its owner says otherwise. What "
+        "is in it has modes of its own. Templates are for their owner alone.",
+    )
+    shows_snapshots = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Clones and templates have ONTAP's .snapshot directory. Cloneyard "
+        "passes it over; find, rsync and backup programs do not.",
+    )
+    remove_contents = models.BooleanField(
+        default=False,
+        help_text="Remove files one by one before the clone is destroyed.",
+    )
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="site_template_owner_is_not_root",
+                condition=Q(template_uid__gt=0) & Q(template_gid__gt=0),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+    def clean(self) -> None:
+        """Refuse what would hurt: mount options that corrupt files, and a rescue area
+        inside the mount root.
+
+        Raises: ValidationError.
+        """
+        try:
+            self.mount_options = ",".join(check_mount_options(self.mount_options))
+        except MountOptionRefused as refusal:
+            raise ValidationError(
+                {"mount_options": ValidationError(refusal.sentence, code=refusal.code)}
+            ) from None
+        root, rescue = Path(self.mount_root), Path(self.rescue_root)
+        is_apart = not rescue.is_relative_to(root) and not root.is_relative_to(rescue)
+        if self.rescue_root and not is_apart:
+            raise ValidationError(
+                {
+                    "rescue_root": "Give the absolute path of a directory outside the "
+                    "mount root."
+                }
+            )
+
+    @property
+    def host_queue(self) -> str:
+        """The queue that workers on this site's hosts serve."""
+        return f"{HOST_PREFIX}{self.name}"
+
+    @property
+    def commands_queue(self) -> str:
+        """The queue of the steps that run commands on this site's hosts."""
+        return f"{COMMANDS_PREFIX}{self.name}"
+
+    @property
+    def frozen_policy(self) -> str:
+        """The export policy of what is being retired: for workers alone."""
+        return f"{self.export_policy}-frozen"
+
+    @property
+    def templates_policy(self) -> str:
+        """The export policy of templates: for workers alone."""
+        return f"{self.export_policy}-templates"
+
+    def path_of(self, junction_path: str) -> Path:
+        """Return where its hosts see a junction path."""
+        return Path(self.mount_root) / junction_path.lstrip("/")

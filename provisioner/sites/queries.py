@@ -1,0 +1,378 @@
+"""How sites and Perforce servers are, as last tested. No remote call."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from django.conf import settings
+from django.db.models import Count, Prefetch, QuerySet
+from django.utils import timezone
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.engine.workers import AliveWorker, alive_workers
+from provisioner.sites.connections.rows import queues_of
+from provisioner.sites.models import ConnectionTest, PerforceServer, Site, SiteCapacity
+from provisioner.workspaces.queries import with_words
+
+Outcome = ConnectionTest.Outcome
+Place = ConnectionTest.Place
+
+# A worker that is there begins at once; after so long, something keeps it.
+SILENT_AFTER = dt.timedelta(seconds=60)
+TRIAL_SILENT_AFTER = dt.timedelta(minutes=5)
+
+TITLES = {
+    "ontap_password": "Password",
+    "ontap_address": "Address",
+    "ontap_certificate": "Certificate",
+    "ontap_sign_in": "Signing in",
+    "svm": "SVM",
+    "aggregate": "Aggregate",
+    "data_lif": "NFS addresses",
+    "flexclone": "FlexClone",
+    "export_policy": "Export policy",
+    "rights": "Rights",
+    "worker_user": "Worker",
+    "mount_root": "Mount root",
+    "namespace": "Namespace",
+    "mount_options": "Mount options",
+    "rescue_root": "Rescue area",
+    "sandbox": "Sandbox of commands",
+    "trial_volume": "Volume and snapshot",
+    "trial_clone": "Clone",
+    "trial_junction": "Junction",
+    "trial_seen": "Seen on the host",
+    "trial_removed": "Removed",
+    "perforce_password": "Password or ticket",
+    "perforce_address": "Address",
+    "perforce_fingerprint": "Fingerprint",
+    "perforce_server": "Server",
+    "perforce_sign_in": "Signing in",
+    "perforce_level": "Level",
+    "perforce_protections": "Protections",
+    "perforce_names": "Names and text",
+    "perforce_clients": "Client types",
+    "perforce_services": "Kind of server",
+    "perforce_limits": "Limits of groups",
+    "perforce_settings": "Settings of the server",
+}
+_AT_A_HOST = {"ontap": "ONTAP: ", "perforce": "Perforce: "}
+
+
+class Health(StrEnum):
+    """What tests came to: words for programs and for pages."""
+
+    UNKNOWN = "unknown"
+    LOOKING = "looking"
+    WELL = "well"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckLine:
+    """One check, as people read it."""
+
+    name: str
+    title: str
+    outcome: str
+    sentence: str
+    advice: str
+
+    @property
+    def label(self) -> str:
+        return str(Outcome(self.outcome).label)
+
+    @property
+    def has_failed(self) -> bool:
+        return self.outcome == Outcome.FAILED
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceReport:
+    """What was found from one place. Without `looked_at` nobody has looked yet;
+    `why_not` then says why, "" where somebody is about to.
+    """
+
+    place: str
+    title: str
+    host: str
+    looked_at: dt.datetime | None
+    lines: list[CheckLine]
+    why_not: str
+    advice: str
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.looked_at is None and not self.why_not
+
+    @property
+    def failures(self) -> list[CheckLine]:
+        return [line for line in self.lines if line.has_failed]
+
+    @property
+    def remarks(self) -> list[CheckLine]:
+        return [line for line in self.lines if line.outcome == Outcome.REMARKED]
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self.why_not or self.failures)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """What is known of the way to a site or a server, from each place."""
+
+    about: Site | PerforceServer
+    asked_at: dt.datetime | None
+    reports: list[PlaceReport]
+
+    @property
+    def health(self) -> Health:
+        if not self.reports:
+            return Health.UNKNOWN
+        if any(report.has_failed for report in self.reports):
+            return Health.FAILED
+        if self.is_waiting:
+            return Health.LOOKING
+        return Health.WELL
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a look is still to come, if only once a worker is started."""
+        return any(report.looked_at is None for report in self.reports)
+
+    @property
+    def first_failure(self) -> str:
+        """The sentence that says what is wrong; "" where nothing is."""
+        for report in self.reports:
+            if report.why_not:
+                return report.why_not
+            for line in report.failures:
+                return f"{line.title}: {line.sentence}"
+        return ""
+
+    @property
+    def remarks_count(self) -> int:
+        return sum(len(report.remarks) for report in self.reports)
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader is told when it changes."""
+        if self.health == Health.FAILED:
+            return f"Something is wrong. {self.first_failure}"
+        if self.health == Health.WELL:
+            return "All that was tested is well."
+        return "Being tested." if self.reports else "Not tested yet."
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretSource:
+    """Where a secret comes from in this process; never the secret."""
+
+    own: str
+    shared: str
+    source: str
+    is_set: bool
+    is_unreadable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteOverview:
+    """A site, how it is, and who works for it."""
+
+    site: Site
+    connection: Connection
+    capacity: SiteCapacity | None
+    hosts: list[str]
+    templates: int = 0
+    secret: SecretSource | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOverview:
+    """A Perforce server, how it is, and which sites use it."""
+
+    server: PerforceServer
+    connection: Connection
+    sites: list[Site] = field(default_factory=list)
+    secret: SecretSource | None = None
+
+
+def sites_for(user: User) -> list[SiteOverview]:
+    """Return all sites.
+
+    Raises: NotAllowed.
+    """
+    return site_overviews(sites_matching(user).order_by("name"))
+
+
+def sites_matching(user: User, *, text: str = "") -> QuerySet[Site]:
+    """Return the sites that have every word of a text.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    fields = ("name", "title", "svm", "ontap_host", "perforce_server__name")
+    return with_words(_sites(), text, *fields)
+
+
+def site_overviews(sites: Iterable[Site]) -> list[SiteOverview]:
+    """Return how sites are, as `sites_matching` has read them."""
+    workers = alive_workers()
+    return [_site(site, workers=workers) for site in sites]
+
+
+def find_site_overview(user: User, *, pk: int) -> SiteOverview | None:
+    """Return one site with where its password comes from, or None.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    site = _sites().filter(pk=pk).first()
+    if site is None:
+        return None
+    secret = secret_source("ONTAP_PASSWORD", key=site.name)
+    return _site(site, workers=alive_workers(), secret=secret)
+
+
+def find_server_overview(user: User, *, pk: int) -> ServerOverview | None:
+    """Return one Perforce server with where its password comes from, or None.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    server = (
+        PerforceServer.objects.select_related("governor__paused_by", "watch")
+        .prefetch_related("connection_tests", "site_set")
+        .filter(pk=pk)
+        .first()
+    )
+    if server is None:
+        return None
+    return ServerOverview(
+        server=server,
+        connection=connection_of(server, workers=alive_workers()),
+        sites=list(server.site_set.all()),
+        secret=secret_source("P4PASSWD", key=server.name),
+    )
+
+
+def connection_of(
+    about: Site | PerforceServer, *, workers: Iterable[AliveWorker]
+) -> Connection:
+    """Return what is known; its tests may have been fetched before."""
+    tests = {test.place: test for test in about.connection_tests.all()}
+    alive = list(workers)
+    return Connection(
+        about=about,
+        asked_at=max((test.asked_at for test in tests.values()), default=None),
+        reports=[
+            _report(tests[place], about=about, workers=alive)
+            for place in Place
+            if place in tests
+        ],
+    )
+
+
+def secret_source(variable: str, *, key: str) -> SecretSource:
+    """Say where a secret would come from, and whether it is set for this process."""
+    own, shared = settings.SITE_SECRET_NAMES(variable, key=key)
+    try:
+        source = settings.SITE_SECRET_SOURCE(variable, key=key)
+        is_set = bool(settings.SITE_SECRET(variable, key=key))
+    except (OSError, UnicodeDecodeError):
+        return SecretSource(
+            own=own, shared=shared, source="", is_set=False, is_unreadable=True
+        )
+    return SecretSource(own=own, shared=shared, source=source or own, is_set=is_set)
+
+
+def own_variable(variable: str, *, key: str) -> str:
+    """Return the variable that a secret of one site or server is looked for in."""
+    return str(settings.SITE_SECRET_NAMES(variable, key=key)[0])
+
+
+def _sites() -> QuerySet[Site]:
+    return (
+        Site.objects.select_related("perforce_server", "capacity")
+        .prefetch_related(Prefetch("connection_tests"))
+        .annotate(templates_count=Count("templates", distinct=True))
+        .order_by("name")
+    )
+
+
+def _site(
+    site: Site, *, workers: list[AliveWorker], secret: SecretSource | None = None
+) -> SiteOverview:
+    serving = [worker.host for worker in workers if worker.serves(site.host_queue)]
+    return SiteOverview(
+        site=site,
+        connection=connection_of(site, workers=workers),
+        capacity=getattr(site, "capacity", None),
+        hosts=sorted(set(serving)),
+        templates=getattr(site, "templates_count", 0),
+        secret=secret,
+    )
+
+
+def _report(
+    test: ConnectionTest,
+    *,
+    about: Site | PerforceServer,
+    workers: list[AliveWorker],
+) -> PlaceReport:
+    why_not, advice = _why_not(test, about=about, workers=workers)
+    return PlaceReport(
+        place=test.place,
+        title=Place(test.place).label,
+        host=test.host,
+        looked_at=test.looked_at,
+        lines=[_line(check, place=test.place) for check in test.checks],
+        why_not=why_not,
+        advice=advice,
+    )
+
+
+def _why_not(
+    test: ConnectionTest, *, about: Site | PerforceServer, workers: list[AliveWorker]
+) -> tuple[str, str]:
+    """Return why nobody looks from a place, and what to do; "" where somebody does."""
+    queue = queues_of(about).get(test.place, "")
+    if test.looked_at is not None or not queue:
+        return "", ""
+    if not any(worker.serves(queue) for worker in workers):
+        where = (
+            "On a host that mounts the namespace, as root"
+            if test.place in (Place.HOST, Place.TRIAL)
+            else "On any machine that reaches ONTAP and Perforce"
+        )
+        return (
+            f"No worker that was heard lately serves the queue {queue}.",
+            f"{where}: python manage.py worker --queues {queue}",
+        )
+    is_trial = test.place == Place.TRIAL
+    patience = TRIAL_SILENT_AFTER if is_trial else SILENT_AFTER
+    if timezone.now() - test.asked_at > patience:
+        return (
+            f"A worker serves the queue {queue}, but has not looked yet.",
+            "It may have much to do: look at the overview, then ask again.",
+        )
+    return "", ""
+
+
+def _line(check: dict[str, str], *, place: str) -> CheckLine:
+    name = check["name"]
+    title = TITLES.get(name, name)
+    if place == Place.HOST:
+        title = _AT_A_HOST.get(name.partition("_")[0], "") + title.lower()
+    return CheckLine(
+        name=name,
+        title=title[:1].upper() + title[1:],
+        outcome=check["outcome"],
+        sentence=check["sentence"],
+        advice=check["advice"],
+    )

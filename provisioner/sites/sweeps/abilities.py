@@ -1,0 +1,41 @@
+"""What every Perforce server can, so that a request for more is refused at once."""
+
+from __future__ import annotations
+
+import structlog
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from provisioner.engine.queueing import defer_once
+from provisioner.engine.workflow import PERFORCE
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError
+from provisioner.sites.models import PerforceServer, ServerAbilities
+
+log = structlog.get_logger(__name__)
+
+
+@app.periodic(cron="*/5 * * * *")
+@app.task(name="sweep_abilities", queue="sweeps", queueing_lock="sweep_abilities")
+def sweep_abilities(timestamp: int) -> None:
+    """Have every server asked by a worker that reaches it."""
+    for server_id in PerforceServer.objects.values_list("pk", flat=True):
+        lock = f"look_at_abilities.{server_id}"
+        defer_once(look_at_abilities.configure(queueing_lock=lock), server_id=server_id)
+
+
+@app.task(name="look_at_abilities", queue=PERFORCE)
+def look_at_abilities(server_id: int) -> None:
+    """Ask a server which types of clients it has; no answer leaves the last one."""
+    server = PerforceServer.objects.filter(pk=server_id).first()
+    if server is None:
+        return
+    try:
+        types = registry.perforce(server).client_types()
+    except GatewayError as error:
+        log.warning("abilities_not_known", server=server.name, **error.log_context())
+        return
+    ServerAbilities.objects.update_or_create(
+        server=server,
+        defaults={"client_types": list(types), "looked_at": timezone.now()},
+    )

@@ -1,0 +1,262 @@
+"""What sites have left and what workspaces take, measured every two minutes.
+
+The sweep runs anywhere; measuring runs in the queue of workers that reach ONTAP, with
+a few requests for a site, however many volumes it has.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable
+
+import structlog
+from django.db import connection
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from provisioner.catalog.models import Template
+from provisioner.catalog.steps.room import is_short_of_inodes, more_inodes
+from provisioner.engine.queueing import defer_once
+from provisioner.engine.workflow import STORAGE
+from provisioner.gateways import registry
+from provisioner.gateways.errors import (
+    GatewayError,
+    PermanentGatewayError,
+    Refused,
+)
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import Efficiency, VolumeUsage, most_inodes
+from provisioner.lib.names import tag_in
+from provisioner.sites.models import CapacityDay, Site, SiteCapacity
+from provisioner.workspaces.models import Workspace
+
+DAYS_KEPT = 396
+
+log = structlog.get_logger(__name__)
+
+
+@app.periodic(cron="*/2 * * * *")
+@app.task(name="sweep_capacity", queue="sweeps", queueing_lock="sweep_capacity")
+def sweep_capacity(timestamp: int) -> None:
+    """Have every site measured."""
+    for site_id in Site.objects.values_list("pk", flat=True):
+        job = measure_site.configure(queueing_lock=f"measure_site.{site_id}")
+        defer_once(job, site_id=site_id)
+
+
+@app.task(name="measure_site", queue=STORAGE)
+def measure_site(site_id: int) -> None:
+    """Measure a site; a failure is kept beside what was measured before."""
+    site = Site.objects.filter(pk=site_id).first()
+    if site is None:
+        return
+    try:
+        measure(site)
+    except GatewayError as error:
+        log.warning("site_not_measured", site=site.name, **error.log_context())
+        SiteCapacity.objects.update_or_create(
+            site=site, defaults={"status_message": str(error)}
+        )
+
+
+def measure(site: Site) -> SiteCapacity:
+    """Ask ONTAP and write what it says. Safe to repeat.
+
+    An account of the SVM alone may not see aggregates: the rest is measured then.
+
+    Raises: GatewayError.
+    """
+    ontap = registry.ontap(site)
+    began_at = timezone.now()
+    version = _version_of(ontap)
+    size = available = 0
+    efficiency: Efficiency | None = None
+    message = ""
+    try:
+        aggregate = ontap.get_aggregate(site.aggregate)
+        size, available = aggregate.size_bytes, aggregate.available_bytes
+        efficiency = aggregate.efficiency
+    except PermanentGatewayError as error:
+        message = f"The aggregate could not be looked at: {error}"
+    usage = ontap.list_volume_usage()
+    max_volumes = ontap.max_volumes()
+
+    _write_unique_bytes(usage)
+    others = _of_others(site, usage)
+    ours = [volume for volume in usage if volume not in others]
+    _give_inodes(ontap, site, ours)
+    _write_inodes(ours)
+    _write_sizes(ours)
+    capacity, _ = SiteCapacity.objects.update_or_create(
+        site=site,
+        defaults={
+            "ontap_version": version,
+            "aggregate_size_bytes": size,
+            "aggregate_used_bytes": size - available,
+            "aggregate_available_bytes": available,
+            **_saved(efficiency),
+            "volumes": len(usage),
+            "volumes_of_others": len(others),
+            "max_volumes": max_volumes,
+            "provisioned_bytes": _promised_on(site.aggregate, usage),
+            "details": _details(site, usage, others=others),
+            "measured_at": began_at,
+            "status_message": message,
+        },
+    )
+    _keep_day(capacity)
+    return capacity
+
+
+def _version_of(ontap: OntapGateway) -> str:
+    """Return ONTAP's release, "" where the role of our account may not ask for it."""
+    try:
+        return ontap.get_cluster().version_number
+    except Refused:
+        return ""
+
+
+def _keep_day(capacity: SiteCapacity) -> None:
+    """Write down how the day is so far, and forget days that are too long ago.
+
+    A year is kept and a month, so the rows of a site are bounded.
+    """
+    today = timezone.now().astimezone(dt.UTC).date()
+    is_known = capacity.aggregate_size_bytes > 0
+    there = capacity.site.workspaces.exclude(state=Workspace.State.RETIRED)
+    _, is_new = CapacityDay.objects.update_or_create(
+        site=capacity.site,
+        day=today,
+        defaults={
+            "size_bytes": capacity.aggregate_size_bytes if is_known else None,
+            "used_bytes": capacity.aggregate_used_bytes if is_known else None,
+            "logical_bytes": capacity.logical_bytes,
+            "saved_bytes": capacity.saved_bytes,
+            "clones": there.count(),
+        },
+    )
+    if is_new:
+        too_old = today - dt.timedelta(days=DAYS_KEPT)
+        CapacityDay.objects.filter(site=capacity.site, day__lt=too_old).delete()
+
+
+def _saved(efficiency: Efficiency | None) -> dict[str, int | None]:
+    if efficiency is None:
+        return dict.fromkeys(("logical_bytes", "saved_bytes", "saved_within_bytes"))
+    return {
+        "logical_bytes": efficiency.logical_bytes,
+        "saved_bytes": efficiency.saved_bytes,
+        "saved_within_bytes": efficiency.saved_within_bytes,
+    }
+
+
+def _write_unique_bytes(usage: Iterable[VolumeUsage]) -> None:
+    measured = [(v.uuid, v.own_bytes) for v in usage if v.own_bytes is not None]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE workspaces_workspace SET unique_bytes = seen.bytes, "
+            "measured_at = %s FROM unnest(%s::text[], %s::bigint[]) "
+            "AS seen(uuid, bytes) WHERE volume_uuid = seen.uuid AND state <> %s",
+            [
+                timezone.now(),
+                [uuid for uuid, _ in measured],
+                [own for _, own in measured],
+                Workspace.State.RETIRED,
+            ],
+        )
+
+
+def _give_inodes(ontap: OntapGateway, site: Site, ours: Iterable[VolumeUsage]) -> None:
+    """Let volumes of ours have more files before they run out; that takes no space."""
+    for volume in ours:
+        used, given = volume.used_inodes, volume.max_inodes
+        if used is None or given is None or not is_short_of_inodes(used, given):
+            continue
+        wanted = min(more_inodes(used, given), most_inodes(volume.size_bytes))
+        if wanted <= given:
+            continue
+        try:
+            ontap.set_max_inodes(volume.uuid, max_inodes=wanted)
+        except GatewayError as error:
+            log.warning("inodes_not_given", site=site.name, **error.log_context())
+        else:
+            log.info(
+                "inodes_given", site=site.name, volume=volume.name, max_inodes=wanted
+            )
+
+
+def _write_inodes(ours: Iterable[VolumeUsage]) -> None:
+    """Write down how many files workspaces have and may have."""
+    seen = [v for v in ours if v.used_inodes is not None and v.max_inodes is not None]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE workspaces_workspace SET used_inodes = seen.used, "
+            "max_inodes = seen.most "
+            "FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) "
+            "AS seen(uuid, used, most) WHERE volume_uuid = seen.uuid",
+            [
+                [volume.uuid for volume in seen],
+                [volume.used_inodes for volume in seen],
+                [volume.max_inodes for volume in seen],
+            ],
+        )
+
+
+def _write_sizes(ours: Iterable[VolumeUsage]) -> None:
+    """Write down how large the volumes of templates are, and what they hold."""
+    by_uuid = {volume.uuid: volume for volume in ours}
+    templates = list(Template.objects.filter(volume_uuid__in=by_uuid))
+    for template in templates:
+        volume = by_uuid[template.volume_uuid]
+        template.actual_size_bytes = volume.size_bytes
+        template.used_bytes = volume.used_bytes
+        template.used_inodes = volume.used_inodes
+        template.max_inodes = volume.max_inodes
+    Template.objects.bulk_update(
+        templates, ["actual_size_bytes", "used_bytes", "used_inodes", "max_inodes"]
+    )
+
+
+def _promised_on(aggregate: str, usage: list[VolumeUsage]) -> int:
+    """Return what the SVM's volumes on one aggregate may grow to, in bytes.
+
+    A FlexGroup counts with an equal share for each of its aggregates, and what ONTAP
+    names no aggregate of as if it were here.
+    """
+    return sum(
+        volume.size_bytes // max(1, len(volume.aggregates))
+        for volume in usage
+        if not volume.aggregates or aggregate in volume.aggregates
+    )
+
+
+def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
+    """Return the volumes that carry no tag of a row of ours."""
+    workspaces = Workspace.objects.filter(site=site).exclude(
+        state=Workspace.State.RETIRED
+    )
+    templates = Template.objects.filter(site=site)
+    ours = {tag_in(row.volume_comment) for row in workspaces.only("tag", "purpose")}
+    ours |= {tag_in(row.volume_comment) for row in templates.only("tag")}
+    return [volume for volume in usage if tag_in(volume.comment) not in ours]
+
+
+def _details(
+    site: Site, usage: Iterable[VolumeUsage], *, others: Iterable[VolumeUsage]
+) -> dict[str, dict[str, int]]:
+    """Return what our templates' volumes have: snapshots, and clones of others."""
+    templates = set(
+        Template.objects.filter(site=site)
+        .exclude(volume_uuid="")
+        .values_list("volume_uuid", flat=True)
+    )
+    clones: Counter[str] = Counter()
+    for clone in others:
+        if clone.parent_uuid in templates:
+            clones[clone.parent_uuid] += 1
+            clones[clone.parent_snapshot_uuid] += 1
+    return {
+        "clones": dict(clones),
+        "snapshots": {v.uuid: v.snapshots for v in usage if v.uuid in templates},
+    }

@@ -1,0 +1,78 @@
+"""Looking at sites and Perforce servers from where their workers run."""
+
+from __future__ import annotations
+
+import socket
+
+import structlog
+from procrastinate.contrib.django import app
+
+from provisioner.engine.queueing import defer_once
+from provisioner.engine.workers import alive_workers
+from provisioner.sites import connections
+from provisioner.sites.connections.rows import LOOK, Place
+from provisioner.sites.models import ConnectionTest, PerforceServer, Site
+
+log = structlog.get_logger(__name__)
+
+# A site's hosts share a queue: a job for one of them is passed on until it comes there.
+PASSED_ON_AT_MOST = 100
+PASSED_ON_AFTER_SECONDS = 5
+
+
+@app.task(name=LOOK)
+def look_at_connection(kind: str, about_id: int, place: str) -> None:
+    """Look once, and write down what was found; a failure is that, too."""
+    if kind == "server":
+        server = PerforceServer.objects.filter(pk=about_id).first()
+        if server is not None:
+            connections.keep(server, place, connections.reach_perforce(server))
+        return
+    site = Site.objects.select_related("perforce_server").filter(pk=about_id).first()
+    if site is None:
+        return
+    if place == Place.WORKER:
+        connections.keep(site, place, connections.reach_ontap(site))
+        return
+    look = connections.try_out if place == Place.TRIAL else connections.look_from_host
+    connections.keep(site, place, look(site))
+
+
+@app.periodic(cron="23 4 * * *")
+@app.task(name="sweep_mounts", queue="sweeps", queueing_lock="sweep_mounts")
+def sweep_mounts(timestamp: int) -> None:
+    """Have every host that works for a site look at how it has mounted the namespace.
+
+    Somebody may have mounted it again since its connection was tested.
+    """
+    workers = alive_workers()
+    for site in Site.objects.all():
+        serving = (worker for worker in workers if worker.serves(site.host_queue))
+        for host in sorted({worker.host for worker in serving}):
+            _defer_look_at_mount(site, host, passed_on=0)
+
+
+def _defer_look_at_mount(site: Site, host: str, *, passed_on: int) -> None:
+    job = look_at_mount.configure(
+        queue=site.host_queue,
+        queueing_lock=f"look_at_mount.{site.pk}.{host}",
+        schedule_in={"seconds": PASSED_ON_AFTER_SECONDS} if passed_on else None,
+    )
+    defer_once(job, site_id=site.pk, host=host, passed_on=passed_on)
+
+
+@app.task(name="look_at_mount")
+def look_at_mount(site_id: int, host: str, passed_on: int) -> None:
+    """Look at a mount from one host; on another, pass that on."""
+    site = Site.objects.filter(pk=site_id).first()
+    if site is None:
+        return
+    if socket.gethostname() != host:
+        if passed_on < PASSED_ON_AT_MOST:
+            _defer_look_at_mount(site, host, passed_on=passed_on + 1)
+        return
+    found = connections.look_at_mount(site)
+    for check in found:
+        if check.outcome == ConnectionTest.Outcome.FAILED:
+            log.error("mount_is_wrong", site=site.name, reason=check.sentence)
+    connections.keep_of_host(site, host, found)

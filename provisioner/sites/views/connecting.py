@@ -1,0 +1,84 @@
+"""What the pages of sites and of Perforce servers share: saving and testing one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from provisioner.dashboard.setup import guide_for
+from provisioner.lib.refusals import ActionRefused
+from provisioner.sites.forms import PerforceServerForm, SiteForm
+from provisioner.sites.models import PerforceServer, Site
+from provisioner.sites.queries import (
+    ServerOverview,
+    SiteOverview,
+    own_variable,
+)
+from provisioner.web.http import WebRequest, digest
+
+
+def saved(
+    request: WebRequest,
+    form: SiteForm | PerforceServerForm,
+    save: Callable[[], Site | PerforceServer],
+    *,
+    kind: str,
+    page: str,
+    variable: str,
+) -> HttpResponse:
+    """Save what a form says and go on to that, or show the `page` with what is wrong.
+
+    `kind` is how the names of its pages begin, `variable` what holds its password.
+    """
+    row = form.instance
+    if form.is_valid():
+        try:
+            save()
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, f"{row.name} is saved.")
+            if guide_for(request.user) is not None:
+                return redirect("welcome")
+            return redirect(f"{kind}-detail", row.pk)
+    secret_name = own_variable(variable, key=row.name) if row.pk else ""
+    context = {"form": form, "row": row, "secret_name": secret_name}
+    return render(request, page, context, status=form.http_code)
+
+
+def is_to_be_tested(request: WebRequest) -> bool:
+    """Whether what is saved is tested as well: one of the form's buttons says no."""
+    return request.POST.get("do") != "save"
+
+
+def connection_context(
+    overview: SiteOverview | ServerOverview, *, kind: str, pk: int
+) -> dict[str, Any]:
+    """Return what `connections/_connection.html` shows."""
+    return {
+        "overview": overview,
+        "connection": overview.connection,
+        "page_url": reverse(f"{kind}-detail", args=[pk]),
+        "test_url": reverse(f"{kind}-test", args=[pk]),
+    }
+
+
+def connection_part(request: WebRequest, context: dict[str, Any]) -> HttpResponse:
+    """Return what was found about a connection alone, said aloud where it is news."""
+    connection = context["connection"]
+    context["is_news"] = request.GET.get("said") != digest(connection.announcement)
+    return render(request, "connections/_connection.html", context)
+
+
+def asked(request: WebRequest, context: dict[str, Any]) -> HttpResponse:
+    """Answer who asked for a test with how it goes, or take them to where it shows."""
+    if request.htmx:
+        return connection_part(request, context)
+    if "from_guide" in request.POST:
+        return redirect("welcome")
+    return redirect(context["page_url"])

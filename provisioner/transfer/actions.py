@@ -1,0 +1,180 @@
+"""Bringing work forward: a newer workspace that takes over what is not submitted."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot
+from provisioner.engine import clocks
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.tasks import start_operation
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.actions.leases import end_of_first_lease
+from provisioner.lib.refusals import (
+    AccountIncomplete,
+    BeingCarried,
+    InvalidRequest,
+    NothingGoodNewer,
+    NothingNewer,
+    NothingToAbort,
+    WorkspaceNotReady,
+)
+from provisioner.lib.typed_names import check_name
+from provisioner.limits.admission import check_admission
+from provisioner.notify import workspaces
+from provisioner.transfer.models import Carry
+from provisioner.workspace_requests.actions import (
+    free_name,
+    insert_workspace,
+    snapshot_to_clone,
+)
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import carry_under_way, snapshots_to_move_to
+
+
+def workspace_forward(
+    *,
+    by: User,
+    workspace: Workspace,
+    snapshot: Snapshot | None = None,
+    name: str = "",
+    takes_changed: bool = True,
+    takes_untracked: bool = False,
+    retires_source: bool = True,
+) -> Workspace:
+    """Ask for a newer workspace with the work of this one; return the new one.
+
+    Where no snapshot is named, it is what a new workspace would get. The old one is
+    only read; it goes to the trash at the end if nothing is left to be decided and
+    `retires_source`. Asking again meanwhile answers with the workspace that is being
+    made. It belongs to the owner; a scoped token of theirs that asks bounds it, and has
+    it then.
+
+    Raises: NotAllowed, OutOfScope, InvalidRequest, BeingCarried, NothingNewer,
+    NothingGoodNewer, WorkspaceNotReady, SnapshotGone, AccountIncomplete, NameTaken,
+    LimitReached.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    if name:
+        check_name(name)
+    with transaction.atomic():
+        source = _locked_source(workspace)
+        under_way = carry_under_way(source)
+        if under_way is not None:
+            made = under_way.workspace
+            if not permissions.can_change_workspace(by, made):
+                raise BeingCarried(name=source.name, into=made.name)
+            return made
+        owner, template, now = source.owner, source.template, clocks.database_now()
+        permissions.require_in_scope(by, template=template, purpose=source.purpose)
+        _check_account(owner, source)
+        newer = snapshots_to_move_to(source)
+        wanted = newer.filter(pk=snapshot.pk) if snapshot else newer
+        if not wanted.exists():
+            raise NothingNewer(name=source.name)
+        snapshot = snapshot or newer.default_first().first()
+        if snapshot is None:
+            raise NothingGoodNewer(name=source.name)
+        snapshot = snapshot_to_clone(template, snapshot)
+        asker = by if by.pk == owner.pk else owner
+        check_admission(by=asker, template=template, snapshot=snapshot)
+        policy = lease_queries.policy_for(template, source.purpose)
+        made = insert_workspace(
+            owner=owner,
+            token=asker.token,
+            site=source.site,
+            template=template,
+            snapshot=snapshot,
+            name=name or free_name(owner=owner, template=template),
+            purpose=source.purpose,
+            uid=owner.uid,
+            gid=owner.gid,
+            p4_user=owner.perforce_name,
+            expires_at=end_of_first_lease(
+                by=asker, policy=policy, lease_seconds=None, now=now
+            ),
+        )
+        workspaces.plan_warnings(made, policy, now=now)
+        Carry.objects.create(
+            workspace=made,
+            source=source,
+            takes_changed=takes_changed,
+            takes_untracked=takes_untracked,
+            retires_source=retires_source,
+        )
+        engine_states.record_event(
+            made,
+            kind="workspace_requested",
+            message=f"Asked for a clone of {template.name} at change "
+            f"{snapshot.change}, with the work of {source.name}.",
+            actor=by,
+        )
+        engine_states.record_event(
+            source,
+            kind="forward_requested",
+            message=f"Asked to bring its work forward into {made.name}.",
+            actor=by,
+        )
+        start_operation(Operation.Kind.FORWARD, by=by, workspace=made)
+    return made
+
+
+def _locked_source(workspace: Workspace) -> Workspace:
+    """Lock a workspace that work can be taken from.
+
+    Raises: InvalidRequest, WorkspaceNotReady.
+    """
+    source = (
+        Workspace.objects.select_for_update(of=("self",))
+        .select_related(
+            "owner", "template__site__perforce_server", "site__perforce_server"
+        )
+        .get(pk=workspace.pk)
+    )
+    if source.purpose != Workspace.Purpose.DEVELOPMENT:
+        raise InvalidRequest(
+            f"{source.name} is not for development, so it has no work to bring forward."
+        )
+    if source.state != Workspace.State.READY:
+        raise WorkspaceNotReady(
+            name=source.name, state=source.get_state_display().lower()
+        )
+    return source
+
+
+def _check_account(owner: User, source: Workspace) -> None:
+    """Refuse where the files of the two workspaces would belong to different people."""
+    if owner.uid is None or owner.gid is None:
+        raise AccountIncomplete(username=owner.username)
+    if (owner.uid, owner.gid) != (source.uid, source.gid):
+        raise InvalidRequest(
+            f"The account of {owner.username} has another uid or gid than when "
+            f"{source.name} was made, so its files cannot be taken over. Shelve what "
+            "is opened and unshelve it in a new workspace."
+        )
+
+
+def workspace_forward_abort(*, by: User, workspace: Workspace) -> Operation:
+    """Ask to drop a workspace into which work is being brought, with all copies of it.
+
+    The workspace that the work is from stays as it is. Asking again answers with the
+    operation under way.
+
+    Raises: NotAllowed, NothingToAbort.
+    """
+    permissions.require(permissions.can_change_workspace(by, workspace))
+    carry = Carry.objects.filter(workspace=workspace).first()
+    can_be = workspace.ready_at is None and not workspace.is_put_away
+    if carry is None or not can_be:
+        raise NothingToAbort(name=workspace.name)
+    return workspace_retire(
+        by=by,
+        workspace=workspace,
+        unsaved=Unsaved.DISCARD,
+        purge=True,
+        reason="Asked not to bring work forward after all: the copies go.",
+    )

@@ -1,0 +1,109 @@
+"""Bringing the work of a workspace forward into a newer one."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.http import Http404
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from provisioner.api import query_strings as q
+from provisioner.api.schema import described
+from provisioner.dashboard.api.serializers import WorkspaceSerializer
+from provisioner.dashboard.api.viewsets import ApiViewSet, chosen
+from provisioner.dashboard.api.waiting import ask_again_unless, wait_until_settled
+from provisioner.transfer.actions import workspace_forward, workspace_forward_abort
+from provisioner.transfer.api.shapes import CarrySerializer, ForwardSerializer
+from provisioner.transfer.queries import carry_of
+from provisioner.workspaces import queries as workspace_queries
+from provisioner.workspaces.models import Workspace
+
+
+class WorkspaceCarryViewSet(ApiViewSet):
+    """A newer workspace with the work of this one."""
+
+    queryset = Workspace.objects.none()
+    serializer_class = WorkspaceSerializer
+    makes_workspaces = "forward"
+
+    def get_queryset(self) -> QuerySet[Workspace]:
+        return workspace_queries.with_newest_operation(
+            workspace_queries.workspaces_visible_to(self.user)
+        )
+
+    @described(
+        "Bring the work of a workspace forward",
+        "The answer is the new workspace, of a newer snapshot. It is `ready` once all "
+        "that is opened here has arrived there; what is left to be decided is in its "
+        "`carry`. This one is only read, and goes to the trash if nothing is left.",
+        body=ForwardSerializer,
+        ok=WorkspaceSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        parameters=[q.WaitQuery],
+        operation_id="workspaces_forward",
+    )
+    @action(methods=["post"], detail=True)
+    def forward(self, request: Request, pk: int) -> Response:
+        seconds = self.read_query(q.WaitQuery)["wait"]
+        workspace = self.get_object()
+        asked = self.read_body(ForwardSerializer)
+        snapshot = None
+        if "snapshot" in asked:
+            snapshot = chosen(
+                workspace.template.snapshots.all(),
+                word=f"snapshot of {workspace.template.name}",
+                id_or_name=asked["snapshot"],
+            )
+        made = workspace_forward(
+            by=self.user,
+            workspace=workspace,
+            snapshot=snapshot,
+            name=asked.get("name", ""),
+            takes_changed=asked["changed"],
+            takes_untracked=asked["untracked"],
+            retires_source=asked["retire"],
+        )
+        return self._settled(made.pk, seconds=seconds)
+
+    @described(
+        "Stop bringing work into a workspace",
+        "Of the new workspace: it is dropped with all copies, and the one that the "
+        "work is from stays as it is.",
+        ok=WorkspaceSerializer,
+        status=202,
+        refused=[400, 403, 404, 409],
+        parameters=[q.WaitQuery],
+        operation_id="workspaces_forward_abort",
+    )
+    @action(methods=["post"], detail=True, url_path="forward/abort")
+    def abort(self, request: Request, pk: int) -> Response:
+        seconds = self.read_query(q.WaitQuery)["wait"]
+        workspace = self.get_object()
+        workspace_forward_abort(by=self.user, workspace=workspace)
+        return self._settled(workspace.pk, seconds=seconds)
+
+    @described(
+        "Look how work came into a workspace",
+        "What arrived, and file by file what is left to be decided, with the p4 "
+        "commands for it. 404 where no work was brought into it.",
+        ok=CarrySerializer,
+        refused=[404],
+        operation_id="workspaces_carry",
+    )
+    @action(methods=["get"], detail=True)
+    def carry(self, request: Request, pk: int) -> Response:
+        carried = carry_of(self.get_object())
+        if carried is None:
+            raise Http404
+        return Response(CarrySerializer(carried).data)
+
+    def _settled(self, workspace_id: int, *, seconds: int) -> Response:
+        was_held = wait_until_settled(workspace_id, seconds=seconds, by=self.user)
+        workspace = self.get_queryset().get(pk=workspace_id)
+        where = reverse("api:workspace-detail", [workspace_id], request=self.request)
+        body = self.get_serializer(workspace).data
+        answer = Response(body, status=202, headers={"Location": where})
+        return ask_again_unless(was_held, answer)

@@ -1,0 +1,32 @@
+"""What people choose before work is brought forward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from provisioner.catalog.models import Snapshot
+from provisioner.dashboard.forms import AskingForm, NameField, SnapshotChoiceField
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import snapshots_to_move_to
+
+
+class ForwardForm(AskingForm):
+    """Which generation, and what comes along."""
+
+    snapshot = SnapshotChoiceField(required=False, queryset=Snapshot.objects.none())
+    name = NameField(required=False)
+    takes_changed = forms.BooleanField(required=False, initial=True)
+    takes_untracked = forms.BooleanField(required=False)
+    retires_source = forms.BooleanField(required=False, initial=True)
+
+    def __init__(self, data: Any = None, *, workspace: Workspace) -> None:
+        super().__init__(data)
+        field = self.fields["snapshot"]
+        assert isinstance(field, SnapshotChoiceField)
+        newer = snapshots_to_move_to(workspace)
+        field.offer(newer, usual=newer.default_first().first())
+        field.error_messages["invalid_choice"] = (
+            "That snapshot is not there any more, or is not newer. Choose another one."
+        )

@@ -1,0 +1,71 @@
+"""Work that is brought forward from one workspace to a newer one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models import F, Q
+
+from provisioner.lib.fields import EvidenceField, NamesField
+from provisioner.workspaces.models import Workspace
+
+
+class Carry(models.Model):
+    """What a workspace takes over from the one that it replaces, and how that went.
+
+    `plan` is what was found in the source: {"opened": [OpenedFile], "changed":
+    [OpenedFile], "descriptions": {change: text}, "untracked": [path], "missing":
+    count, "not_asked": {kind: count}}, paths from the root; None until it was looked
+    at. `shelves` are copies in shelved changes of the stand-in, [{"change", "was",
+    "user", "files"}]; None until all are made. `changes` maps pending changes of the
+    source to those that stand for them. `conflicts` are [{"kind", "path", "sentence",
+    "commands"}], by step; see steps/forward.
+    """
+
+    workspace = models.OneToOneField(
+        Workspace, on_delete=models.PROTECT, related_name="carry"
+    )
+    source = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, related_name="carries"
+    )
+    takes_changed = models.BooleanField(
+        default=True, help_text="Files changed without opening them, as edits."
+    )
+    takes_untracked = models.BooleanField(
+        default=False, help_text="Files that Perforce does not know."
+    )
+    retires_source = models.BooleanField(
+        default=True, help_text="The source goes to the trash if nothing is in doubt."
+    )
+    plan = NamesField(null=True, blank=True)
+    shelves = NamesField(null=True, blank=True)
+    changes = NamesField(default=dict, blank=True)
+    conflicts = NamesField(default=dict, blank=True)
+    counts = EvidenceField(default=dict, blank=True, help_text="What arrived, by kind.")
+    outcome = models.TextField(
+        blank=True, help_text="What became of the source, in a sentence."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    carried_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        verbose_name_plural = "carries"
+        constraints = (
+            models.CheckConstraint(
+                name="carry_is_between_two", condition=~Q(workspace=F("source"))
+            ),
+            models.CheckConstraint(
+                name="carry_done_has_shelves",
+                condition=Q(carried_at__isnull=True) | Q(shelves__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.source} into {self.workspace}"
+
+    @property
+    def all_conflicts(self) -> list[dict[str, Any]]:
+        """Return what is left for a person to decide, file by file."""
+        return [c for name in sorted(self.conflicts) for c in self.conflicts[name]]

@@ -1,0 +1,76 @@
+"""What pages say of work that could be brought forward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot
+from provisioner.dashboard.overviews import (
+    Findings,
+    OperationOverview,
+    findings_of,
+    operation_overview,
+)
+from provisioner.engine.models import Operation
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import (
+    carry_under_way,
+    operations_visible_to,
+    snapshots_to_move_to,
+    workspaces_visible_to,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForwardOverview:
+    """What of a workspace could be brought forward, as the last look has found it.
+
+    `look` is None before the first look, `under_way` the workspace that takes over.
+    """
+
+    workspace: Workspace
+    newer: list[Snapshot]
+    look: OperationOverview | None
+    under_way: Workspace | None
+
+    @property
+    def has_looked(self) -> bool:
+        return (
+            self.look is not None
+            and self.look.operation.state == Operation.State.SUCCEEDED
+        )
+
+    @property
+    def found(self) -> list[Findings]:
+        return findings_of(self.look.operation.findings if self.look else None)
+
+    @property
+    def blockers(self) -> list[str]:
+        """Why it cannot be brought forward as it is, in sentences."""
+        if self.look is None:
+            return []
+        return list((self.look.operation.findings or {}).get("blockers", ()))
+
+    @property
+    def announcement(self) -> str:
+        return self.look.announcement if self.look else ""
+
+
+def find_forward_overview(user: User, *, pk: int) -> ForwardOverview | None:
+    """Return what could be brought forward of a workspace the person may see."""
+    workspace = workspaces_visible_to(user).filter(pk=pk).first()
+    if workspace is None:
+        return None
+    look = (
+        operations_visible_to(user)
+        .filter(workspace=workspace, kind=Operation.Kind.LOOK)
+        .first()
+    )
+    carry = carry_under_way(workspace)
+    return ForwardOverview(
+        workspace=workspace,
+        newer=list(snapshots_to_move_to(workspace)),
+        look=operation_overview(look) if look else None,
+        under_way=carry.workspace if carry else None,
+    )

@@ -1,0 +1,217 @@
+"""Looking at the work of a workspace that is to be brought forward."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from provisioner.engine import states as engine_states
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways.hosts.carried_files import stamp_of
+from provisioner.gateways.hosts.inventory import KINDS
+from provisioner.gateways.perforce.carrying import local_place
+from provisioner.gateways.perforce.types import ClientSpec, OpenedFile
+from provisioner.lib.refusals import StepRefused
+from provisioner.transfer.models import Carry
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.unsubmitted import Look, look_at_everything
+
+UNTRACKED_AT_MOST = 100_000
+NAMED_AT_MOST = 10
+
+
+def carry_of(run: StepRun) -> Carry:
+    """Return what the workspace of this operation takes over, as it is now."""
+    assert run.operation.workspace is not None
+    return Carry.objects.select_related(
+        "workspace__site__perforce_server",
+        "workspace__template",
+        "workspace__snapshot",
+        "source__site__perforce_server",
+        "source__template",
+        "source__snapshot",
+    ).get(workspace=run.operation.workspace)
+
+
+def ensure_looked(run: StepRun) -> dict[str, Any]:
+    """Say what is not submitted, and what stands against bringing it forward.
+
+    Nothing is touched.
+    """
+    look = look_at_everything(run)
+    is_for_work = run.workspace.purpose == Workspace.Purpose.DEVELOPMENT
+    blockers = list(_blockers(run, look)) if is_for_work else []
+    engine_states.note_findings(
+        run.operation, {**look.first_findings, "blockers": blockers}
+    )
+    return {"found": look.count, "blockers": len(blockers)}
+
+
+def ensure_planned(run: StepRun) -> dict[str, Any]:
+    """Have written down what is brought forward; the source is only looked at.
+
+    Raises: StepRefused where the source cannot be compared, has something to resolve,
+    or has work of somebody as whom we may not act.
+    """
+    carry = carry_of(run)
+    if carry.plan is None:
+        require_ready(carry.source)
+        at_source = run.at(carry.source)
+        look = look_at_everything(at_source)
+        blockers = list(_blockers(at_source, look))
+        if blockers:
+            raise StepRefused(" ".join(blockers), code="cannot_bring_forward")
+        carry.plan = _plan(at_source, look, carry)
+        carry.save(update_fields=["plan"])
+    return {
+        "opened": len(carry.plan["opened"]),
+        "changed": len(carry.plan["changed"]),
+        "untracked": len(carry.plan["untracked"]),
+    }
+
+
+def require_ready(source: Workspace) -> None:
+    """Refuse to take from a workspace that is not in use any more."""
+    if source.state != Workspace.State.READY:
+        raise StepRefused(
+            f"{source.name} is {source.get_state_display().lower()} now, so its work "
+            "cannot be brought forward. It was left as it is.",
+            code="source_not_ready",
+        )
+
+
+def _blockers(run: StepRun, look: Look) -> Iterator[str]:
+    """Yield sentences that say why this work cannot be brought forward as it is."""
+    workspace = run.workspace
+    if look.why_unchecked or look.files is None:
+        reason = look.why_unchecked or "Perforce does not know its client"
+        yield (
+            f"The files of {workspace.name} cannot be compared with Perforce: {reason}."
+        )
+        return
+    client = run.perforce.find_client(workspace.client_name)
+    assert client is not None
+    users = {file.user for file in look.files.opened}
+    users |= {change.user for change in look.files.pending if not change.is_shelved}
+    for user in sorted(users):
+        account = run.perforce_account_of(user, host=client.host)
+        if account is None:
+            yield (
+                f"{user} has files or changes pending in {workspace.name}, and the "
+                "account of Cloneyard may not act as that user: it has to be super for "
+                "this."
+            )
+            continue
+        unresolved = run.perforce_as(account).to_resolve(client.name)
+        if unresolved:
+            few = ", ".join(item.depot_file for item in unresolved[:NAMED_AT_MOST])
+            yield (
+                f"{len(unresolved):,} files of {user} in {workspace.name} are not "
+                f"resolved: {few}. Run p4 resolve there first, then try again."
+            )
+
+
+def _plan(run: StepRun, look: Look, carry: Carry) -> dict[str, Any]:
+    assert look.files is not None
+    assert look.seen_at is not None
+    client = run.perforce.find_client(run.workspace.client_name)
+    assert client is not None
+    files = look.files
+    by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS.values()}
+    depot: list[str] = []
+    for finding in files.findings:
+        by_kind[KINDS[finding.action]].append(
+            finding.path.removeprefix(client.root.rstrip("/") + "/")
+        )
+        if finding.action == "edit":
+            depot.append(finding.depot_file)
+    changed = _as_edits(run, client, depot) if carry.takes_changed else []
+    untracked = by_kind["untracked"] if carry.takes_untracked else []
+    if len(untracked) > UNTRACKED_AT_MOST:
+        raise StepRefused(
+            f"{len(untracked):,} untracked files are too many to take along: at most "
+            f"{UNTRACKED_AT_MOST:,}. Have what builds make ignored, or do without.",
+            code="too_many_untracked",
+        )
+    named = [path for path in untracked if os.path.normpath(path) == path]
+    left = {"missing": len(by_kind["missing"])}
+    if not carry.takes_changed:
+        left["changed"] = len(by_kind["changed"])
+    if not carry.takes_untracked:
+        left["untracked"] = len(by_kind["untracked"])
+    left["unnamed"] = len(untracked) - len(named)
+    shelved = sorted(change.change for change in files.pending if change.is_shelved)
+    left["shelved"] = len(shelved)
+    plan = {
+        "client": client.name,
+        "root": client.root,
+        "opened": [dataclasses.asdict(file) for file in files.opened],
+        "changed": [dataclasses.asdict(file) for file in changed],
+        "pending": [
+            {
+                "change": str(change.change),
+                "user": change.user,
+                "description": change.description,
+            }
+            for change in files.pending
+            if change.files or not change.is_shelved
+        ],
+        "untracked": named,
+        "left": {kind: count for kind, count in left.items() if count},
+        "left_changes": shelved,
+    }
+    plan["stamp"] = stamp_now(look.seen_at, plan)
+    return plan
+
+
+def _as_edits(run: StepRun, client: ClientSpec, paths: list[str]) -> list[OpenedFile]:
+    """Return files that were changed without opening them as their owner's edits."""
+    if not paths:
+        return []
+    user = run.workspace.p4_user
+    user = run.perforce.spelling_of(user) or user
+    account = run.perforce_account_of(user, host=client.host)
+    if account is None:
+        raise StepRefused(
+            f"Files were changed in {run.workspace.name} without opening them, and the "
+            f"account of Cloneyard may not open them as {user}: it has to be super for "
+            "this.",
+            code="cannot_bring_forward",
+        )
+    return run.perforce_as(account).as_edits(client.name, paths)
+
+
+def plan_of(carry: Carry) -> dict[str, Any]:
+    """Return what was found in the source; see Carry.plan."""
+    assert carry.plan is not None
+    return dict(carry.plan)
+
+
+def opened_in(plan: dict[str, Any]) -> list[OpenedFile]:
+    """Return what is to be opened: what was, and what was changed without that."""
+    return [OpenedFile(**file) for file in (*plan["opened"], *plan["changed"])]
+
+
+def descriptions_of(plan: dict[str, Any], user: str) -> dict[str, str]:
+    """Return the descriptions of a user's pending changes by number."""
+    return {p["change"]: p["description"] for p in plan["pending"] if p["user"] == user}
+
+
+def users_in(plan: dict[str, Any]) -> list[str]:
+    """Return whose work it is."""
+    users = {file.user for file in opened_in(plan)}
+    return sorted(users | {pending["user"] for pending in plan["pending"]})
+
+
+def place_of(file: OpenedFile, plan: dict[str, Any]) -> str:
+    """Return where a planned file is from the root; "" where nothing is mapped."""
+    return local_place(file, client=plan["client"], root=plan["root"])
+
+
+def stamp_now(root: Path, plan: dict[str, Any]) -> str:
+    """Return a fingerprint of everything that is planned, as it is below a root."""
+    opened = {place_of(file, plan) for file in opened_in(plan)} - {""}
+    return stamp_of(root, [*opened, *plan["untracked"]], read=opened)

@@ -1,0 +1,310 @@
+"""Bringing work forward: copies of what is opened arrive in a newer workspace.
+
+The source is only read. What is made on the way, a stand-in client and its shelves,
+is removed at the end, or with the new workspace.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.catalog.pins import parts_of
+from provisioner.engine import states as engine_states
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways.hosts import carried_files, client_copies
+from provisioner.gateways.perforce.specs import rename_view
+from provisioner.gateways.perforce.standins import Purpose
+from provisioner.gateways.perforce.types import PerforceAccount, Shelf
+from provisioner.lib.refusals import StepRefused
+from provisioner.transfer.models import Carry
+from provisioner.transfer.steps import conflicts
+from provisioner.transfer.steps.plan import (
+    carry_of,
+    descriptions_of,
+    opened_in,
+    place_of,
+    plan_of,
+    require_ready,
+    users_in,
+)
+
+_GONE = ("delete", "move/delete")
+
+
+def ensure_shelved(run: StepRun) -> dict[str, Any]:
+    """Have copies of all that is planned in shelves of the stand-in.
+
+    A try that was killed is begun anew: nothing has used its shelves.
+    """
+    carry = carry_of(run)
+    if carry.shelves is None:
+        require_ready(carry.source)
+        _remove_stand_ins(run, carry)
+        plan = plan_of(carry)
+        stand_in = _make_stand_in(run, carry)
+        shelves, refused = [], []
+        planned = {file.depot_file: file for file in opened_in(plan)}
+        for user in sorted({file.user for file in planned.values()}):
+            run.progress(f"shelving copies of what {user} has opened")
+            report = client_copies.shelve_copies_as(
+                _account_of(run, user),
+                client=stand_in,
+                source=plan["client"],
+                files=list(planned.values()),
+                descriptions=descriptions_of(plan, user),
+                uid=carry.source.uid,
+                gid=carry.source.gid,
+            )
+            shelves += [
+                {**dataclasses.asdict(shelf), "user": user} for shelf in report.shelves
+            ]
+            refused += [
+                conflicts.not_taken(planned[n.depot_file], reason=n.reason)
+                for n in report.not_copied
+            ]
+        carry.shelves = shelves
+        carry.conflicts["1 shelve"] = refused
+        carry.save(update_fields=["shelves", "conflicts"])
+    return {"files": sum(len(shelf["files"]) for shelf in carry.shelves)}
+
+
+def _account_of(run: StepRun, user: str) -> PerforceAccount:
+    account = run.perforce_account_of(user)
+    if account is None:
+        raise StepRefused(
+            f"The account of Cloneyard may not act as {user} any more; nothing was "
+            "changed in the old workspace.",
+            code="cannot_bring_forward",
+        )
+    return account
+
+
+def _make_stand_in(run: StepRun, carry: Carry) -> str:
+    """Make a client that maps what the source's does, and has what is opened there.
+
+    Return its name.
+    """
+    source = carry.source
+    name = carry.workspace.stand_ins.new_name(Purpose.TRANSFER)
+    client = run.perforce.find_client(source.client_name)
+    if client is None:
+        raise StepRefused(
+            f"The client {source.client_name} is gone from Perforce.",
+            code="source_not_ready",
+        )
+    run.perforce.save_client(
+        dataclasses.replace(
+            client,
+            name=name,
+            host="",
+            # The audit reads whose it is from this.
+            description=f"Holds copies of {source.client_name} for the Cloneyard "
+            f"workspace {carry.workspace.name} ({carry.workspace.tag}).\n",
+            options=client.options.replace(" locked", " unlocked"),
+            stream="",
+            type="",
+            server_id="",
+            view=rename_view(client.view, old=client.name, new=name),
+            updated_at=None,
+            accessed_at=None,
+        )
+    )
+    run.perforce.flush_to(
+        name,
+        [
+            (file.depot_file, file.revision)
+            for file in opened_in(plan_of(carry))
+            if file.revision and file.client_file
+        ],
+    )
+    return name
+
+
+def _remove_stand_ins(run: StepRun, carry: Carry) -> None:
+    """Have no stand-in, and none of its changes and shelves. Safe to repeat."""
+    carry.workspace.stand_ins.remove_all(run.perforce, Purpose.TRANSFER)
+
+
+def ensure_opened(run: StepRun) -> dict[str, Any]:
+    """Have opened in the new workspace what the shelves hold."""
+    carry = carry_of(run)
+    if carry.carried_at is not None:
+        return {}
+    plan, workspace = plan_of(carry), carry.workspace
+    planned = {file.depot_file: file for file in opened_in(plan)}
+    found: list[conflicts.Conflict] = []
+    root = str(workspace.path)
+    for user in users_in(plan):
+        run.progress(f"opening what {user} had opened")
+        report = client_copies.open_copies_as(
+            _account_of(run, user),
+            client=workspace.client_name,
+            shelves=_shelves_of(carry, user),
+            descriptions=descriptions_of(plan, user),
+            label=f"of-{workspace.snapshot.name}",
+            uid=workspace.uid,
+            gid=workspace.gid,
+        )
+        carry.changes |= report.changes
+        found += [
+            conflicts.not_taken(planned[n.depot_file], reason=n.reason)
+            for n in report.not_opened
+        ]
+        found += [
+            conflicts.built_there(_below(place, root), _below(aside, root))
+            for place, aside in report.put_aside
+        ]
+    carry.conflicts["2 open"] = found
+    carry.save(update_fields=["changes", "conflicts"])
+    return {"changes": len(carry.changes)}
+
+
+def _below(path: str, root: str) -> str:
+    return path.removeprefix(root.rstrip("/") + "/")
+
+
+def _shelves_of(carry: Carry, user: str) -> list[Shelf]:
+    return [
+        Shelf(
+            change=shelf["change"],
+            was=shelf["was"],
+            files=tuple(shelf["files"]),
+            made_by_us=True,
+        )
+        for shelf in carry.shelves or ()
+        if shelf["user"] == user
+    ]
+
+
+def ensure_merged(run: StepRun) -> dict[str, Any]:
+    """Have all that is opened at the new workspace's change, merged where that works.
+
+    What has a conflict is listed with the commands that resolve it.
+    """
+    carry = carry_of(run)
+    if carry.carried_at is not None:
+        return dict(run.step.result)
+    workspace, snapshot = carry.workspace, carry.workspace.snapshot
+    planned = {file.depot_file: file for file in opened_in(plan_of(carry))}
+    merged: list[str] = []
+    found: list[conflicts.Conflict] = []
+    for user in users_in(plan_of(carry)):
+        run.progress(f"merging what {user} had opened")
+        report = client_copies.merge_opened_as(
+            _account_of(run, user),
+            client=workspace.client_name,
+            change=snapshot.change,
+            parts=parts_of(snapshot),
+            uid=workspace.uid,
+            gid=workspace.gid,
+        )
+        merged += report.merged
+        found += [conflicts.needs_resolve(item) for item in report.to_resolve]
+        found += [
+            conflicts.deleted_there(path, change=change)
+            for path, change in report.gone.items()
+        ]
+        found += [
+            conflicts.changed_there(planned[path], change=change)
+            for path, change in report.changed.items()
+            if planned[path].action in _GONE
+        ]
+    carry.conflicts["3 merge"] = found
+    carry.save(update_fields=["conflicts"])
+    return {"merged": merged}
+
+
+def ensure_files_copied(run: StepRun) -> dict[str, Any]:
+    """Have untracked files, where asked for, and copies of what could not be opened.
+
+    Nothing in the new workspace is overwritten.
+    """
+    carry = carry_of(run)
+    if carry.carried_at is not None:
+        return {}
+    require_ready(carry.source)
+    plan, label = plan_of(carry), f"from-{carry.source.name}"
+    _copy_what_was_not_opened(run, carry, label=label)
+    outcome = _copy(run, carry, plan["untracked"], label=label, always_aside=False)
+    carry.conflicts["4 untracked"] = [
+        *(conflicts.kept_aside(path, name) for path, name in outcome.kept_aside),
+        *(conflicts.not_copied(path, reason=why) for path, why in outcome.failed),
+    ]
+    carry.save(update_fields=["conflicts"])
+    return {"copied": len(outcome.copied) + len(outcome.same)}
+
+
+def _copy_what_was_not_opened(run: StepRun, carry: Carry, *, label: str) -> None:
+    plan = plan_of(carry)
+    planned = {file.depot_file: file for file in opened_in(plan)}
+    refused = {
+        place: (conflict, planned[conflict["path"]])
+        for name in ("1 shelve", "2 open")
+        for conflict in carry.conflicts.get(name, ())
+        if conflict["kind"] in (conflicts.EXCLUSIVE, conflicts.NOT_OPENED)
+        and "commands" in conflict
+        and not conflict["commands"]
+        and planned[conflict["path"]].action not in _GONE
+        and (place := place_of(planned[conflict["path"]], plan))
+    }
+    outcome = _copy(run, carry, list(refused), label=label, always_aside=True)
+    for place, name in outcome.kept_aside:
+        conflict, file = refused[place]
+        conflicts.with_copy(conflict, file, place=place, copy=name)
+    for place, reason in outcome.failed:
+        conflict, _ = refused[place]
+        conflict["sentence"] += f" Its content could not be copied: {reason}"
+
+
+def _copy(
+    run: StepRun, carry: Carry, paths: list[str], *, label: str, always_aside: bool
+) -> carried_files.CopyOutcome:
+    if not paths:
+        return carried_files.CopyOutcome(copied=(), same=(), kept_aside=(), failed=())
+
+    def show(done: int) -> None:
+        run.progress("copying", done=done, total=len(paths), unit="files")
+
+    return carried_files.copy_files_as(
+        run.visible_root(carry.source.junction_path),
+        run.visible_root(carry.workspace.junction_path),
+        paths,
+        label=label,
+        uid=carry.workspace.uid,
+        gid=carry.workspace.gid,
+        always_aside=always_aside,
+        on_progress=show,
+    )
+
+
+def ensure_shelves_gone(run: StepRun) -> dict[str, Any]:
+    """Have no stand-in and no shelves of it: all they held has arrived or is listed."""
+    carry = carry_of(run)
+    _remove_stand_ins(run, carry)
+    if carry.carried_at is None:
+        with transaction.atomic():
+            carry.carried_at = timezone.now()
+            carry.save(update_fields=["carried_at"])
+            _record(run, carry)
+    return {}
+
+
+def _record(run: StepRun, carry: Carry) -> None:
+    left = len(carry.all_conflicts)
+    message = (
+        f"Brought {carry.counts['opened']:,} opened and {carry.counts['untracked']:,} "
+        f"untracked files forward from {carry.source.name}"
+        + (f"; {left:,} are left to be decided." if left else ".")
+    )
+    for workspace in (carry.workspace, carry.source):
+        engine_states.record_event(
+            workspace,
+            kind="work_brought_forward",
+            message=message,
+            actor=run.operation.requested_by,
+            data={"from": carry.source.pk, "to": carry.workspace.pk},
+        )

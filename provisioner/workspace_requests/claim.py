@@ -1,0 +1,168 @@
+"""A workspace that lies ready: claimed in one short transaction, nothing remote.
+
+Members of warm pools are made, replaced and retired by sweeps/pools.py.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import Count, Q
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation
+from provisioner.lib.refusals import NameTaken
+from provisioner.pools import queries as pool_queries
+from provisioner.pools.models import Pool
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import default_snapshot, one_of
+
+Reason = Workspace.ColdReason
+
+
+def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
+    """Return the pool that somebody's workspaces of a template come from, or None."""
+    pool = one_of(Pool.objects.filter(template=template, purpose=purpose, owner=by))
+    if pool is not None:
+        pool.owner = by  # it is at hand
+    return pool
+
+
+# What the sweep of pools leaves there, with nothing under way; see also
+# pools.as_the_pool_makes_them. Django would put it together anew for each claim, which
+# takes longer than all the rest of one.
+_READY_MEMBER = """
+SELECT member.* FROM workspaces_workspace AS member
+JOIN pools_pool AS pool ON pool.id = member.pool_id
+WHERE pool.owner_id = %(owner)s
+  AND pool.template_id = %(template)s
+  AND pool.purpose = %(purpose)s
+  AND member.is_pooled
+  AND member.state = 'ready'
+  AND member.ready_at > %(now)s - make_interval(secs => pool.max_age_seconds)
+  AND member.snapshot_id = %(snapshot)s
+  AND member.client_type = %(client_type)s
+  AND (member.uid, member.gid, member.p4_user) = (%(uid)s, %(gid)s, %(p4_user)s)
+  AND NOT EXISTS (
+    SELECT FROM engine_operation AS work
+    WHERE work.workspace_id = member.id AND work.state = 'running'
+  )
+ORDER BY member.ready_at, member.id
+LIMIT 1
+FOR UPDATE OF member SKIP LOCKED
+"""
+
+
+def lock_member(
+    *,
+    by: User,
+    template: Template,
+    purpose: str,
+    snapshot: Snapshot,
+    client_type: str,
+    now: dt.datetime,
+) -> Workspace | None:
+    """Return a member that can be handed out, locked until the transaction ends.
+
+    Who asks at the same time gets another: one that is locked is passed over, whoever
+    holds it. None: there is none, or no pool.
+    """
+    asked = {
+        "owner": by.pk,
+        "template": template.pk,
+        "purpose": purpose,
+        "snapshot": snapshot.pk,
+        "client_type": client_type,
+        "uid": by.uid,
+        "gid": by.gid,
+        "p4_user": by.perforce_name,
+        "now": now,
+    }
+    member = next(iter(Workspace.objects.raw(_READY_MEMBER, asked)), None)
+    if member is not None:
+        # These rows are at hand.
+        member.owner, member.template, member.site = by, template, template.site
+        member.snapshot = snapshot
+    return member
+
+
+def hand_out(member: Workspace, *, now: dt.datetime, **fields: Any) -> None:
+    """Make a locked member somebody's: it was asked for, and became ready, now.
+
+    Raises: NameTaken, after which the transaction is over.
+    """
+    seconds_saved = member.seconds_saved
+    if seconds_saved is None:  # it became ready since the pool was last tended
+        seconds_saved = seconds_it_took(member)
+    fields |= {
+        "is_pooled": False,
+        "made_ahead_at": member.created_at,
+        "seconds_saved": seconds_saved,
+        "created_at": now,
+        "ready_at": now,
+        "status_code": "",
+        "status_message": "",
+    }
+    try:
+        Workspace.objects.filter(pk=member.pk).update(**fields)
+    except IntegrityError as error:
+        if "workspace_name_unique_in_site" in str(error):
+            raise NameTaken(name=fields["name"]) from error
+        raise
+    for field, value in fields.items():
+        setattr(member, field, value)
+
+
+def why_cold(
+    pool: Pool | None,
+    *,
+    template: Template,
+    snapshot: Snapshot,
+    client_type: str,
+    wants_reconcile: bool,
+    now: dt.datetime,
+) -> Workspace.ColdReason:
+    """Return why a workspace has to be made, where no member could be locked."""
+    if pool is None:
+        return Reason.NO_POOL
+    if wants_reconcile:
+        return Reason.RECONCILE
+    if snapshot != default_snapshot(template):
+        return Reason.OTHER_SNAPSHOT
+    asked_at = pool_queries.last_asked_at(pool)
+    if not pool_queries.wanted_size(pool, last_asked_at=asked_at, now=now):
+        return Reason.POOL_RESTING
+    ready = pool_queries.members_of(pool).filter(state=Workspace.State.READY)
+    as_now = pool_queries.as_the_pool_makes_them(
+        pool, snapshot=snapshot, client_type=client_type
+    )
+    is_young = Q(ready_at__gt=pool_queries.youngest_too_old(pool, now=now))
+    # In one question: between two of them another claim may take the last.
+    there = ready.aggregate(all=Count("pk"), fit=Count("pk", filter=as_now & is_young))
+    is_stale = there["all"] and not there["fit"]
+    return Reason.POOL_RENEWED if is_stale else Reason.POOL_EMPTY
+
+
+def seconds_it_took(workspace: Workspace) -> float:
+    """Return how long its making took at least, whatever it waited for in queues.
+
+    Steps that do not need each other run at the same time, so it is the longest way
+    through them.
+    """
+    made = (
+        workspace.operations.filter(
+            kind=Operation.Kind.PROVISION, state=Operation.State.SUCCEEDED
+        )
+        .prefetch_related("steps")
+        .first()
+    )
+    took = {step.name: step.seconds or 0.0 for step in made.steps.all()} if made else {}
+    ended: dict[str, float] = {}
+    for spec in workflow.PROVISION:  # each comes after those that it waits for
+        began = max((ended[before] for before in spec.after), default=0.0)
+        ended[spec.name] = began + took.get(spec.name, 0.0)
+    return round(max(ended.values()), 3)

@@ -1,0 +1,87 @@
+"""The same request again: a retry, a lost answer, a second click."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.lib.refusals import RequestKeyReused
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import default_snapshot
+
+KEYS_KEPT = dt.timedelta(days=7)
+"""For how long a key stands for its first request."""
+
+
+def one_request_at_a_time(owner: User, *, key: str = "") -> None:
+    """Let requests of one person with the same key pass one by one until this ends.
+
+    Those without one are taken for the same. Whoever takes this lock takes it first.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('workspace_create'), hashtext(%s))",
+            [f"{owner.pk}:{key}"],
+        )
+
+
+def fingerprint_of(**asked: Any) -> str:
+    """Return a digest of what was asked for: equal for requests that say the same."""
+    text = json.dumps(asked, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def find_first_request(
+    *, by: User, key: str, fingerprint: str, now: dt.datetime | None = None
+) -> Workspace | None:
+    """Return the workspace that the first request with this key made, or None.
+
+    A refused request made nothing, so its key is free. A key that is older than
+    KEYS_KEPT is taken off its workspace, and free again. Call it with
+    one_request_at_a_time.
+
+    Raises: RequestKeyReused where the first request said something else, or what it
+    made is not for the token that is used now.
+    """
+    same = Workspace.objects.filter(owner=by, request_key=key)
+    if not same.exists():
+        return None
+    first = same.get()
+    if first.created_at <= (now or timezone.now()) - KEYS_KEPT:
+        Workspace.objects.filter(pk=first.pk).update(request_key="")
+        return None
+    is_others = by.scope is not None and first.token_id != by.scope.pk
+    if first.request_fingerprint != fingerprint or is_others:
+        raise RequestKeyReused
+    return first
+
+
+def find_second_click(
+    *, by: User, template: Template, snapshot: Snapshot | None, wants_reconcile: bool
+) -> Workspace | None:
+    """Return the development workspace still being made that was asked for alike.
+
+    For requests that neither a key nor a name tells apart. Machines ask for many alike,
+    so for other purposes each request is a new one.
+    """
+    return (
+        Workspace.objects.select_related("site", "template")
+        .filter(
+            owner=by,
+            token=by.token,
+            template=template,
+            snapshot=snapshot or default_snapshot(template),
+            purpose=Workspace.Purpose.DEVELOPMENT,
+            wants_reconcile=wants_reconcile,
+            state=Workspace.State.PROVISIONING,
+            request_key="",
+        )
+        .first()
+    )

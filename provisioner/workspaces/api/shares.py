@@ -1,0 +1,140 @@
+"""Whom a workspace is shared with: they may look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from provisioner.accounts import permissions
+from provisioner.api.fields import Text
+from provisioner.api.schema import described
+from provisioner.dashboard.api.serializers import WorkspaceSerializer
+from provisioner.dashboard.api.viewsets import ApiViewSet
+from provisioner.sites.models import OpenTo
+from provisioner.workspaces import queries
+from provisioner.workspaces.actions.sharing import (
+    workspace_open,
+    workspace_share,
+    workspace_unshare,
+)
+from provisioner.workspaces.models import Share, Workspace
+
+
+class ShareSerializer(serializers.ModelSerializer[Share]):
+    person = serializers.CharField(
+        source="person.username",
+        allow_null=True,
+        default=None,
+        help_text="A username; null where it is a team.",
+    )
+    team = serializers.CharField(
+        source="team.name",
+        allow_null=True,
+        default=None,
+        help_text="A team's name; null where it is a person.",
+    )
+    created_by = serializers.CharField(source="created_by.username")
+
+    class Meta:
+        model = Share
+        fields = ("id", "person", "team", "created_at", "created_by")
+        read_only_fields = fields
+
+
+class ShareCreateSerializer(serializers.Serializer[Any]):
+    """One of the two."""
+
+    person = Text(max_length=150, default="", allow_blank=True, help_text="A username.")
+    team = Text(
+        max_length=100, default="", allow_blank=True, help_text="A team's name."
+    )
+
+
+class OpenSerializer(serializers.Serializer[Any]):
+    to = serializers.ChoiceField(choices=OpenTo.choices)
+
+
+class WorkspaceOpenViewSet(ApiViewSet):
+    """Who may enter a workspace's directory."""
+
+    queryset = Workspace.objects.none()
+    serializer_class = WorkspaceSerializer
+
+    def get_queryset(self) -> QuerySet[Workspace]:
+        return queries.with_newest_operation(queries.workspaces_visible_to(self.user))
+
+    @described(
+        "Say who may enter a workspace's directory",
+        "Its owner alone, or its owner's group, whoever Perforce refuses these files. "
+        "The mode of its root directory follows within seconds; what lies below keeps "
+        "the modes that it has.",
+        body=OpenSerializer,
+        ok=WorkspaceSerializer,
+        refused=[403, 404, 409],
+        operation_id="workspaces_open",
+    )
+    @action(methods=["post"], detail=True)
+    def open(self, request: Request, pk: int) -> Response:
+        workspace = self.get_object()
+        permissions.require(permissions.can_change_workspace(self.user, workspace))
+        to = OpenTo(self.read_body(OpenSerializer)["to"])
+        workspace_open(by=self.user, workspace=workspace, to=to)
+        return Response(self.get_serializer(self.get_object()).data)
+
+
+class WorkspaceShareViewSet(ApiViewSet):
+    """For the owner: who else may look at a workspace."""
+
+    queryset = Share.objects.none()
+    serializer_class = ShareSerializer
+
+    def get_queryset(self) -> QuerySet[Share]:
+        return self._workspace().shares.select_related("person", "team", "created_by")
+
+    def _workspace(self) -> Workspace:
+        workspace = get_object_or_404(
+            queries.workspaces_visible_to(self.user), pk=self.kwargs["workspace_pk"]
+        )
+        permissions.require(permissions.can_change_workspace(self.user, workspace))
+        return workspace
+
+    @described(
+        "List whom a workspace is shared with",
+        ok=ShareSerializer,
+        refused=[400, 403, 404],
+    )
+    def list(self, request: Request, workspace_pk: int) -> Response:
+        return self.page_of(self.get_queryset())
+
+    @described(
+        "Share a workspace, read-only",
+        "A person, or all of a team, may then see it here as team mates of its owner "
+        "do: where it is, what it equals, what happened. No file's owner or mode "
+        "changes: whether they can read, or even write, the tree is for its modes and "
+        "for the hosts that mount it. Shared again, it is the same share.",
+        body=ShareCreateSerializer,
+        ok=ShareSerializer,
+        status=201,
+        refused=[403, 404, 409],
+    )
+    def create(self, request: Request, workspace_pk: int) -> Response:
+        workspace = self._workspace()
+        asked = self.read_body(ShareCreateSerializer)
+        share = workspace_share(by=self.user, workspace=workspace, **asked)
+        return Response(self.get_serializer(share).data, status=201)
+
+    @described(
+        "Share a workspace with somebody no more",
+        ok=None,
+        status=204,
+        refused=[403, 404],
+    )
+    def destroy(self, request: Request, workspace_pk: int, pk: int) -> Response:
+        workspace_unshare(by=self.user, share=self.get_object())
+        return Response(status=204)

@@ -1,0 +1,323 @@
+"""Lists of workspaces: everybody's, a team's, what is in the trash, what is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from django import forms
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.dashboard import overviews
+from provisioner.dashboard.filter_forms import (
+    OwnWorkspaceFilterForm,
+    WorkspaceFilterForm,
+)
+from provisioner.engine.models import Operation, Unsaved
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.actions.leases import workspace_extend, workspace_keep
+from provisioner.leases.forms import LeaseExtendForm, LeaseKeepForm
+from provisioner.lib.sizes import size_text
+from provisioner.lib.spans import span_text
+from provisioner.web.lists.acts import Act
+from provisioner.web.lists.listing import Column, Listing, searched
+from provisioner.workspaces.actions.retiring import (
+    workspace_purge,
+    workspace_restore,
+    workspace_retire,
+)
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import (
+    own_workspaces_matching,
+    trashed_workspaces_of,
+    workspaces_of_team,
+    workspaces_visible_to,
+)
+
+
+class UnsavedForm(forms.Form):
+    """What becomes of work that is not submitted, wherever there is some."""
+
+    unsaved = forms.ChoiceField(
+        label="Work that is not submitted",
+        choices=[
+            (Unsaved.REFUSE, "Stop where there is some, and show it"),
+            (Unsaved.RESCUE, "Rescue it: shelve what is opened, archive the rest"),
+        ],
+        initial=Unsaved.REFUSE,
+    )
+
+
+class Retire(Act[Workspace]):
+    name, label, done = "retire", "Retire", "Being retired"
+    undo = "What goes to the trash can be brought back from there."
+    lead = (
+        "Each is checked for unsubmitted work first. Its client is deleted; the client "
+        "spec is kept."
+    )
+    is_dangerous = True
+    form = UnsavedForm
+
+    @cached_property
+    def _policies(self) -> lease_queries.Policies:
+        return lease_queries.saved_policies()
+
+    def do(self, row: Workspace, **told: Any) -> Operation:
+        return workspace_retire(by=self.by, workspace=row, **told)
+
+    def says(self, row: Workspace, result: Operation) -> str:
+        if row.state == Workspace.State.RETIRING:
+            return "It is being retired already."
+        seconds = self._policies.of_workspace(row).trash_seconds
+        if seconds and row.ready_at is not None:
+            end = f"it can be brought back for {span_text(seconds)}."
+        else:
+            end = "it is removed for good."
+        if row.state == Workspace.State.PROVISIONING:
+            return f"Making it is stopped, and {end}"
+        if not row.holds_work:
+            return f"Nothing in it can be submitted: {end}"
+        if result.parameters["unsaved"] == Unsaved.RESCUE:
+            return f"What is not submitted is rescued; then {end}"
+        return f"It stays if something in it is not submitted. Otherwise {end}"
+
+
+class Extend(Act[Workspace]):
+    name, label, done = "extend", "Extend", "Extended"
+    lead = "A lease is counted from now on; it is never made shorter by this."
+    form = LeaseExtendForm
+
+    def do(self, row: Workspace, **told: Any) -> Workspace:
+        return workspace_extend(by=self.by, workspace=row, seconds=told["span"])
+
+    def says(self, row: Workspace, result: Workspace) -> str:
+        assert row.expires_at is not None
+        assert result.expires_at is not None
+        before, after = (
+            lease_queries.exact(row.expires_at),
+            lease_queries.exact(result.expires_at),
+        )
+        return f"Its lease lasts until {after} instead of {before}."
+
+
+class Keep(Act[Workspace]):
+    name, label, done = "keep", "Keep", "Kept"
+    lead = "They stay until somebody releases or retires them."
+    form = LeaseKeepForm
+    rehearsed: ClassVar = {"reason": "To be said."}
+
+    def do(self, row: Workspace, **told: Any) -> Workspace:
+        return workspace_keep(by=self.by, workspace=row, **told)
+
+    def says(self, row: Workspace, result: Workspace) -> str:
+        if row.keep_reason:
+            return f"It is kept already, for another reason: {row.keep_reason}"
+        if row.expires_at is None:
+            return "It is kept. Its lease did not end before, either."
+        exactly = lease_queries.exact(row.expires_at)
+        return f"It is kept without an end, not until {exactly}."
+
+
+class Restore(Act[Workspace]):
+    name, label, done = "restore", "Restore", "Being restored"
+    lead = "With their clients and what was opened."
+
+    def do(self, row: Workspace, **told: Any) -> Operation:
+        return workspace_restore(by=self.by, workspace=row)
+
+    def says(self, row: Workspace, result: Operation) -> str:
+        return f"It is brought back to {row.path}."
+
+
+class Purge(Act[Workspace]):
+    name, label, done = "purge", "Destroy", "Being destroyed"
+    lead = "Nobody can bring them back after that. What was rescued stays."
+    is_dangerous = True
+
+    def do(self, row: Workspace, **told: Any) -> Operation:
+        return workspace_purge(by=self.by, workspace=row)
+
+    def says(self, row: Workspace, result: Operation) -> str:
+        if row.state == Workspace.State.PURGING:
+            return "It is being destroyed already."
+        if row.unique_bytes is None:
+            return "It is destroyed for good. How much that frees was not measured."
+        return f"It is destroyed for good, which frees {size_text(row.unique_bytes)}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeasedWorkspace:
+    """A workspace with when it ends."""
+
+    workspace: Workspace
+    lease: lease_queries.LeaseEnd
+
+    @property
+    def is_moving(self) -> bool:
+        return self.workspace.is_moving
+
+
+def _leased(user: User, workspaces: list[Workspace]) -> Sequence[LeasedWorkspace]:
+    policies, now = lease_queries.policies_of(workspaces), timezone.now()
+    return [
+        LeasedWorkspace(
+            workspace=workspace,
+            lease=lease_queries.lease_end_of(
+                workspace, policies.of_workspace(workspace), now
+            ),
+        )
+        for workspace in workspaces
+    ]
+
+
+_READS = (
+    *("name", "remote_name", "tag", "purpose", "state", "status_message"),
+    *("created_at", "expires_at", "keep_reason", "unique_bytes"),
+    *("trashed_at", "purge_at", "retired_at"),
+    *("owner__username", "template__name", "snapshot__change"),
+    *("site__name", "site__title", "site__mount_root", "site__perforce_server__name"),
+)
+COLUMNS = (
+    Column("id", "", "workspace.pk", "pk"),
+    Column("name", "Name", "workspace.name", "name"),
+    Column("state", "State", "workspace.state", "state"),
+    Column("owner", "Owner", "workspace.owner.username", "owner__username"),
+    Column("template", "Snapshot", "workspace.template.name", "template__name"),
+    Column("change", "", "workspace.snapshot.change"),
+    Column("site", "Site", "workspace.site.name", "site__name"),
+    Column("purpose", "", "workspace.purpose"),
+    Column("path", "", lambda row: str(row.workspace.path)),
+    Column(
+        *("created_at", "Made", "workspace.created_at", "created_at"),
+        begins_descending=True,
+    ),
+    Column("expires_at", "Lease ends", "lease.ends_at", "expires_at", has_gaps=True),
+    Column("kept_because", "", "lease.kept_because"),
+    Column("unique_bytes", "", "workspace.unique_bytes"),
+    Column("status_message", "", "workspace.status_message"),
+)
+
+ALL_WORKSPACES = Listing[Workspace](
+    name="workspaces",
+    one="workspace",
+    many="workspaces",
+    columns=COLUMNS,
+    cells="workspaces/_cells.html",
+    matching=overviews.workspaces_matching,
+    choosable=workspaces_visible_to,
+    usual="-created_at",
+    form=WorkspaceFilterForm,
+    reads=_READS,
+    dress=_leased,
+    acts=(Extend, Keep, Retire, Restore),
+    nothing="There is no workspace yet.",
+)
+
+OWN_WORKSPACES = Listing[Workspace](
+    name="workspaces",
+    one="workspace",
+    many="workspaces",
+    columns=COLUMNS,
+    cells="workspaces/_workspace_row.html",
+    is_cards=True,
+    matching=own_workspaces_matching,
+    usual="-created_at",
+    form=OwnWorkspaceFilterForm,
+    reads=_READS,
+    dress=_leased,
+    acts=(Extend, Retire),
+    page_size=25,
+    quiet_below=10,
+)
+
+TEAM_WORKSPACES = Listing[Workspace](
+    name="team-workspaces",
+    one="workspace",
+    many="workspaces",
+    columns=COLUMNS,
+    cells="workspaces/_cells.html",
+    matching=searched(workspaces_of_team, "name", "owner__username", "template__name"),
+    usual="-created_at",
+    reads=_READS,
+    dress=_leased,
+    quiet_below=10,
+)
+
+
+def workspaces_of_person(account: User) -> Listing[Workspace]:
+    """Return the list of what an account has, for administrators."""
+
+    def theirs(user: User) -> QuerySet[Workspace]:
+        there = workspaces_visible_to(user).filter(owner=account)
+        return there.exclude(state=Workspace.State.RETIRED)
+
+    return Listing(
+        name=f"workspaces-{account.username}",
+        one="workspace",
+        many="workspaces",
+        columns=(
+            *(column for column in COLUMNS if column.name not in ("owner", "site")),
+            Column(
+                *("of_its_own", "Of its own", None, "unique_bytes"),
+                has_gaps=True,
+                begins_descending=True,
+            ),
+        ),
+        cells="people/_workspace_cells.html",
+        matching=searched(theirs, "name", "template__name"),
+        usual="-created_at",
+        reads=_READS,
+        dress=_leased,
+        acts=(Extend, Keep, Retire),
+        quiet_below=10,
+        nothing="None.",
+    )
+
+
+_AWAY = (
+    Column("id", "", "pk", "pk"),
+    Column("name", "Name", "name", "name"),
+    Column("state", "State", "state", "state"),
+    Column("template", "Was", "template.name", "template__name"),
+    Column("change", "", "snapshot.change"),
+    Column("created_at", "", "created_at"),
+)
+
+TRASH = Listing[Workspace](
+    name="trash",
+    one="workspace",
+    many="workspaces",
+    columns=(
+        *_AWAY,
+        Column("purge_at", "Deleted on", "purge_at", "purge_at", has_gaps=True),
+        Column("unique_bytes", "Space", "unique_bytes", "unique_bytes", has_gaps=True),
+        Column("actions", "Actions", None, is_label_spoken=True),
+    ),
+    cells="workspaces/_trash_cells.html",
+    reads=_READS,
+    matching=searched(trashed_workspaces_of, "name", "template__name"),
+    usual="purge_at",
+    acts=(Restore, Purge),
+    quiet_below=10,
+    nothing="Nothing is in your trash.",
+)
+
+RETIRED_WORKSPACES = Listing[Workspace](
+    name="retired-workspaces",
+    one="workspace",
+    many="workspaces",
+    columns=(
+        *_AWAY,
+        Column("retired_at", "Retired", "retired_at", "retired_at", has_gaps=True),
+    ),
+    cells="workspaces/_retired_cells.html",
+    reads=_READS,
+    matching=searched(overviews.retired_workspaces_of, "name", "template__name"),
+    usual="-retired_at",
+    quiet_below=10,
+    nothing="None of your workspaces was retired so far.",
+)

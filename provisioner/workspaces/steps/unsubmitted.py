@@ -1,0 +1,248 @@
+"""Looking for work that retiring would lose."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from provisioner.catalog.pins import parts_of
+from provisioner.engine.models import Unsaved
+from provisioner.engine.step_run import StepRun
+from provisioner.gateways.hosts.comparing import compare_files
+from provisioner.gateways.hosts.inventory import KINDS, UnsavedFiles, count_unsaved
+from provisioner.gateways.ontap.types import Volume
+from provisioner.gateways.perforce.types import (
+    ClientSpec,
+    PerforceAccount,
+    ReconcileFinding,
+)
+from provisioner.lib.refusals import StepRefused, UnsavedWork
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.clients import find_own_client
+from provisioner.workspaces.steps.flushing import goes_in_batches
+from provisioner.workspaces.steps.provision import (
+    FINDINGS_SHOWN,
+    client_spec_of,
+    ignored_in,
+)
+from provisioner.workspaces.steps.settled import (
+    flush_to_what_it_had,
+    is_flushed,
+    was_given_back,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What was found. `why_unchecked` says why files could not be compared, or "".
+
+    `seen_at` is where this host sees the clone, None where it does not.
+    """
+
+    files: UnsavedFiles | None = None
+    why_unchecked: str = ""
+    path: str = ""
+    seen_at: Path | None = None
+
+    @cached_property
+    def findings(self) -> dict[str, list[dict[str, Any]]]:
+        """Everything by kind; kinds with nothing in them are absent."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        if self.files is not None:
+            found["opened"] = [dataclasses.asdict(f) for f in self.files.opened]
+            changes = self.files.pending
+            found["shelved"] = [dataclasses.asdict(c) for c in changes if c.is_shelved]
+            found["pending"] = [
+                dataclasses.asdict(c)
+                for c in changes
+                if not c.is_shelved and not c.files
+            ]
+            for action, kind in KINDS.items():
+                found[kind] = [
+                    dataclasses.asdict(f)
+                    for f in self.files.findings
+                    if f.action == action
+                ]
+        if self.why_unchecked:
+            found["unchecked"] = [{"path": self.path, "reason": self.why_unchecked}]
+        return {kind: items for kind, items in found.items() if items}
+
+    @cached_property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return {kind: {"count", "bytes"}}."""
+        if self.files is None or self.seen_at is None:
+            return {k: {"count": len(v), "bytes": 0} for k, v in self.findings.items()}
+        return count_unsaved(self.files, seen_at=self.seen_at)
+
+    @property
+    def count(self) -> int:
+        return sum(len(found) for found in self.findings.values())
+
+    @property
+    def first_findings(self) -> dict[str, Any]:
+        """As many of each kind as a page shows, and how many there are of each."""
+        shown: dict[str, Any] = {
+            kind: found[:FINDINGS_SHOWN] for kind, found in self.findings.items()
+        }
+        return {**shown, "counts": self.counts} if shown else {}
+
+
+NOTHING = Look()
+
+
+def choice_of(run: StepRun) -> Unsaved:
+    """Return what this retirement is to do with unsaved work.
+
+    Where nothing can be submitted nobody has work: what is left goes.
+    """
+    if not run.workspace.holds_work:
+        return Unsaved.DISCARD
+    return Unsaved(run.operation.parameters.get("unsaved", Unsaved.REFUSE))
+
+
+def look_for_unsaved_work(run: StepRun) -> Look:
+    """Return what would be lost if the client and the clone went now.
+
+    What was brought back in part is looked at like any other, once its client knows
+    what it has: somebody may work there, and the end of a lease cannot wait until it
+    has been brought back in full.
+    """
+    workspace = run.workspace
+    if not workspace.client_spec:
+        return look_at_everything(run)
+    client = find_own_client(run)
+    if client is None or not was_given_back(run):
+        return NOTHING  # What there was is settled: see Workspace.client_spec.
+    if is_flushed(run) is False:
+        flush_to_what_it_had(run)
+    volume = our_volume(run)
+    if volume is None or volume.junction_path != workspace.junction_path:
+        # Its files are as the retirement left them.
+        return Look(files=_known_to_the_server(run, client), path=str(workspace.path))
+    return look_at_everything(run)
+
+
+def look_at_everything(run: StepRun) -> Look:
+    """Return what is not submitted, whether or not a retirement has settled it."""
+    workspace = run.workspace
+    if not workspace.client_name:
+        return NOTHING
+    client = find_own_client(run)
+    files = None if client is None else _known_to_the_server(run, client)
+    volume = our_volume(run)
+    # Nobody has worked in a workspace that never was ready, and before the flush
+    # every file would look untracked.
+    has_files = volume is not None or os.path.lexists(workspace.path)
+    if workspace.ready_at is None or not has_files:
+        return Look(files=files, path=str(workspace.path))
+    reason = _why_not_comparable(workspace, client=client, volume=volume)
+    if reason:
+        return Look(files=files, why_unchecked=reason, path=str(workspace.path))
+    assert client is not None
+    seen_at = run.visible_root(workspace.junction_path)
+
+    def compared(account: PerforceAccount) -> list[ReconcileFinding]:
+        return compare_files(
+            run.perforce,
+            account,
+            client=client,
+            recorded=client_spec_of(workspace),
+            stand_ins=workspace.stand_ins,
+            change=workspace.snapshot.change,
+            parts=parts_of(workspace.snapshot),
+            seen_at=seen_at,
+            ignore=ignored_in(workspace),
+            uid=workspace.uid,
+            gid=workspace.gid,
+            in_batches=goes_in_batches(workspace.snapshot.have_count),
+        )
+
+    # Nobody but its owner may use a locked client.
+    is_locked = " locked" in client.options
+    whose = client.owner if is_locked else run.perforce_account.user
+    findings = run.as_user(whose, compared)
+    if findings is None:
+        reason = (
+            f"its client is locked by {client.owner}, as whom the account of Cloneyard "
+            "may not act"
+        )
+        return Look(files=files, why_unchecked=reason, path=str(workspace.path))
+    assert files is not None
+    return Look(
+        files=dataclasses.replace(files, findings=findings),
+        path=str(workspace.path),
+        seen_at=seen_at,
+    )
+
+
+def _known_to_the_server(run: StepRun, client: ClientSpec) -> UnsavedFiles:
+    pending = run.perforce.list_pending_changes(client.name)
+    return UnsavedFiles(
+        client=client.name,
+        root=client.root,
+        opened=run.perforce.list_opened(client.name),
+        pending=pending,
+        shelved={
+            change.change: run.perforce.list_shelved_files(change.change)
+            for change in pending
+            if change.is_shelved
+        },
+    )
+
+
+def _why_not_comparable(
+    workspace: Workspace, *, client: ClientSpec | None, volume: Volume | None
+) -> str:
+    """Return why a look at the client would not be one at the clone; "" if it is."""
+    if client is None:
+        return f"the client {workspace.client_name} is gone from Perforce"
+    if client.root.rstrip("/") != str(workspace.path):
+        return f"its client's root is {client.root}, not {workspace.path}"
+    if volume is None:
+        return f"{workspace.volume_name} is not on the SVM {workspace.site.svm}"
+    if volume.junction_path != workspace.junction_path:
+        return f"its clone is not mounted at {workspace.junction_path}"
+    return ""
+
+
+def refusal(look: Look) -> UnsavedWork:
+    """Return the refusal that says why nothing was deleted."""
+    if look.why_unchecked:
+        sentence = (
+            f"The files in this workspace cannot be compared with Perforce: "
+            f"{look.why_unchecked}. Have that put right, or retire again and choose to "
+            "discard what is there."
+        )
+    else:
+        is_one = look.count == 1
+        sentence = (
+            f"{look.count:,} {'thing' if is_one else 'things'} in this workspace "
+            f"{'is' if is_one else 'are'} not submitted. Retire it again and choose "
+            "whether that is rescued or discarded, or keep it."
+        )
+    return UnsavedWork(sentence, findings=look.first_findings)
+
+
+def our_volume(run: StepRun) -> Volume | None:
+    """Return this workspace's clone, None where there is none (any more).
+
+    Only a volume with our tag and a FlexClone of our template is ever touched.
+    """
+    workspace = run.workspace
+    volume = run.ontap.find_volume(workspace.volume_name)
+    if volume is None:
+        return None
+    parent = volume.clone_parent
+    if not workspace.is_tagged(volume.comment) or (
+        parent is not None and parent.volume_name != workspace.template.volume_name
+    ):
+        raise StepRefused(
+            f"The volume {volume.name} is not the clone we made (its comment or its "
+            "parent differs); nothing was deleted.",
+            code="volume_is_not_ours",
+        )
+    return volume

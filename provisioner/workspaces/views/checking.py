@@ -1,0 +1,49 @@
+"""Looking for what is not submitted in a workspace, from the pages that ask for it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import HttpResponseClientRedirect
+
+from provisioner.dashboard import overviews
+from provisioner.lib.refusals import ActionRefused
+from provisioner.web.http import WebRequest, for_changing
+from provisioner.workspaces.actions import checking
+from provisioner.workspaces.queries import workspaces_visible_to
+
+# The pages that show what was found, by what is to be done with it.
+SHOWN_AT = {"forward": "workspace-forward", "retire": "workspace-retire"}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+@for_changing
+def workspace_look(request: WebRequest, pk: int) -> HttpResponse:
+    """Have a workspace looked at; to htmx, show how far that is or what was found."""
+    if request.method == "POST":
+        return _begun(request, pk)
+    overview = overviews.find_workspace_overview(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    if not request.htmx:
+        return redirect(reverse("workspace-detail", args=[pk]) + "#unsaved")
+    context = {"overview": overview, "workspace": overview.workspace, "is_update": True}
+    return render(request, "workspaces/_unsaved.html", context)
+
+
+def _begun(request: WebRequest, pk: int) -> HttpResponse:
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    try:
+        checking.workspace_look(by=request.user, workspace=workspace)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+        if request.htmx:
+            return HttpResponseClientRedirect(reverse("workspace-detail", args=[pk]))
+        return redirect("workspace-detail", pk)
+    # A request of htmx is one still after the redirection, and gets its part.
+    return redirect(SHOWN_AT.get(request.POST.get("then", ""), "workspace-look"), pk)

@@ -1,0 +1,71 @@
+"""Sharing a workspace with others, who may look; and no more."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from provisioner.dashboard.forms import OpenForm, ShareForm
+from provisioner.lib.refusals import ActionRefused
+from provisioner.sites.models import OpenTo
+from provisioner.web.http import WebRequest, for_changing
+from provisioner.workspaces.actions import sharing
+from provisioner.workspaces.models import Share
+from provisioner.workspaces.queries import workspaces_visible_to
+
+
+@require_POST
+@for_changing
+def workspace_share(request: WebRequest, pk: int) -> HttpResponse:
+    """Let a person or a team look at a workspace."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    form = ShareForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Name a person or a team.")
+        return redirect("workspace-detail", pk)
+    try:
+        share = sharing.workspace_share(
+            by=request.user, workspace=workspace, **form.reader()
+        )
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, f"{workspace.name} is shared with {share}.")
+    return redirect("workspace-detail", pk)
+
+
+@require_POST
+@for_changing
+def workspace_open(request: WebRequest, pk: int) -> HttpResponse:
+    """Say who may enter the directory of a workspace."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    form = OpenForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Choose who may enter it.")
+        return redirect("workspace-detail", pk)
+    to = OpenTo(form.cleaned_data["to"])
+    try:
+        sharing.workspace_open(by=request.user, workspace=workspace, to=to)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        said = f"{workspace.name} will be open to {to.label} within seconds."
+        messages.success(request, said)
+    return redirect("workspace-detail", pk)
+
+
+@require_POST
+@for_changing
+def workspace_unshare(request: WebRequest, pk: int, share_pk: int) -> HttpResponse:
+    """Let somebody look no more."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    share = get_object_or_404(
+        Share.objects.select_related("workspace__owner", "person", "team"),
+        workspace=workspace,
+        pk=share_pk,
+    )
+    sharing.workspace_unshare(by=request.user, share=share)
+    messages.success(request, f"{workspace.name} is not shared with {share} any more.")
+    return redirect("workspace-detail", pk)

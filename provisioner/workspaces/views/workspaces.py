@@ -1,0 +1,197 @@
+"""Workspaces: mine, getting one, one of them, taking it back."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import retarget
+
+from provisioner.dashboard import overviews
+from provisioner.dashboard.forms import (
+    AskingForm,
+    WorkspaceCreateForm,
+    WorkspaceRetireForm,
+)
+from provisioner.leases.queries import policy_for
+from provisioner.lib.refusals import ActionRefused
+from provisioner.web.http import WebRequest, digest, for_changing, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.lists.listing import Look
+from provisioner.workspace_requests import actions as workspace_requests_actions
+from provisioner.workspaces import lists
+from provisioner.workspaces.actions import retiring
+from provisioner.workspaces.queries import (
+    templates_visible_to,
+    workspaces_visible_to,
+)
+from provisioner.workspaces.sharing import company_of
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+def workspace_list(request: WebRequest) -> HttpResponseBase:
+    """Show my workspaces, and templates to get one from; extend or retire many."""
+    if request.htmx:
+        look = Look(lists.OWN_WORKSPACES, request)
+        return render(request, "workspaces/_list.html", {"listing": look})
+    context = {"home": overviews.home_of(request.user)}
+    return list_answer(request, lists.OWN_WORKSPACES, "workspaces/list.html", context)
+
+
+@require_safe
+def workspace_team_list(request: WebRequest) -> HttpResponseBase:
+    """Show what my team mates have; changing it is for them."""
+    return list_answer(request, lists.TEAM_WORKSPACES, "workspaces/team.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def workspace_trash(request: WebRequest) -> HttpResponseBase:
+    """Show what I could bring back, and until when; bring back or destroy many."""
+    return list_answer(request, lists.TRASH, "workspaces/trash.html")
+
+
+@require_safe
+def workspace_retired_list(request: WebRequest) -> HttpResponseBase:
+    """Show the workspaces I had."""
+    return list_answer(request, lists.RETIRED_WORKSPACES, "workspaces/retired.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
+    """Ask for a workspace of a template; with the defaults, one click from any page."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=template_pk)
+    form = WorkspaceCreateForm(posted(request), template=template)
+    if form.is_valid():
+        try:
+            workspace = workspace_requests_actions.workspace_create(
+                by=request.user, template=template, **form.cleaned_data
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("workspace-detail", workspace.pk)
+    return render(
+        request,
+        "workspaces/create.html",
+        {"form": form, "template": template},
+        status=form.http_code,
+    )
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def workspace_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show a workspace; to htmx its progress, and all of it once it has settled."""
+    overview = overviews.find_workspace_overview(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    context = {"overview": overview, "workspace": overview.workspace}
+    if not request.htmx:
+        context["company"] = company_of(request.user, overview.workspace)
+        return render(request, "workspaces/detail.html", context)
+    context["is_update"] = True
+    if overview.workspace.is_moving:
+        context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+        return render(request, "workspaces/_progress.html", context)
+    context["company"] = company_of(request.user, overview.workspace)
+    settled = render(request, "workspaces/_workspace.html", context)
+    return retarget(settled, "#workspace")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+@for_changing
+def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
+    """Ask before a workspace is taken back; unsaved work needs a choice.
+
+    To htmx: what was found, and the choices.
+    """
+    overview = overviews.find_workspace_overview(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    workspace = overview.workspace
+    form = WorkspaceRetireForm(
+        posted(request),
+        has_unsaved=bool(overview.unsaved),
+        can_be_rescued=overview.can_be_rescued,
+    )
+    if form.is_valid():
+        try:
+            retiring.workspace_retire(
+                by=request.user, workspace=workspace, unsaved=form.choice()
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("workspace-detail", workspace.pk)
+    is_part = request.htmx and not form.is_bound
+    return render(
+        request,
+        "workspaces/_retire.html" if is_part else "workspaces/retire.html",
+        {
+            "form": form,
+            "overview": overview,
+            "workspace": workspace,
+            "is_update": is_part,
+            "trash_seconds": policy_for(
+                workspace.template, workspace.purpose
+            ).trash_seconds,
+        },
+        status=form.http_code,
+    )
+
+
+@require_POST
+@for_changing
+def workspace_restore(request: WebRequest, pk: int) -> HttpResponse:
+    """Bring a workspace back from the trash, or out of its retirement."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    try:
+        retiring.workspace_restore(by=request.user, workspace=workspace)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    return redirect("workspace-detail", workspace.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_changing
+def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
+    """Ask before what is in the trash is destroyed for good."""
+    overview = overviews.find_workspace_overview(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    workspace = overview.workspace
+    form = AskingForm(posted(request))
+    if form.is_valid():
+        try:
+            retiring.workspace_purge(by=request.user, workspace=workspace)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("workspace-detail", workspace.pk)
+    return render(
+        request,
+        "workspaces/purge.html",
+        {"form": form, "overview": overview, "workspace": workspace},
+        status=form.http_code,
+    )
+
+
+@require_POST
+@for_changing
+def workspace_retry(request: WebRequest, pk: int) -> HttpResponse:
+    """Go on with a workspace that failed."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    try:
+        retiring.workspace_retry(by=request.user, workspace=workspace)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    return redirect("workspace-detail", workspace.pk)
