@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from provisioner.api.fields import WorkedOutOnce
-from provisioner.dashboard.api.waiting import LONGEST_WAIT_SECONDS
+from provisioner.api.waiting import LONGEST_WAIT_SECONDS
 from provisioner.engine.models import Unsaved
 from provisioner.workspaces.models import Workspace
 

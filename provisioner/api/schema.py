@@ -13,11 +13,11 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.serializers import BaseSerializer, Serializer
 
-from provisioner.accounts.api.authentication import (
+from provisioner.accounts.authentication import (
     PasswordAuthentication,
     TokenAuthentication,
 )
-from provisioner.dashboard.api.serializers import ErrorSerializer
+from provisioner.api.shapes import ErrorSerializer
 
 REFUSALS = {
     400: "What was sent is not well formed.",

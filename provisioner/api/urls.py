@@ -6,29 +6,34 @@ from django.urls import path, re_path
 from django.views.generic import TemplateView
 from rest_framework.routers import SimpleRouter
 
-from provisioner.accounts.api import tokens
 from provisioner.api.schema import SchemaView
-from provisioner.audit_log import api as audit_log_api
+from provisioner.api.viewsets import NothingHere
 from provisioner.bisect.api import views as bisections
 from provisioner.catalog.api import checks
-from provisioner.dashboard.api import viewsets
+from provisioner.catalog.api.templates import SnapshotViewSet, TemplateViewSet
+from provisioner.dashboard.api import audit_log as audit_log_api
+from provisioner.dashboard.api import perforce_servers
 from provisioner.drift import api as drift_api
-from provisioner.engine.api import slots
+from provisioner.engine.api.operations import OperationViewSet
 from provisioner.leases.api import abandoned, leases
 from provisioner.limits import api as limit_api
 from provisioner.notify import api as notify_api
+from provisioner.people import api as people_api
 from provisioner.pools import api as pool_api
 from provisioner.sites.api import sites
 from provisioner.transfer.api import views as forwarding
+from provisioner.workspace_requests import api as workspace_requests_api
 from provisioner.workspaces.api import shares
 
 app_name = "api"
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
-router.register("v1/tokens", tokens.TokenViewSet, basename="token")
-router.register("v1/templates", viewsets.TemplateViewSet, basename="template")
-router.register("v1/snapshots", viewsets.SnapshotViewSet, basename="snapshot")
-router.register("v1/workspaces", viewsets.WorkspaceViewSet, basename="workspace")
+router.register("v1/tokens", people_api.TokenViewSet, basename="token")
+router.register("v1/templates", TemplateViewSet, basename="template")
+router.register("v1/snapshots", SnapshotViewSet, basename="snapshot")
+router.register(
+    "v1/workspaces", workspace_requests_api.WorkspaceViewSet, basename="workspace"
+)
 router.register(
     "v1/workspaces", forwarding.WorkspaceCarryViewSet, basename="workspace-carry"
 )
@@ -45,10 +50,12 @@ router.register("v1/lease-policies", leases.LeasePolicyViewSet, basename="lease-
 router.register("v1/pools", pool_api.PoolViewSet, basename="pool")
 router.register("v1/abandoned", abandoned.AbandonedViewSet, basename="abandoned")
 router.register("v1/bisections", bisections.BisectionViewSet, basename="bisection")
-router.register("v1/operations", viewsets.OperationViewSet, basename="operation")
+router.register("v1/operations", OperationViewSet, basename="operation")
 router.register("v1/limits", limit_api.LimitViewSet, basename="limit")
 router.register(
-    "v1/perforce-servers", slots.PerforceServerViewSet, basename="perforce-server"
+    "v1/perforce-servers",
+    perforce_servers.PerforceServerViewSet,
+    basename="perforce-server",
 )
 router.register("v1/sites", sites.SiteViewSet, basename="site")
 router.register("v1/events", audit_log_api.EventViewSet, basename="event")
@@ -68,5 +75,5 @@ urlpatterns = [
     *router.urls,
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", TemplateView.as_view(template_name="api/docs.html"), name="docs"),
-    re_path("", viewsets.NothingHere.as_view()),
+    re_path("", NothingHere.as_view()),
 ]

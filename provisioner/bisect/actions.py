@@ -15,6 +15,7 @@ from provisioner.bisect import search
 from provisioner.bisect.models import Bisection, Trial, Verdict
 from provisioner.bisect.steps import INTERRUPTED
 from provisioner.catalog.models import Template
+from provisioner.catalog.queries import generations_for_trials
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation, Step, Unsaved
 from provisioner.engine.queueing import defer
@@ -36,7 +37,7 @@ from provisioner.workspace_requests.actions import insert_workspace, snapshot_to
 from provisioner.workspace_requests.repeat import one_request_at_a_time
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import GONE, generations_for_trials
+from provisioner.workspaces.queries import GONE
 
 PURPOSE = Workspace.Purpose.BUILD
 LONGEST_COMMAND = 10_000

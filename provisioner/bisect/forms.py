@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 
 from provisioner.bisect.actions import LARGEST_CHANGE, LONGEST_COMMAND
-from provisioner.dashboard.forms import AskingForm, LinesField
+from provisioner.bisect.models import Bisection
+from provisioner.web.filters import FilterForm
+from provisioner.web.forms import AskingForm, LinesField
 
 
 def _change_field(label: str, help_text: str) -> forms.IntegerField:
@@ -29,3 +33,20 @@ class BisectionCreateForm(AskingForm):
         "to 127 if it is bad. It does not get the environment of builds, but that of "
         "bisections. Without one you look into each clone and decide.",
     )
+
+
+class BisectionFilterForm(FilterForm):
+    """Filters of bisections."""
+
+    q = forms.CharField(required=False, max_length=100, label="Template or owner")
+    state = forms.ChoiceField(
+        required=False, choices=[("", "All states"), *Bisection.State.choices]
+    )
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `bisections_matching` takes it."""
+        self.is_valid()
+        return {
+            "text": self.cleaned_data.get("q", ""),
+            "state": self.cleaned_data.get("state", ""),
+        }

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.bisect.actions import bisection_stop
+from provisioner.bisect.forms import BisectionFilterForm
 from provisioner.bisect.models import Bisection
-from provisioner.dashboard.filter_forms import BisectionFilterForm
+from provisioner.bisect.queries import bisections_matching
 from provisioner.lib.refusals import BisectionOver
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing
-from provisioner.workspaces.queries import bisections_matching
 
 
 class Stop(Act[Bisection]):

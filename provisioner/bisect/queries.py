@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from django.db.models import Prefetch, QuerySet
+
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.bisect import search
 from provisioner.bisect.actions import WAITS_FOR_VERDICT
 from provisioner.bisect.models import Bisection, Trial, Verdict
 from provisioner.engine.models import Operation
-from provisioner.workspaces.queries import bisections_visible_to
+from provisioner.lib.rows import with_words
+from provisioner.workspaces.queries import _whose
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,3 +139,23 @@ def find_bisection(user: User, *, pk: int) -> BisectionOverview | None:
     """Return a bisection that the person may see, or None."""
     bisection = bisections_visible_to(user).filter(pk=pk).first()
     return None if bisection is None else BisectionOverview(bisection, user=user)
+
+
+def bisections_visible_to(user: User) -> QuerySet[Bisection]:
+    """Return bisections with their trials: one's own, and those of team mates."""
+    trials = Trial.objects.select_related(
+        "workspace__snapshot", "workspace__site", "decided_by"
+    )
+    bisections = Bisection.objects.select_related("owner", "template").prefetch_related(
+        Prefetch("trials", queryset=trials.order_by("pk"))
+    )
+    return bisections if user.is_administrator else bisections.filter(_whose(user))
+
+
+def bisections_matching(
+    user: User, *, text: str = "", state: str = ""
+) -> QuerySet[Bisection]:
+    """Return visible bisections without their trials that match what is given."""
+    bisections = bisections_visible_to(user).prefetch_related(None).defer("changes")
+    found = with_words(bisections, text, "template__name", "owner__username")
+    return found.filter(state=state) if state else found

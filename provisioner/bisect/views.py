@@ -20,11 +20,11 @@ from provisioner.bisect.actions import bisection_start
 from provisioner.bisect.forms import BisectionCreateForm
 from provisioner.bisect.lists import BISECTIONS
 from provisioner.bisect.models import Bisection
-from provisioner.bisect.queries import find_bisection
+from provisioner.bisect.queries import bisections_visible_to, find_bisection
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, digest, posted
 from provisioner.web.lists.answers import list_answer
-from provisioner.workspaces.queries import bisections_visible_to, templates_visible_to
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -10,14 +10,13 @@ from dataclasses import asdict, dataclass
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.engine.queueing import defer_once
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.ontap.types import most_inodes
 from provisioner.gateways.perforce.types import ServerInfo, ViewSurvey
 from provisioner.lib.sizes import size_text
-from provisioner.notify.models import TemplateCheck
 
 CHECK = "check_template"
 CHECK_QUEUE = "perforce"

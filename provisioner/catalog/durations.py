@@ -8,8 +8,8 @@ from django.db.models import Prefetch
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
-from provisioner.dashboard.overviews import operation_overview
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.overviews import operation_overview
 from provisioner.workspaces.queries import operations_visible_to
 
 BUILDS_PLOTTED = 40

@@ -11,14 +11,14 @@ from provisioner.accounts.models import User
 from provisioner.catalog import freshness, refresh_policy
 from provisioner.catalog.actions.refresh import template_refresh_pause
 from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.forms.filters import TemplateFilterForm
 from provisioner.catalog.freshness import Lag
 from provisioner.catalog.models import Template
-from provisioner.dashboard.filter_forms import TemplateFilterForm
+from provisioner.catalog.queries import templates_matching
 from provisioner.dashboard.ready_times import usual_seconds
 from provisioner.engine.models import Operation
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing
-from provisioner.workspaces.queries import templates_matching
 
 
 class ManagersAct(Act[Template]):

@@ -11,8 +11,8 @@ from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from provisioner.catalog.models import AT_LEAST, Quality, Snapshot, Template
+from provisioner.catalog.queries import available_snapshots
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import available_snapshots
 
 
 @dataclass(kw_only=True)

@@ -7,11 +7,11 @@ class DashboardConfig(AppConfig):
     name = "provisioner.dashboard"
 
     def ready(self) -> None:
-        from provisioner.audit_log import signals
         from provisioner.dashboard import (
+            audit_signals,
             system_checks,  # noqa: F401  # registers them
         )
         from provisioner.notify import audit_log
 
-        signals.watch()
+        audit_signals.watch()
         audit_log.listen()

@@ -25,13 +25,13 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.dashboard import history
 from provisioner.dashboard.ready_times import DayToReady, Percentile, days_to_ready
-from provisioner.dashboard.tallies import Tallies, Tally
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workers import AliveWorker, alive_workers
 from provisioner.limits.admission import team_limits
 from provisioner.limits.limits import Limit
 from provisioner.limits.queries import SiteLimits, limits_of_sites, nearest
+from provisioner.limits.tallies import Tallies, Tally
 from provisioner.sites.models import CapacityDay, SiteCapacity
 
 DAYS = 14

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
+from provisioner.catalog.queries import available_snapshots
 from provisioner.engine.workers import AliveWorker, alive_workers
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.sites.queries import (
@@ -20,7 +21,6 @@ from provisioner.sites.queries import (
     connection_of,
 )
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import available_snapshots
 
 ADMINISTRATORS_NAMED = 5
 

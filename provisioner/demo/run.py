@@ -20,6 +20,7 @@ from django.core.management import call_command
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
+from provisioner.catalog.queries import default_snapshot
 from provisioner.demo import checks, depot, seed
 from provisioner.demo.ports import listen
 from provisioner.demo.processes import Child, ProcessFailed, manage, started_anew
@@ -28,7 +29,7 @@ from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import default_snapshot, latest_operation
+from provisioner.workspaces.queries import latest_operation
 
 WEB_PORT = 8000
 WEB_CONNECTIONS = "16"

@@ -13,7 +13,7 @@ from rest_framework.reverse import reverse
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
-from provisioner.dashboard.api.viewsets import ApiViewSet
+from provisioner.api.viewsets import ApiViewSet
 from provisioner.drift.actions import audit_start, finding_resolve, findings_adopt
 from provisioner.drift.comparison import preview
 from provisioner.drift.models import Finding

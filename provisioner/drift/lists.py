@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from provisioner.dashboard.filter_forms import FindingFilterForm
 from provisioner.drift.actions import finding_resolve
 from provisioner.drift.comparison import preview
+from provisioner.drift.forms import FindingFilterForm
 from provisioner.drift.models import Finding
+from provisioner.drift.queries import findings_matching
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing
-from provisioner.workspaces.queries import findings_matching
 
 
 class Resolve(Act[Finding]):

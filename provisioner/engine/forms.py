@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
+
+from provisioner.engine.models import Operation
+from provisioner.web.filters import FilterForm, _moment
 
 _LARGEST_OFFSET = 2**53
 
@@ -24,3 +29,29 @@ class LogForm(forms.Form):
     before = _offset()
     line = _offset()
     attempt = forms.IntegerField(required=False, min_value=0, max_value=2**31)
+
+
+class OperationFilterForm(FilterForm):
+    """Filters of operations."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name or text")
+    kind = forms.ChoiceField(
+        required=False, choices=[("", "All kinds"), *Operation.Kind.choices]
+    )
+    state = forms.ChoiceField(
+        required=False, choices=[("", "All states"), *Operation.State.choices]
+    )
+    by = forms.CharField(required=False, max_length=150, label="By")
+    since = _moment("Since")
+    until = _moment("Until")
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `operations_matching` takes it."""
+        self.is_valid()
+        names = ("kind", "state", "by", "since", "until")
+        asked = {
+            name: self.cleaned_data[name]
+            for name in names
+            if self.cleaned_data.get(name)
+        }
+        return {"text": self.cleaned_data.get("q", ""), **asked}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provisioner.dashboard.filter_forms import OperationFilterForm
+from provisioner.engine.forms import OperationFilterForm
 from provisioner.engine.models import Operation
 from provisioner.engine.queries import operations_matching
 from provisioner.web.lists.listing import Column, Listing

@@ -8,7 +8,8 @@ from django.db.models import F, QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
-from provisioner.workspaces.queries import operations_visible_to, with_words
+from provisioner.lib.rows import with_words
+from provisioner.workspaces.queries import operations_visible_to
 
 
 def operations_matching(

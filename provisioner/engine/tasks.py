@@ -41,11 +41,12 @@ from provisioner.lib.refusals import (
     StepRefused,
     UnsavedWork,
 )
+from provisioner.lib.rows import one_of
 from provisioner.notify import workspaces
 from provisioner.sites.models import Site
 from provisioner.transfer.models import Carry
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import one_of, was_destroyed
+from provisioner.workspaces.queries import was_destroyed
 
 log = structlog.get_logger(__name__)
 

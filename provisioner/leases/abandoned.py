@@ -22,8 +22,9 @@ from provisioner.leases.abandonment import (
     looks_abandoned,
 )
 from provisioner.leases.models import Notice
+from provisioner.lib.rows import with_words
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import with_words, workspaces_visible_to
+from provisioner.workspaces.queries import workspaces_visible_to
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,12 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
-from provisioner.dashboard.forms import AskingForm, TemplateChoiceField
 from provisioner.leases.queries import Policy
 from provisioner.lib.spans import parse_span, span_text
+from provisioner.web.filters import SearchForm
+from provisioner.web.forms import AskingForm
 from provisioner.workspaces.models import Workspace
 
 
@@ -121,3 +123,9 @@ class LeasePolicyForm(AskingForm):
 
 def _text(seconds: int | None) -> str:
     return "" if seconds is None else span_text(seconds)
+
+
+class AbandonedFilterForm(SearchForm):
+    """What is looked for among what looks abandoned."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name, owner or template")

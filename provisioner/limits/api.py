@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from provisioner.api.errors import limit_shape
 from provisioner.api.schema import described
-from provisioner.dashboard.api.serializers import LimitSerializer
-from provisioner.dashboard.api.viewsets import ShortListViewSet
+from provisioner.api.shapes import LimitSerializer
+from provisioner.api.viewsets import ShortListViewSet
 from provisioner.limits.queries import limits_overview
 from provisioner.sites.models import Site
 

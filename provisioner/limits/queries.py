@@ -8,9 +8,9 @@ from heapq import nlargest
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.dashboard.tallies import Tallies
 from provisioner.limits import admission
 from provisioner.limits.limits import Limit
+from provisioner.limits.tallies import Tallies
 from provisioner.sites.models import Site, SiteCapacity
 
 LIMITS_SHOWN = 50

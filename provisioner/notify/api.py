@@ -15,8 +15,9 @@ from rest_framework.reverse import reverse
 from provisioner.accounts import permissions
 from provisioner.api.fields import Flag, IdOrName, Text
 from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.catalog.models import Template
-from provisioner.dashboard.api.viewsets import ApiViewSet, chosen
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.gateways.webhooks.addresses import LONGEST_URL
 from provisioner.notify.actions.subscriptions import (
     template_subscribe,
@@ -37,7 +38,6 @@ from provisioner.notify.models import (
     WebhookEvent,
 )
 from provisioner.notify.webhooks import webhooks_visible_to
-from provisioner.workspaces import queries as workspace_queries
 
 
 class SubscriptionSerializer(serializers.Serializer[Any]):
@@ -141,7 +141,7 @@ class SubscriptionViewSet(ApiViewSet):
     serializer_class = SubscriptionSerializer
 
     def get_queryset(self) -> QuerySet[Template]:
-        return workspace_queries.templates_visible_to(self.user)
+        return templates_visible_to(self.user)
 
     @described(
         "Look whether you get mails about a template",
@@ -226,7 +226,7 @@ class WebhookViewSet(ApiViewSet):
         return Response(body, status=201, headers={"Location": where})
 
     def _template(self, id_or_name: int | str) -> Template:
-        templates = workspace_queries.templates_visible_to(self.user)
+        templates = templates_visible_to(self.user)
         return chosen(templates, word="template", id_or_name=id_or_name)
 
     @described(

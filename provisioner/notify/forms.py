@@ -8,10 +8,11 @@ from django import forms
 
 from provisioner.accounts.models import User
 from provisioner.accounts.permissions import can_administer
+from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
-from provisioner.dashboard.forms import AskingForm, TemplateChoiceField
 from provisioner.gateways.webhooks.addresses import LONGEST_URL
 from provisioner.notify.models import Webhook, WebhookEvent
+from provisioner.web.forms import AskingForm
 
 
 class WebhookChangeForm(AskingForm):

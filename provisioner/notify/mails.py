@@ -14,6 +14,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.accounts.zones import zone_of
 from provisioner.catalog import freshness
+from provisioner.catalog.queries import default_snapshot
 from provisioner.engine.logs.excerpt import Excerpt, excerpt_of
 from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
@@ -22,7 +23,7 @@ from provisioner.lib import times
 from provisioner.notify import templates
 from provisioner.notify.models import Subscription
 from provisioner.workspaces.models import Rescue, Workspace
-from provisioner.workspaces.queries import default_snapshot, operations_since_whole
+from provisioner.workspaces.queries import operations_since_whole
 
 CHANGES_NAMED = 10
 LINES_QUOTED = 30

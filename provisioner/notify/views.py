@@ -11,6 +11,7 @@ from django.views.decorators.http import (
     require_POST,
 )
 
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.lib.refusals import ActionRefused
 from provisioner.notify.actions import subscriptions, webhooks
 from provisioner.notify.actions.subscriptions import template_unsubscribe
@@ -26,7 +27,6 @@ from provisioner.notify.models import Webhook
 from provisioner.notify.webhooks import webhooks_visible_to
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.lists.answers import list_answer
-from provisioner.workspaces.queries import templates_visible_to
 
 
 @require_POST

@@ -15,10 +15,11 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.api.fields import IdOrName, Number, Text
 from provisioner.api.schema import described
-from provisioner.dashboard.api.viewsets import ApiViewSet, chosen
+from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.leases.actions.leases import LONGEST_SECONDS
 from provisioner.lib.refusals import InvalidRequest
-from provisioner.pools import queries as pools
+from provisioner.pools import queries
 from provisioner.pools.actions import (
     LARGEST,
     MOST_WINDOWS,
@@ -28,7 +29,6 @@ from provisioner.pools.actions import (
     pool_update,
 )
 from provisioner.pools.models import Pool
-from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.models import Workspace
 
 
@@ -89,7 +89,7 @@ class PoolSerializer(serializers.ModelSerializer[Pool]):
             shown: Any = self.root.instance
             listed = [shown] if isinstance(shown, Pool) else list(shown)
             self.context["figures"] = {
-                each.pool.pk: each for each in pools.overviews_of(listed)
+                each.pool.pk: each for each in queries.overviews_of(listed)
             }
         return PoolFiguresSerializer(self.context["figures"][pool.pk]).data
 
@@ -150,7 +150,7 @@ class PoolViewSet(ApiViewSet):
 
     def get_queryset(self) -> QuerySet[Pool]:
         permissions.require(permissions.can_administer(self.user))
-        return pools.all_pools()
+        return queries.all_pools()
 
     @described("List warm pools", ok=PoolSerializer, refused=[400, 403])
     def list(self, request: Request) -> Response:
@@ -173,7 +173,7 @@ class PoolViewSet(ApiViewSet):
         permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(PoolCreateSerializer)
         template = chosen(
-            workspace_queries.templates_visible_to(self.user),
+            templates_visible_to(self.user),
             word="template",
             id_or_name=asked.pop("template"),
             hint="Give its id.",

@@ -18,6 +18,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
 from provisioner.catalog.models import Snapshot
+from provisioner.catalog.queries import default_snapshot
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation, Step, Unsaved
 from provisioner.engine.states import record_event
@@ -34,7 +35,6 @@ from provisioner.workspace_requests.claim import seconds_it_took
 from provisioner.workspaces.actions.retiring import locked, workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import client_type_for
-from provisioner.workspaces.queries import default_snapshot
 
 log = structlog.get_logger(__name__)
 

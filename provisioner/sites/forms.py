@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 
-from provisioner.dashboard.forms import LinesField, Refusable
 from provisioner.sites.models import PerforceServer, Site
+from provisioner.web.forms import LinesField, Refusable
 
 if TYPE_CHECKING:
     _OfSite = forms.ModelForm[Site]

@@ -14,9 +14,9 @@ from django.utils import timezone
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine.workers import AliveWorker, alive_workers
+from provisioner.lib.rows import with_words
 from provisioner.sites.connections.rows import queues_of
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site, SiteCapacity
-from provisioner.workspaces.queries import with_words
 
 Outcome = ConnectionTest.Outcome
 Place = ConnectionTest.Place

@@ -26,6 +26,7 @@ from provisioner.lib.typed_names import check_name
 from provisioner.limits.admission import check_admission
 from provisioner.notify import workspaces
 from provisioner.transfer.models import Carry
+from provisioner.transfer.queries import carry_under_way
 from provisioner.workspace_requests.actions import (
     free_name,
     insert_workspace,
@@ -33,7 +34,7 @@ from provisioner.workspace_requests.actions import (
 )
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import carry_under_way, snapshots_to_move_to
+from provisioner.workspaces.queries import snapshots_to_move_to
 
 
 def workspace_forward(

@@ -6,8 +6,9 @@ from typing import Any
 
 from django import forms
 
+from provisioner.catalog.forms.choices import SnapshotChoiceField
 from provisioner.catalog.models import Snapshot
-from provisioner.dashboard.forms import AskingForm, NameField, SnapshotChoiceField
+from provisioner.web.forms import AskingForm, NameField
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import snapshots_to_move_to
 

@@ -6,16 +6,12 @@ from dataclasses import dataclass
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
-from provisioner.dashboard.overviews import (
-    Findings,
-    OperationOverview,
-    findings_of,
-    operation_overview,
-)
+from provisioner.dashboard.overviews import Findings, findings_of
 from provisioner.engine.models import Operation
+from provisioner.engine.overviews import OperationOverview, operation_overview
+from provisioner.transfer.queries import carry_under_way
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import (
-    carry_under_way,
     operations_visible_to,
     snapshots_to_move_to,
     workspaces_visible_to,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from provisioner.engine.models import Operation
 from provisioner.lib.storable import shown_json
 from provisioner.transfer.models import Carry
 from provisioner.workspaces.models import Workspace
@@ -59,3 +60,16 @@ def carry_of(workspace: Workspace) -> CarryOverview | None:
     """Return how work came into a workspace, None where none did."""
     carry = getattr(workspace, "carry", None)
     return CarryOverview(carry=carry) if carry else None
+
+
+def carry_under_way(source: Workspace) -> Carry | None:
+    """Return how a workspace's work is being brought forward now, None if it is not."""
+    return (
+        Carry.objects.select_related("workspace__site", "workspace__template")
+        .filter(
+            source=source,
+            workspace__operations__kind=Operation.Kind.FORWARD,
+            workspace__operations__state=Operation.State.RUNNING,
+        )
+        .first()
+    )

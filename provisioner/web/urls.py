@@ -5,8 +5,6 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from provisioner.accounts.views import people, sign_in, tokens
-from provisioner.audit_log import views as audit_log_views
 from provisioner.bisect import views as bisect_views
 from provisioner.catalog.views import refresh, templates
 from provisioner.dashboard.views import (
@@ -14,14 +12,18 @@ from provisioner.dashboard.views import (
     command_line,
     health,
     palette,
+    perforce_servers,
     setup,
+    slots,
 )
+from provisioner.dashboard.views import audit_log as audit_log_views
 from provisioner.drift import views as drift_views
-from provisioner.engine.views import logs, operations, slots
+from provisioner.engine.views import logs, operations
 from provisioner.leases.views import abandoned, leases
 from provisioner.notify import views as notify_views
+from provisioner.people.views import people, sign_in, tokens
 from provisioner.pools import views as pool_views
-from provisioner.sites.views import perforce_servers, sites
+from provisioner.sites.views import sites
 from provisioner.transfer import views as transfer_views
 from provisioner.workspaces.views import checking, sharing, workspaces
 

@@ -9,6 +9,7 @@ from django.db import IntegrityError, connection, transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import available_snapshots, default_snapshot
 from provisioner.engine import clocks
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
@@ -46,7 +47,6 @@ from provisioner.workspace_requests.repeat import (
 )
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import client_type_for
-from provisioner.workspaces.queries import available_snapshots, default_snapshot
 
 SUGGESTIONS_TRIED = 1000
 

@@ -13,13 +13,14 @@ from django.db.models import Count, Q
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import default_snapshot
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation
 from provisioner.lib.refusals import NameTaken
+from provisioner.lib.rows import one_of
 from provisioner.pools import queries as pool_queries
 from provisioner.pools.models import Pool
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import default_snapshot, one_of
 
 Reason = Workspace.ColdReason
 

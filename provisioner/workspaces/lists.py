@@ -13,10 +13,6 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.dashboard import overviews
-from provisioner.dashboard.filter_forms import (
-    OwnWorkspaceFilterForm,
-    WorkspaceFilterForm,
-)
 from provisioner.engine.models import Operation, Unsaved
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import workspace_extend, workspace_keep
@@ -30,6 +26,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_restore,
     workspace_retire,
 )
+from provisioner.workspaces.forms import OwnWorkspaceFilterForm, WorkspaceFilterForm
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import (
     own_workspaces_matching,

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from django.db.models import (
-    Exists,
-    Model,
     OuterRef,
     Prefetch,
     Q,
@@ -16,54 +12,14 @@ from django.db.models import (
 )
 
 from provisioner.accounts.models import User
-from provisioner.bisect.models import Bisection, Trial
-from provisioner.catalog.models import AT_LEAST, Snapshot, SnapshotQuerySet, Template
-from provisioner.drift.models import Finding
+from provisioner.catalog.models import SnapshotQuerySet, Template
+from provisioner.catalog.queries import _in_scope, available_snapshots
 from provisioner.engine.models import Operation, Step
-from provisioner.gateways.perforce.specs import parse_client_spec
-from provisioner.transfer.models import Carry
+from provisioner.lib.rows import with_words
 from provisioner.workspaces.models import Share, Workspace
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
 """What its owner has put away, for now or for good: it counts for no quota."""
-
-Row = TypeVar("Row", bound=Model)
-
-
-def one_of(rows: QuerySet[Row]) -> Row | None:
-    """Return a row of a query that finds one at most, or None.
-
-    `first()` would have it sorted, and working out by which of its columns takes longer
-    than the answer of the database.
-    """
-    return next(iter(rows.order_by()[:1]), None)
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of what somebody typed, without what PostgreSQL cannot hold."""
-    return text.replace("\0", "").split()
-
-
-def with_words(rows: QuerySet[Row], text: str, *fields: str) -> QuerySet[Row]:
-    """Keep those that have every word of a text in one of their fields."""
-    for word in words_of(text):
-        has_it = [_has_word(rows.model, field, word) for field in fields]
-        rows = rows.filter(Q(*has_it, _connector=Q.OR))
-    return rows
-
-
-def _has_word(model: type[Model], field: str, word: str) -> Q:
-    """Return the condition for a word in a field.
-
-    People and templates are few beside what is theirs: they are looked through once,
-    and not again for each row that leads to them.
-    """
-    relation, _, of_theirs = field.partition("__")
-    related = model._meta.get_field(relation).related_model
-    if related not in (User, Template):
-        return Q(**{f"{field}__icontains": word})
-    theirs = related.objects.filter(_has_word(related, of_theirs, word))
-    return Q(**{f"{relation}__in": theirs.order_by().values("pk")})
 
 
 def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
@@ -96,16 +52,6 @@ def _whose(user: User) -> Q:
     # Looked up in a list of members: a join would be made for every row there is.
     members = User.objects.filter(team=user.team_id).order_by().values("pk")
     return Q(owner__in=members)
-
-
-def _in_scope(user: User, *, by: str) -> Q:
-    """Return the condition for the templates of the token that a person asks with.
-
-    `by` leads to the template's id.
-    """
-    if user.scope is None or user.scope.template_ids is None:
-        return Q()
-    return Q(**{f"{by}__in": user.scope.template_ids})
 
 
 def workspaces_of_team(user: User) -> QuerySet[Workspace]:
@@ -173,77 +119,6 @@ def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
         )
         .order_by("purge_at", "pk")
     )
-
-
-def available_snapshots() -> SnapshotQuerySet:
-    """Return published snapshots, newest first."""
-    return Snapshot.objects.available()
-
-
-def default_snapshot(template: Template, *, quality: str = "") -> Snapshot | None:
-    """Return the snapshot that a new workspace of the template gets, or None.
-
-    It is the newest with at least this quality, the template's where none is named.
-    """
-    enough = AT_LEAST[quality or template.wanted_quality]
-    complete = available_snapshots().complete().filter(template=template)
-    return complete.filter(quality__in=enough).first()
-
-
-def reference_snapshot(template: Template) -> Snapshot | None:
-    """Return what a template is compared with: its default, or else its newest."""
-    newest = available_snapshots().complete().filter(template=template)
-    return default_snapshot(template) or newest.first()
-
-
-def templates_to_choose_from(user: User) -> QuerySet[Template]:
-    """Return the same templates as `templates_visible_to`, with nothing else read."""
-    templates = Template.objects.filter(_in_scope(user, by="pk"))
-    return templates.select_related("site__perforce_server")
-
-
-def templates_visible_to(user: User) -> QuerySet[Template]:
-    """Return all templates, each with `default_snapshot_id`.
-
-    None: it was not built yet or, with `has_snapshots`, none is as good as it asks for.
-    """
-    newest = Snapshot.objects.default_first().filter(template=OuterRef("pk"))
-    return templates_to_choose_from(user).annotate(
-        default_snapshot_id=Subquery(newest.values("pk")[:1]),
-        default_change=Subquery(newest.values("change")[:1]),
-        default_created_at=Subquery(newest.values("created_at")[:1]),
-        default_have_count=Subquery(newest.values("have_count")[:1]),
-        default_quality=Subquery(newest.values("quality")[:1]),
-        has_snapshots=Exists(available_snapshots().filter(template=OuterRef("pk"))),
-    )
-
-
-def templates_matching(
-    user: User, *, text: str = "", state: str = ""
-) -> QuerySet[Template]:
-    """Return visible templates that match all of what is given."""
-    found = with_words(templates_visible_to(user), text, "name", "description")
-    return found.filter(state=state) if state else found
-
-
-def findings_matching(
-    user: User, *, text: str = "", kind: str = "", is_resolved: bool = False
-) -> QuerySet[Finding]:
-    """Return what audits found that is open, or resolved; nothing to who administers
-    nothing."""
-    findings = Finding.objects.select_related(
-        "site", "workspace", "template", "resolved_by"
-    ).filter(resolved_at__isnull=not is_resolved)
-    if not user.is_administrator:
-        return findings.none()
-    found = with_words(findings, text, "subject", "sentence", "site__name")
-    return found.filter(kind=kind) if kind else found
-
-
-def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:
-    """Return all published snapshots with their templates."""
-    snapshots = available_snapshots().select_related("template__site")
-    return snapshots.filter(_in_scope(user, by="template"))
 
 
 def operations_visible_to(user: User) -> QuerySet[Operation]:
@@ -320,54 +195,11 @@ def operations_since_whole(workspace: Workspace) -> QuerySet[Operation]:
     return operations.filter(pk__gte=was_whole.pk)
 
 
-def carry_under_way(source: Workspace) -> Carry | None:
-    """Return how a workspace's work is being brought forward now, None if it is not."""
-    return (
-        Carry.objects.select_related("workspace__site", "workspace__template")
-        .filter(
-            source=source,
-            workspace__operations__kind=Operation.Kind.FORWARD,
-            workspace__operations__state=Operation.State.RUNNING,
-        )
-        .first()
-    )
-
-
 def snapshots_to_move_to(workspace: Workspace) -> SnapshotQuerySet:
     """Return what is newer than what a workspace is a clone of, newest first."""
     return available_snapshots().filter(
         template=workspace.template_id, created_at__gt=workspace.snapshot.created_at
     )
-
-
-def bisections_visible_to(user: User) -> QuerySet[Bisection]:
-    """Return bisections with their trials: one's own, and those of team mates."""
-    trials = Trial.objects.select_related(
-        "workspace__snapshot", "workspace__site", "decided_by"
-    )
-    bisections = Bisection.objects.select_related("owner", "template").prefetch_related(
-        Prefetch("trials", queryset=trials.order_by("pk"))
-    )
-    return bisections if user.is_administrator else bisections.filter(_whose(user))
-
-
-def bisections_matching(
-    user: User, *, text: str = "", state: str = ""
-) -> QuerySet[Bisection]:
-    """Return visible bisections without their trials that match what is given."""
-    bisections = bisections_visible_to(user).prefetch_related(None).defer("changes")
-    found = with_words(bisections, text, "template__name", "owner__username")
-    return found.filter(state=state) if state else found
-
-
-def generations_for_trials(template: Template) -> list[Snapshot]:
-    """Return the snapshots from which a change can be reached by what was submitted.
-
-    The whole view is at one change, and it is the view that the newest of them has.
-    """
-    snapshots = list(available_snapshots().complete().filter(template=template))
-    views = [parse_client_spec(s.client_spec).view for s in snapshots]
-    return [s for s, view in zip(snapshots, views, strict=True) if view == views[0]]
 
 
 def can_be_restored(workspace: Workspace) -> bool:

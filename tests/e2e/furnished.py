@@ -11,11 +11,16 @@ from typing import Any
 
 from django.utils import timezone
 
-from provisioner.accounts.actions.tokens import api_token_create
 from provisioner.accounts.models import Team, User
 from provisioner.bisect.actions import bisection_go_on, bisection_start
 from provisioner.bisect.models import Bisection
-from provisioner.catalog.models import RefreshPolicy, ServerWatch, Snapshot, Template
+from provisioner.catalog.models import (
+    RefreshPolicy,
+    ServerWatch,
+    Snapshot,
+    Template,
+    TemplateCheck,
+)
 from provisioner.drift.models import AuditRun, Finding
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Governor, LockWait, Operation, Step
@@ -24,7 +29,8 @@ from provisioner.leases.actions.policies import lease_policy_save
 from provisioner.leases.models import LeasePolicy
 from provisioner.notify.actions.subscriptions import template_subscribe
 from provisioner.notify.actions.webhooks import webhook_create
-from provisioner.notify.models import TemplateCheck, Webhook, WebhookDelivery
+from provisioner.notify.models import Webhook, WebhookDelivery
+from provisioner.people.actions.tokens import api_token_create
 from provisioner.sites.models import CapacityDay, ConnectionTest, Site, SiteCapacity
 from provisioner.transfer.actions import workspace_forward
 from provisioner.transfer.models import Carry

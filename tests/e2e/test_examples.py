@@ -22,10 +22,10 @@ import yaml
 from django.conf import settings
 from pytest_django.live_server_helper import LiveServer
 
-from provisioner.accounts.actions.tokens import api_token_create
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child
+from provisioner.people.actions.tokens import api_token_create
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from tests.support.lab import build, define_template

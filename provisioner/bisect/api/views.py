@@ -12,6 +12,8 @@ from rest_framework.reverse import reverse
 
 from provisioner.api.query_strings import BisectionWaitQuery
 from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.api.waiting import ask_again_unless
 from provisioner.bisect.actions import (
     bisection_start,
     bisection_stop,
@@ -22,14 +24,10 @@ from provisioner.bisect.api.shapes import (
     BisectionSerializer,
     VerdictSerializer,
 )
+from provisioner.bisect.api.waiting import wait_until_asked_or_ended
 from provisioner.bisect.models import Bisection
-from provisioner.bisect.queries import BisectionOverview
-from provisioner.dashboard.api.viewsets import ApiViewSet, chosen
-from provisioner.dashboard.api.waiting import (
-    ask_again_unless,
-    wait_until_asked_or_ended,
-)
-from provisioner.workspaces import queries as workspace_queries
+from provisioner.bisect.queries import BisectionOverview, bisections_visible_to
+from provisioner.catalog.queries import templates_visible_to
 
 
 class BisectionViewSet(ApiViewSet):
@@ -40,7 +38,7 @@ class BisectionViewSet(ApiViewSet):
     makes_workspaces = "create"
 
     def get_queryset(self) -> QuerySet[Bisection]:
-        return workspace_queries.bisections_visible_to(self.user)
+        return bisections_visible_to(self.user)
 
     @described("List bisections", ok=BisectionSerializer, refused=[400])
     def list(self, request: Request) -> Response:
@@ -61,7 +59,7 @@ class BisectionViewSet(ApiViewSet):
     def create(self, request: Request) -> Response:
         seconds = self.read_query(BisectionWaitQuery)["wait"]
         asked = self.read_body(BisectionCreateSerializer)
-        templates = workspace_queries.templates_visible_to(self.user)
+        templates = templates_visible_to(self.user)
         if "site" in asked:
             templates = templates.filter(site__name=asked["site"])
         template = chosen(

@@ -8,8 +8,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog import checks
 from provisioner.catalog.actions.templates import check_definition
-from provisioner.catalog.models import Template
-from provisioner.notify.models import TemplateCheck
+from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.sites.models import Site
 
 

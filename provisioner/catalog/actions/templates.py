@@ -13,6 +13,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog import checks
 from provisioner.catalog.models import Template
+from provisioner.catalog.queries import available_snapshots, reference_snapshot
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.tasks import start_operation
@@ -38,7 +39,6 @@ from provisioner.lib.sizes import size_text
 from provisioner.lib.typed_names import check_name
 from provisioner.limits.admission import check_build
 from provisioner.sites.models import Site
-from provisioner.workspaces.queries import available_snapshots, reference_snapshot
 
 LARGEST_CHANGE = 2**31 - 1
 MOST_PATHS = 100

@@ -12,14 +12,13 @@ from rest_framework.response import Response
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.catalog.actions.checks import template_check, template_preview
+from provisioner.catalog.api.shapes import TemplateCreateSerializer
 from provisioner.catalog.checks import Check
-from provisioner.catalog.models import Template
-from provisioner.dashboard.api.serializers import TemplateCreateSerializer
-from provisioner.dashboard.api.viewsets import ApiViewSet, chosen
-from provisioner.notify.models import TemplateCheck
+from provisioner.catalog.models import Template, TemplateCheck
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.sites.models import Site
-from provisioner.workspaces import queries as workspace_queries
 
 
 class RemarkSerializer(serializers.Serializer[Any]):
@@ -51,7 +50,7 @@ class TemplateCheckViewSet(ApiViewSet):
     serializer_class = TemplateCheckSerializer
 
     def get_queryset(self) -> QuerySet[Template]:
-        return workspace_queries.templates_visible_to(self.user)
+        return templates_visible_to(self.user)
 
     @described(
         "Read the remarks on a template's definition",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from provisioner.catalog.models.checks import TemplateCheck
 from provisioner.catalog.models.freshness import (
     RefreshPolicy,
     RefreshSwitch,
@@ -29,5 +30,6 @@ __all__ = [
     "SnapshotQuerySet",
     "SubmittedChange",
     "Template",
+    "TemplateCheck",
     "TemplateWatch",
 ]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.hosts.room import NO_SPACE, Lack, lack_at
 from provisioner.gateways.ontap.types import Volume, most_inodes
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
-from provisioner.notify.models import TemplateCheck
 
 INODES_FOR_A_FILE = 3
 """A file has one, and a build makes others: objects, directories, its own notes."""

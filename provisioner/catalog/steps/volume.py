@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.catalog.models import Template
+from provisioner.catalog.queries import reference_snapshot
 from provisioner.catalog.steps.room import ensure_inodes
 from provisioner.catalog.steps.volumes import (
     ensure_junction,
@@ -29,7 +30,6 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 from provisioner.sites.models import OpenTo
-from provisioner.workspaces import queries as workspace_queries
 
 
 def ensure_volume(run: StepRun) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _pin_to_build(run: StepRun, spec: ClientSpec) -> dict[str, Any]:
     mapped = tuple(side.depot for side in sides if side.flag != "-")
     if not paths:
         return {"change": _change_to_build(run, mapped, asked=asked), "parts": []}
-    rest = workspace_queries.reference_snapshot(run.template)
+    rest = reference_snapshot(run.template)
     if rest is None:
         raise StepRefused(
             "No snapshot of the whole view is left. Build all of it first.",

@@ -26,6 +26,7 @@ from provisioner.catalog.models import (
     Template,
     TemplateWatch,
 )
+from provisioner.catalog.queries import reference_snapshot
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.workflow import PERFORCE
 from provisioner.gateways import registry
@@ -35,7 +36,6 @@ from provisioner.gateways.perforce.specs import parse_client_spec, split_view_li
 from provisioner.gateways.perforce.submitted import DepotView
 from provisioner.gateways.perforce.types import SubmittedBatch
 from provisioner.sites.models import PerforceServer
-from provisioner.workspaces.queries import reference_snapshot
 
 log = structlog.get_logger(__name__)
 

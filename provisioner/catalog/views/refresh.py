@@ -16,10 +16,10 @@ from provisioner.catalog.actions import refresh
 from provisioner.catalog.actions.refresh import refresh_policy_save
 from provisioner.catalog.forms.refresh import RefreshPauseForm, RefreshPolicyForm
 from provisioner.catalog.lists import REFRESHES
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
-from provisioner.workspaces.queries import templates_visible_to
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -18,17 +18,17 @@ from provisioner.catalog.actions import checks, templates
 from provisioner.catalog.actions.checks import template_preview
 from provisioner.catalog.actions.templates import template_update
 from provisioner.catalog.durations import durations_of
-from provisioner.catalog.lists import TEMPLATES
-from provisioner.dashboard import overviews
-from provisioner.dashboard.forms import (
+from provisioner.catalog.forms.templates import (
     TemplateBuildForm,
     TemplateCreateForm,
     TemplateDefinitionForm,
 )
+from provisioner.catalog.lists import TEMPLATES
+from provisioner.catalog.queries import templates_visible_to
+from provisioner.dashboard import overviews
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only, digest, posted
 from provisioner.web.lists.answers import list_answer
-from provisioner.workspaces.queries import templates_visible_to
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

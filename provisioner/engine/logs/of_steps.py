@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from provisioner.accounts.models import User
-from provisioner.dashboard import overviews
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.overviews import OperationOverview, StepLine, operation_overview
 from provisioner.workspaces.queries import operations_visible_to
 
 # Where nothing was printed yet, this is what people wait for.
@@ -24,8 +24,8 @@ class StepLog:
     """A step of an operation, and the steps that printed something, this one too."""
 
     operation: Operation
-    line: overviews.StepLine
-    with_logs: tuple[overviews.StepLine, ...]
+    line: StepLine
+    with_logs: tuple[StepLine, ...]
 
     @property
     def step(self) -> Step:
@@ -58,13 +58,13 @@ def find_step_log(user: User, *, operation_pk: int, step: str) -> StepLog | None
     return StepLog(operation=overview.operation, line=line, with_logs=with_logs)
 
 
-def find_operation(user: User, *, pk: int) -> overviews.OperationOverview | None:
+def find_operation(user: User, *, pk: int) -> OperationOverview | None:
     """Return an operation that the person may see, with its steps, or None."""
     operation = operations_visible_to(user).filter(pk=pk).first()
-    return None if operation is None else overviews.operation_overview(operation)
+    return None if operation is None else operation_overview(operation)
 
 
-def step_to_read(overview: overviews.OperationOverview) -> Step | None:
+def step_to_read(overview: OperationOverview) -> Step | None:
     """Return whose log people want first: what runs, what failed, what came last."""
     printed = [line for line in overview.lines if line.has_log]
     wanted = [line for line in printed if line.is_current] or [

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.api.schema import described
-from provisioner.dashboard.api.viewsets import ShortListViewSet
+from provisioner.api.viewsets import ShortListViewSet
 from provisioner.leases import abandoned
 from provisioner.leases.actions.abandoned import abandoned_notify, abandoned_retire
 from provisioner.leases.api import shapes

@@ -12,9 +12,9 @@ from rest_framework.serializers import Serializer
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.catalog.models import Template
-from provisioner.dashboard.api.serializers import WorkspaceSerializer
-from provisioner.dashboard.api.viewsets import ApiViewSet, chosen
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.leases.actions.heartbeats import workspace_heartbeat
 from provisioner.leases.actions.leases import (
     workspace_extend,
@@ -30,6 +30,7 @@ from provisioner.leases.actions.policies import (
 from provisioner.leases.api import shapes
 from provisioner.leases.models import LeasePolicy
 from provisioner.workspaces import queries as workspace_queries
+from provisioner.workspaces.api.shapes import WorkspaceSerializer
 from provisioner.workspaces.models import Workspace
 
 
@@ -158,7 +159,7 @@ class LeasePolicyViewSet(ApiViewSet):
         if id_or_name is None:
             return None
         return chosen(
-            workspace_queries.templates_visible_to(self.user),
+            templates_visible_to(self.user),
             word="template",
             id_or_name=id_or_name,
             hint="Say which by its id.",

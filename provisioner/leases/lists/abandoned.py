@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from provisioner.dashboard.filter_forms import AbandonedFilterForm
 from provisioner.leases.abandoned import (
     abandoned_matching,
     shown_abandoned,
@@ -19,6 +18,7 @@ from provisioner.leases.actions.abandoned import (
     workspace_ask_owner,
     workspace_retire_abandoned,
 )
+from provisioner.leases.forms import AbandonedFilterForm
 from provisioner.web.bulk import RowOutcome
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provisioner.notify.models.subscriptions import Subscription, TemplateCheck
+from provisioner.notify.models.subscriptions import Subscription
 from provisioner.notify.models.webhooks import (
     Webhook,
     WebhookDelivery,
@@ -10,11 +10,4 @@ from provisioner.notify.models.webhooks import (
     new_salt,
 )
 
-__all__ = [
-    "Subscription",
-    "TemplateCheck",
-    "Webhook",
-    "WebhookDelivery",
-    "WebhookEvent",
-    "new_salt",
-]
+__all__ = ["Subscription", "Webhook", "WebhookDelivery", "WebhookEvent", "new_salt"]

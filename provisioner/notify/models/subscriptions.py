@@ -6,7 +6,6 @@ from django.db import models
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
-from provisioner.lib.fields import EvidenceField
 
 
 class Subscription(models.Model):
@@ -29,24 +28,3 @@ class Subscription(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} to {self.template}"
-
-
-class TemplateCheck(models.Model):
-    """What was found about a template's definition when it was last looked at.
-
-    `remarks` are {"kind", "sentence"}. None of the numbers is known where the view
-    could not be counted; `error` then says why.
-    """
-
-    template = models.OneToOneField(
-        Template, on_delete=models.CASCADE, related_name="check_result"
-    )
-    remarks = EvidenceField(default=list)
-    files = models.BigIntegerField(null=True, blank=True)
-    size_bytes = models.BigIntegerField(null=True, blank=True)
-    depot_files = models.BigIntegerField(null=True, blank=True)
-    error = models.TextField(blank=True)
-    checked_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"{self.template}: {len(self.remarks)} remarks"

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.api.schema import described
-from provisioner.dashboard.api.viewsets import ShortListViewSet
+from provisioner.api.viewsets import ShortListViewSet
 from provisioner.sites.models import ConnectionTest, Site
 from provisioner.sites.queries import Health, sites_for
 

@@ -11,13 +11,14 @@ from rest_framework.reverse import reverse
 
 from provisioner.api import query_strings as q
 from provisioner.api.schema import described
-from provisioner.dashboard.api.serializers import WorkspaceSerializer
-from provisioner.dashboard.api.viewsets import ApiViewSet, chosen
-from provisioner.dashboard.api.waiting import ask_again_unless, wait_until_settled
+from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.api.waiting import ask_again_unless
 from provisioner.transfer.actions import workspace_forward, workspace_forward_abort
 from provisioner.transfer.api.shapes import CarrySerializer, ForwardSerializer
 from provisioner.transfer.queries import carry_of
 from provisioner.workspaces import queries as workspace_queries
+from provisioner.workspaces.api.shapes import WorkspaceSerializer
+from provisioner.workspaces.api.waiting import wait_until_settled
 from provisioner.workspaces.models import Workspace
 
 

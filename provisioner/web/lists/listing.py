@@ -20,12 +20,12 @@ from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 
 from provisioner.accounts.models import User
-from provisioner.dashboard.filter_forms import FilterForm, SearchForm
+from provisioner.lib.rows import with_words
 from provisioner.lib.tables import Cell, csv_lines
 from provisioner.web.bulk import MOST_AT_A_TIME
+from provisioner.web.filters import FilterForm, SearchForm
 from provisioner.web.http import WebRequest
 from provisioner.web.lists.acts import Act
-from provisioner.workspaces.queries import with_words
 
 Row = TypeVar("Row", bound=Model)
 READ_AT_A_TIME = 1000

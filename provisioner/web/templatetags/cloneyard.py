@@ -19,8 +19,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from provisioner.dashboard.overviews import StepLine
 from provisioner.drift.models import Finding
+from provisioner.engine.overviews import StepLine
 from provisioner.leases import queries as lease_queries
 from provisioner.lib import sizes, spans, terminal, times
 from provisioner.limits.limits import Limit

@@ -7,8 +7,8 @@ from typing import Any
 from django import template as library
 from django.template import Context
 
-from provisioner.catalog.models import Template
-from provisioner.notify.models import Subscription, TemplateCheck
+from provisioner.catalog.models import Template, TemplateCheck
+from provisioner.notify.models import Subscription
 
 register = library.Library()
 

@@ -19,8 +19,9 @@ from provisioner.lib.refusals import (
     WorkspaceRetired,
 )
 from provisioner.transfer.models import Carry
+from provisioner.transfer.queries import carry_under_way
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import can_be_restored, carry_under_way
+from provisioner.workspaces.queries import can_be_restored
 
 ASKED = {
     Unsaved.REFUSE: "Asked to retire it.",

@@ -14,8 +14,7 @@ from rest_framework.response import Response
 from provisioner.accounts import permissions
 from provisioner.api.fields import Text
 from provisioner.api.schema import described
-from provisioner.dashboard.api.serializers import WorkspaceSerializer
-from provisioner.dashboard.api.viewsets import ApiViewSet
+from provisioner.api.viewsets import ApiViewSet
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces import queries
 from provisioner.workspaces.actions.sharing import (
@@ -23,6 +22,7 @@ from provisioner.workspaces.actions.sharing import (
     workspace_share,
     workspace_unshare,
 )
+from provisioner.workspaces.api.shapes import WorkspaceSerializer
 from provisioner.workspaces.models import Share, Workspace
 
 

@@ -7,11 +7,11 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
-from provisioner.dashboard.forms import OpenForm, ShareForm
 from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import OpenTo
 from provisioner.web.http import WebRequest, for_changing
 from provisioner.workspaces.actions import sharing
+from provisioner.workspaces.forms import OpenForm, ShareForm
 from provisioner.workspaces.models import Share
 from provisioner.workspaces.queries import workspaces_visible_to
 

@@ -14,24 +14,20 @@ from django.views.decorators.http import (
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import retarget
 
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.dashboard import overviews
-from provisioner.dashboard.forms import (
-    AskingForm,
-    WorkspaceCreateForm,
-    WorkspaceRetireForm,
-)
 from provisioner.leases.queries import policy_for
 from provisioner.lib.refusals import ActionRefused
+from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, digest, for_changing, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.lists.listing import Look
 from provisioner.workspace_requests import actions as workspace_requests_actions
+from provisioner.workspace_requests.forms import WorkspaceCreateForm
 from provisioner.workspaces import lists
 from provisioner.workspaces.actions import retiring
-from provisioner.workspaces.queries import (
-    templates_visible_to,
-    workspaces_visible_to,
-)
+from provisioner.workspaces.forms import WorkspaceRetireForm
+from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.sharing import company_of
 
 

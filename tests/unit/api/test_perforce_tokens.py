@@ -13,10 +13,10 @@ from django.utils import timezone
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
-from provisioner.accounts.actions.tickets import TOKEN_LIVES
-from provisioner.accounts.api import tokens
 from provisioner.accounts.models import ApiToken, SignInAttempts, User
 from provisioner.audit_log.models import Event
+from provisioner.people import api as people_api
+from provisioner.people.actions.tickets import TOKEN_LIVES
 from provisioner.sites.models import PerforceServer, Site
 from tests.contract.perforce_fixtures import running_lab, scene_at
 from tests.support.broker import ticket_at, ticket_of
@@ -201,8 +201,8 @@ def test_a_silent_perforce_server_holds_few_threads(
     as_nobody: APIClient, alice: User, server: PerforceServer, a_ticket: str
 ) -> None:
     with contextlib.ExitStack() as stack:
-        for _ in range(tokens.TICKETS_AT_A_TIME):
-            stack.enter_context(tokens._asking_perforce)
+        for _ in range(people_api.TICKETS_AT_A_TIME):
+            stack.enter_context(people_api._asking_perforce)
         answer = buy(as_nobody, ticket=a_ticket)
         refused(answer, 429, "throttled")
         assert answer["Retry-After"] == "1"

@@ -13,9 +13,9 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from provisioner.catalog.models import Snapshot
-from provisioner.dashboard.api.waiting import wait_until_settled
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
+from provisioner.workspaces.api.waiting import wait_until_settled
 from provisioner.workspaces.models import Workspace
 from tests.unit.api.conftest import end
 

@@ -19,8 +19,8 @@ from pytest_django.live_server_helper import LiveServer
 from provisioner.accounts.models import ApiToken, User
 from provisioner.catalog.models import Snapshot
 from provisioner.cli import cloneyard
-from provisioner.dashboard.api.serializers import STEP_TITLES
 from provisioner.engine import states as engine_states
+from provisioner.engine.api.shapes import STEP_TITLES
 from provisioner.engine.models import Operation
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_look

@@ -9,13 +9,13 @@ import pytest
 from django.http import StreamingHttpResponse
 from django.test import Client
 
-from provisioner.accounts.actions.accounts import account_update
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
 from provisioner.lib.refusals import NotAllowed
 from provisioner.notify.actions.subscriptions import template_subscribe
+from provisioner.people.actions.accounts import account_update
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.unit.web.test_lists import post, table

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from provisioner.catalog.models import Template
-from provisioner.dashboard.overviews import StepLine
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.overviews import StepLine
 from provisioner.web.templatetags.cloneyard import STATE_ICONS, count, measure
 from provisioner.workspaces.models import Workspace
 

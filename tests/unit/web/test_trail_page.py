@@ -9,9 +9,9 @@ from django.test import Client
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.audit_log.lists import TRAIL
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Template
+from provisioner.dashboard.lists.audit_log import TRAIL
 from provisioner.workspaces.models import Workspace
 
 ADDRESS = "/trail/"

@@ -14,12 +14,12 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.dashboard.tallies import Tallies
 from provisioner.engine.models import Operation
 from provisioner.lib.refusals import ActionRefused
 from provisioner.limits import admission
 from provisioner.limits.limits import REFUSALS, Limit, LimitReached
 from provisioner.limits.queries import limits_of_sites
+from provisioner.limits.tallies import Tallies
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace

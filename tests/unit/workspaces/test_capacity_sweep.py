@@ -16,8 +16,8 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
+from provisioner.limits import sweeps as limit_sweeps
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
-from provisioner.sites.sweeps import capacity
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
@@ -60,11 +60,11 @@ def test_volumes_on_other_aggregates_promise_nothing_of_this_one(
 ) -> None:
     """They count among the volumes of the SVM, and not against this one's size."""
     site = workspace.site
-    before = capacity.measure(site)
+    before = limit_sweeps.measure(site)
     assert before.provisioned_bytes > 0
 
     site.aggregate = "aggr_of_others"
-    after = capacity.measure(site)
+    after = limit_sweeps.measure(site)
 
     assert after.provisioned_bytes == 0
     assert after.volumes == before.volumes
@@ -75,7 +75,7 @@ def test_a_site_is_measured(workspace: Workspace) -> None:
     long_ago = began_at.date() - dt.timedelta(days=400)
     CapacityDay.objects.create(site=workspace.site, day=long_ago, clones=7)
 
-    measured = capacity.measure(workspace.site)
+    measured = limit_sweeps.measure(workspace.site)
 
     assert measured.ontap_version == "9.16.1"
     assert measured.aggregate_size_bytes == (
@@ -99,7 +99,7 @@ def test_a_site_is_measured(workspace: Workspace) -> None:
     assert workspace.measured_at is not None
 
     # One row keeps the day, and what is too long ago goes.
-    again = capacity.measure(workspace.site)
+    again = limit_sweeps.measure(workspace.site)
     day = CapacityDay.objects.get()
     assert day.day in (began_at.date(), timezone.now().date())
     assert (day.size_bytes, day.clones) == (again.aggregate_size_bytes, 1)
@@ -109,7 +109,7 @@ def test_a_site_is_measured(workspace: Workspace) -> None:
 def test_what_a_workspace_takes_grows_with_what_is_written(
     workspace: Workspace,
 ) -> None:
-    capacity.measure(workspace.site)
+    limit_sweeps.measure(workspace.site)
     workspace.refresh_from_db()
     before = workspace.unique_bytes or 0
     (workspace.path / "big").write_bytes(os.urandom(5 << 20))
@@ -119,14 +119,14 @@ def test_what_a_workspace_takes_grows_with_what_is_written(
     while (workspace.unique_bytes or 0) < before + (5 << 20):
         assert time.monotonic() < ends, workspace.unique_bytes
         time.sleep(LOOK_EVERY_SECONDS)
-        capacity.measure(workspace.site)
+        limit_sweeps.measure(workspace.site)
         workspace.refresh_from_db()
 
 
 def test_volumes_of_others_are_told_apart(
     workspace: Workspace, built_template: Template
 ) -> None:
-    before = capacity.measure(workspace.site)
+    before = limit_sweeps.measure(workspace.site)
     snapshot = workspace.snapshot
     ontap = registry.ontap(workspace.site)
     foreign = ontap.create_clone(
@@ -140,7 +140,7 @@ def test_volumes_of_others_are_told_apart(
         )
     )
     try:
-        after = capacity.measure(workspace.site)
+        after = limit_sweeps.measure(workspace.site)
     finally:
         ontap.delete_volume(foreign.uuid, force=True)
 
@@ -157,8 +157,8 @@ def test_every_site_is_measured_by_workers_that_reach_it(
     lab_site: Site, run_jobs: Callable[[], None]
 ) -> None:
     dark = SiteFactory(name="dark", perforce_server=lab_site.perforce_server)
-    capacity.sweep_capacity(timestamp=0)
-    capacity.sweep_capacity(timestamp=120)
+    limit_sweeps.sweep_capacity(timestamp=0)
+    limit_sweeps.sweep_capacity(timestamp=120)
     jobs = ProcrastinateJob.objects.filter(task_name="measure_site")
     assert [job.queue_name for job in jobs] == ["storage", "storage"]
 
@@ -171,10 +171,10 @@ def test_every_site_is_measured_by_workers_that_reach_it(
 
 
 def test_a_failure_keeps_what_was_measured_before(lab_site: Site, lab: Lab) -> None:
-    before = capacity.measure(lab_site)
+    before = limit_sweeps.measure(lab_site)
     lab.break_ontap({"method": "GET", "path": "/api/storage/volumes*", "status": 503})
 
-    capacity.measure_site(site_id=lab_site.pk)
+    limit_sweeps.measure_site(site_id=lab_site.pk)
 
     after = SiteCapacity.objects.get(site=lab_site)
     assert after.status_message != ""
@@ -185,7 +185,7 @@ def test_a_failure_keeps_what_was_measured_before(lab_site: Site, lab: Lab) -> N
 def test_an_account_that_sees_no_aggregates_measures_the_rest(lab_site: Site) -> None:
     lab_site.aggregate = "aggr_elsewhere"
 
-    measured = capacity.measure(lab_site)
+    measured = limit_sweeps.measure(lab_site)
 
     assert measured.aggregate_size_bytes == 0
     assert "aggr_elsewhere" in measured.status_message
@@ -193,7 +193,7 @@ def test_an_account_that_sees_no_aggregates_measures_the_rest(lab_site: Site) ->
 
 
 def test_a_site_that_is_gone_is_not_measured(transactional_db: None) -> None:
-    capacity.measure_site(site_id=10**9)
+    limit_sweeps.measure_site(site_id=10**9)
 
 
 # --- ONTAP itself says no
@@ -250,12 +250,12 @@ def test_a_volume_that_is_short_of_inodes_gets_more(workspace: Workspace) -> Non
     used = inodes_used(workspace)
     ontap.set_max_inodes(workspace.volume_uuid, max_inodes=used + 1)
 
-    capacity.measure(site)
+    limit_sweeps.measure(site)
 
     workspace.refresh_from_db()
     assert (workspace.used_inodes, workspace.max_inodes) == (used, used + 1)
     assert ontap.get_volume(workspace.volume_uuid).max_inodes == 2 * used
-    capacity.measure(site)
+    limit_sweeps.measure(site)
     workspace.refresh_from_db()
     assert workspace.max_inodes == 2 * used
     assert ontap.get_volume(workspace.volume_uuid).max_inodes == 2 * used
@@ -269,7 +269,7 @@ def test_a_volume_that_ontap_gives_no_more_inodes_stays_as_it_is(
     ontap.set_max_inodes(workspace.volume_uuid, max_inodes=few)
     lab.break_ontap({"status": 403, "code": "6", "method": "PATCH", "times": 1})
 
-    measured = capacity.measure(workspace.site)
+    measured = limit_sweeps.measure(workspace.site)
 
     assert measured.status_message == ""
     assert ontap.get_volume(workspace.volume_uuid).max_inodes == few

@@ -17,6 +17,7 @@ from provisioner.catalog.actions.refresh import refresh_policy_save
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.freshness import lag_of
 from provisioner.catalog.models import ServerWatch, Snapshot, Template
+from provisioner.catalog.queries import default_snapshot
 from provisioner.catalog.sweeps.refresh import refresh_all
 from provisioner.catalog.sweeps.watch import poll
 from provisioner.engine import workflow
@@ -26,7 +27,6 @@ from provisioner.notify.models import Subscription
 from provisioner.notify.sweeps.mails import sweep_notices
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import default_snapshot
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab

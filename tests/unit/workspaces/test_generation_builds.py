@@ -12,6 +12,7 @@ from pytest_django import Settings
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import default_snapshot
 from provisioner.catalog.snapshot_comments import mark_of
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
@@ -19,7 +20,6 @@ from provisioner.gateways import registry
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import default_snapshot
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.projects import Project

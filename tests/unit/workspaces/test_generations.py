@@ -11,6 +11,11 @@ from provisioner.accounts.models import User
 from provisioner.catalog import freshness, retention
 from provisioner.catalog.actions.templates import template_build, template_update
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import (
+    default_snapshot,
+    reference_snapshot,
+    templates_visible_to,
+)
 from provisioner.engine import states as engine_states
 from provisioner.lib.refusals import (
     InvalidRequest,
@@ -21,11 +26,6 @@ from provisioner.lib.refusals import (
 )
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import (
-    default_snapshot,
-    reference_snapshot,
-    templates_visible_to,
-)
 from tests.support.behind import known_to_be_behind
 from tests.support.factories import SnapshotFactory, UserFactory, purge
 

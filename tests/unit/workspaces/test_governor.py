@@ -22,11 +22,11 @@ from provisioner.catalog import freshness
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.sweeps.watch import sweep_watch
+from provisioner.dashboard.slots_overview import turns_for
 from provisioner.engine import slots, tasks
 from provisioner.engine import states as engine_states
 from provisioner.engine.actions import perforce_server_pause, perforce_server_resume
 from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
-from provisioner.engine.slots_overview import turns_for
 from provisioner.gateways.errors import Busy, Unreachable
 from provisioner.gateways.perforce.types import LockUse
 from provisioner.lib.refusals import InvalidRequest, NotAllowed

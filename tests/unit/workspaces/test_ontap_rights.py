@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from provisioner.catalog.models import Template
+from provisioner.limits.sweeps import measure
 from provisioner.sites.models import Site, SiteCapacity
-from provisioner.sites.sweeps.capacity import measure
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_purge, workspace_retire
 from provisioner.workspaces.models import Workspace

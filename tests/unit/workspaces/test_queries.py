@@ -13,6 +13,12 @@ from pytest_django import DjangoAssertNumQueries
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import (
+    available_snapshots,
+    default_snapshot,
+    snapshots_visible_to,
+    templates_visible_to,
+)
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspace_requests.actions import workspace_create
@@ -79,24 +85,22 @@ def test_the_default_snapshot_is_the_newest_that_is_there(
     template = snapshot.template
     newer = SnapshotFactory(template=template, change=200)
     SnapshotFactory(change=300)
-    assert workspace_queries.default_snapshot(template) == newer
-    [offered] = workspace_queries.templates_visible_to(alice).filter(pk=template.pk)
+    assert default_snapshot(template) == newer
+    [offered] = templates_visible_to(alice).filter(pk=template.pk)
     assert (offered.default_snapshot_id, offered.default_change) == (newer.pk, 200)
 
     Snapshot.objects.filter(pk=newer.pk).update(deleted_at=timezone.now())
 
-    assert workspace_queries.default_snapshot(template) == snapshot
-    assert newer not in workspace_queries.available_snapshots()
-    assert newer not in workspace_queries.snapshots_visible_to(alice)
+    assert default_snapshot(template) == snapshot
+    assert newer not in available_snapshots()
+    assert newer not in snapshots_visible_to(alice)
 
 
 def test_a_template_without_snapshot_has_no_default(alice: User) -> None:
     template = TemplateFactory()
 
-    assert workspace_queries.default_snapshot(template) is None
-    assert (
-        workspace_queries.templates_visible_to(alice).get().default_snapshot_id is None
-    )
+    assert default_snapshot(template) is None
+    assert templates_visible_to(alice).get().default_snapshot_id is None
 
 
 def test_the_newest_operation_of_a_workspace_is_the_last(
@@ -138,8 +142,8 @@ def shown_snapshots(rows: QuerySet[Snapshot]) -> list[object]:
         (workspace_queries.workspaces_visible_to, shown_workspaces, 3),
         (workspace_queries.workspaces_of, shown_workspaces, 3),
         (workspace_queries.operations_visible_to, shown_operations, 2),
-        (workspace_queries.templates_visible_to, shown_templates, 1),
-        (workspace_queries.snapshots_visible_to, shown_snapshots, 1),
+        (templates_visible_to, shown_templates, 1),
+        (snapshots_visible_to, shown_snapshots, 1),
     ],
 )
 @pytest.mark.parametrize("rows", [1, 6])

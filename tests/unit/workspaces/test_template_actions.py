@@ -18,6 +18,7 @@ from provisioner.catalog.actions.templates import (
     template_update,
 )
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import default_snapshot
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.refusals import (
@@ -32,7 +33,6 @@ from provisioner.lib.refusals import (
 )
 from provisioner.sites.actions import site_save
 from provisioner.sites.models import PerforceServer, Site
-from provisioner.workspaces.queries import default_snapshot
 from tests.support.factories import PerforceServerFactory, SiteFactory, UserFactory
 
 VIEW = "//depot/main/... //any/..."

@@ -20,6 +20,7 @@ from provisioner.catalog.actions.templates import (
     template_update,
 )
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import default_snapshot
 from provisioner.catalog.steps.settled_tree import changes_named
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
@@ -32,7 +33,6 @@ from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.queries import default_snapshot
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle

@@ -12,12 +12,11 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_update
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import most_inodes
 from provisioner.lib.refusals import TemplateInvalid
-from provisioner.notify.models import TemplateCheck
 from tests.support.lab import Lab
 from tests.unit.workspaces.test_template_build import AS_ROOT, build
 

@@ -17,10 +17,10 @@ from django.test import Client
 from provisioner.accounts import origin
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import token_create, token_revoke
-from provisioner.audit_log import signals
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.dashboard import audit_signals
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.leases.models import LeasePolicy
@@ -236,11 +236,11 @@ def test_what_was_typed_as_a_name_may_be_a_password(client: Client) -> None:
 
 
 def test_many_failures_do_not_fill_the_database(alice: User) -> None:
-    for _ in range(signals.FAILURES_A_MINUTE + 3):
+    for _ in range(audit_signals.FAILURES_A_MINUTE + 3):
         assert authenticate(username="alice", password=SECRET) is None
 
     failures = Event.objects.filter(kind="sign_in_failed")
-    assert failures.count() == signals.FAILURES_A_MINUTE
+    assert failures.count() == audit_signals.FAILURES_A_MINUTE
 
 
 def test_tokens_are_told_without_their_secret(alice: User) -> None:

@@ -22,6 +22,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Quality, Snapshot, Template
+from provisioner.catalog.queries import available_snapshots
 from provisioner.catalog.snapshot_comments import SnapshotMark, build_number_of
 from provisioner.catalog.steps.volumes import ensure_policy_rules, policies_of
 from provisioner.drift.actions import finding_resolve, findings_adopt
@@ -35,7 +36,6 @@ from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
 from provisioner.workspaces.models import Rescue, Workspace
-from provisioner.workspaces.queries import available_snapshots
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import Lab

@@ -13,6 +13,7 @@ import pytest
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build, template_update
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import default_snapshot
 from provisioner.drift.actions import adoptable, findings_adopt
 from provisioner.drift.comparison import preview
 from provisioner.drift.models import Finding
@@ -26,7 +27,6 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
 )
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import default_snapshot
 from tests.support import database_backup
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle

@@ -1,0 +1,48 @@
+"""Shapes that every answer may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from provisioner.api.errors import CODES
+
+
+class LimitSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField(help_text="That of its refusal.")
+    title = serializers.CharField(help_text="What is limited, for people.")
+    subject = serializers.CharField(help_text="Whose limit it is.")
+    used = serializers.IntegerField(
+        allow_null=True, help_text="null: not measured lately; it refuses nobody."
+    )
+    allowed = serializers.IntegerField(allow_null=True, help_text="null: no limit.")
+    percent = serializers.IntegerField(allow_null=True)
+    unit = serializers.ChoiceField(choices=["things", "bytes"])
+    as_of = serializers.DateTimeField(
+        allow_null=True, help_text="When what ONTAP says of it was measured."
+    )
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    detail = serializers.CharField(help_text="What happened, for people.")
+    code = serializers.ChoiceField(choices=CODES, help_text="Why, for programs.")
+    fields_ = serializers.DictField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="What is wrong with each field.",
+    )
+    workspace = serializers.IntegerField(
+        required=False,
+        help_text="Which workspace it is about, where one was asked for.",
+    )
+    limits = LimitSerializer(
+        many=True,
+        required=False,
+        help_text="Where a limit is reached: how near it and the others are.",
+    )
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        fields["fields"] = fields.pop("fields_")
+        return fields

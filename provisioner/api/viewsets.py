@@ -1,0 +1,102 @@
+"""What the addresses of the API have in common."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from django.db.models import Model, Q, QuerySet
+from django.http import Http404
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.throttling import BaseThrottle
+from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet
+
+from provisioner.accounts.models import User
+from provisioner.accounts.token_throttling import WorkspaceThrottle
+from provisioner.api.http import AlwaysJson
+from provisioner.api.pagination import Pages
+from provisioner.lib.refusals import InvalidRequest
+
+AnyModel = TypeVar("AnyModel", bound=Model)
+
+
+class ApiViewSet(GenericViewSet[Any]):
+    """What all have in common: JSON only, numbers as ids, pages, strict input."""
+
+    content_negotiation_class = AlwaysJson
+    pagination_class: type[BasePagination] | None = Pages
+    lookup_value_converter = "int"
+    makes_workspaces: str | None = None
+    """The action whose requests are counted as those for workspaces."""
+
+    @property
+    def user(self) -> User:
+        assert isinstance(self.request.user, User)
+        return self.request.user
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        throttles = super().get_throttles()
+        if self.action is None or self.action != self.makes_workspaces:
+            return throttles
+        return [*throttles, WorkspaceThrottle()]
+
+    def read_body(self, shape: type[Serializer[Any]]) -> dict[str, Any]:
+        return _validated(shape, self.request.data)
+
+    def read_query(self, shape: type[Serializer[Any]]) -> dict[str, Any]:
+        # A plain dict: a QueryDict would be taken for an HTML form, where "" is absent.
+        return _validated(shape, self.request.query_params.dict())
+
+    def page_of(self, queryset: QuerySet[Any]) -> Response:
+        page = self.paginate_queryset(queryset)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+class ShortListViewSet(ApiViewSet):
+    """What there are few of, so that a list has all of them and no pages."""
+
+    pagination_class = None
+
+
+def _validated(shape: type[Serializer[Any]], data: Any) -> dict[str, Any]:
+    serializer = shape(data=data)
+    serializer.is_valid(raise_exception=True)
+    validated: dict[str, Any] = serializer.validated_data
+    return validated
+
+
+def _of_template(value: str) -> Q:
+    """Match rows of the template with this id or name."""
+    if value.isascii() and value.isdecimal():
+        return Q(template_id=int(value))
+    return Q(template__name=value)
+
+
+def chosen(
+    rows: QuerySet[AnyModel], *, word: str, id_or_name: int | str, hint: str = ""
+) -> AnyModel:
+    """Return the one row that was meant.
+
+    Raises: InvalidRequest where there is none, or more than one of that name.
+    """
+    field = "pk" if isinstance(id_or_name, int) else "name"
+    found = list(rows.filter(**{field: id_or_name})[:2])
+    if not found:
+        raise InvalidRequest(f"There is no {word} “{id_or_name}”.")
+    if len(found) > 1:
+        raise InvalidRequest(f"There is more than one {word} “{id_or_name}”. {hint}")
+    return found[0]
+
+
+class NothingHere(APIView):
+    """The answer to every other address below /api/."""
+
+    schema = None
+    content_negotiation_class = AlwaysJson
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise Http404

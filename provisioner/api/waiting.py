@@ -1,0 +1,103 @@
+"""`?wait=SECONDS`: hold the answer until a workspace or a bisection has settled.
+
+Each answer that is held takes a thread of the web server, so only so many are held at
+a time: by a process, and for a person by all of their tokens and sessions. Whoever
+comes beyond that has the answer at once, and in `Retry-After` when to ask again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import QuerySet
+from rest_framework.response import Response
+
+from provisioner.accounts.models import User
+
+LONGEST_WAIT_SECONDS = 60
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 0.5
+
+
+# Sooner, a rush of those who were not held would take the threads all the same, and
+# a hundred jobs with one token would come to its limit a minute.
+ASK_AGAIN_SECONDS = 5
+
+
+class Places:
+    """How many answers this process holds, in all and for each person."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held_for: Counter[int] = Counter()
+
+    @contextmanager
+    def one_for(self, person: int) -> Iterator[bool]:
+        """Take a place for as long as the block takes; False where none is left."""
+        has_place = self._take(person)
+        try:
+            yield has_place
+        finally:
+            if has_place:
+                self._give_back(person)
+
+    def _take(self, person: int) -> bool:
+        with self._lock:
+            is_full = (
+                self._held_for.total() >= settings.API_WAITS_PER_PROCESS
+                or self._held_for[person] >= settings.API_WAITS_PER_PERSON
+            )
+            if not is_full:
+                self._held_for[person] += 1
+            return not is_full
+
+    def _give_back(self, person: int) -> None:
+        with self._lock:
+            self._held_for[person] -= 1
+            if not self._held_for[person]:
+                del self._held_for[person]
+
+
+_places = Places()
+
+
+def ask_again_unless(was_held: bool, response: Response) -> Response:
+    """Return the answer, as one that says when to ask again where it was not held."""
+    if not was_held:
+        response.status_code = 202
+        response["Retry-After"] = str(ASK_AGAIN_SECONDS)
+    return response
+
+
+def wait_while(moving: QuerySet[Any], *, seconds: float, by: User) -> bool:
+    """Look again and again, at most for so long, while there is such a row.
+
+    Call it outside any transaction: each look is a statement of its own, between
+    growing pauses, so nothing is held meanwhile but the caller's thread. It is put
+    together once, which takes longer than all its answers.
+    """
+    look, values = moving.order_by().values("pk")[:1].query.sql_with_params()
+    deadline = time.monotonic() + seconds
+    pause = FIRST_PAUSE_SECONDS
+    if seconds <= 0 or not _finds(look, values):
+        return True
+    with _places.one_for(by.pk) as has_place:
+        while has_place and (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(pause, left))
+            pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
+            if not _finds(look, values):
+                break
+    return has_place
+
+
+def _finds(look: str, values: tuple[Any, ...]) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(look, values)
+        return cursor.fetchone() is not None

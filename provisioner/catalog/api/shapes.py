@@ -1,0 +1,274 @@
+"""Shapes of templates and their snapshots."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypedDict
+
+from django.db import models
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from provisioner.api.fields import Flag, Name, Number, Text, WorkedOutOnce
+from provisioner.catalog import freshness
+from provisioner.catalog.actions.templates import MOST_PATHS
+from provisioner.catalog.api.refresh_shapes import LagSerializer, RefreshSerializer
+from provisioner.catalog.models import LineEnd, Snapshot, Template
+from provisioner.lib.names import LONGEST_NAME
+from provisioner.workspaces.models import Workspace
+
+LARGEST_CHANGE = 2**31 - 1  # Perforce changes are signed 32-bit numbers
+
+
+class PartSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField(help_text="A depot path.")
+    change = serializers.IntegerField()
+
+
+class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
+    parts = PartSerializer(
+        many=True,
+        help_text="What is at another change than the rest; nobody gets such a "
+        "snapshot without choosing it.",
+    )
+    behind = serializers.SerializerMethodField(
+        help_text="How many changes under its template's view came since; null: not "
+        "known."
+    )
+    lint = serializers.ListField(
+        child=serializers.JSONField(), help_text="What a reader should know."
+    )
+
+    class Meta:
+        model = Snapshot
+        fields = (
+            "id",
+            "template",
+            "name",
+            "change",
+            "parts",
+            "quality",
+            "is_clean",
+            "behind",
+            "have_count",
+            "have_digest",
+            "lint",
+            "sync_seconds",
+            "build_seconds",
+            "test_seconds",
+            "operation",
+            "created_at",
+        )
+        read_only_fields = fields
+
+    def get_behind(self, snapshot: Snapshot) -> int | None:
+        # Read once for a whole list: all its serializers share the context.
+        if "behind" not in self.context:
+            shown: Any = self.root.instance
+            listed = [shown] if isinstance(shown, Snapshot) else list(shown)
+            self.context["behind"] = freshness.behind_of(listed)
+        behind: int | None = self.context["behind"].get(snapshot.pk)
+        return behind
+
+
+class PinningWorkspaceSerializer(serializers.ModelSerializer[Workspace]):
+    owner = serializers.CharField(source="owner.username")
+
+    class Meta:
+        model = Workspace
+        fields = ("id", "name", "owner", "state")
+        read_only_fields = fields
+
+
+class PinsSerializer(serializers.Serializer[Any]):
+    """What keeps a snapshot from being deleted."""
+
+    is_needed = serializers.BooleanField(help_text="false: it will be deleted.")
+    reasons = serializers.ListField(
+        child=serializers.CharField(), help_text="What needs it besides workspaces."
+    )
+    workspaces_count = serializers.IntegerField()
+    workspaces = PinningWorkspaceSerializer(
+        many=True, allow_null=True, help_text="null: for administrators only."
+    )
+
+
+class SnapshotReferenceSerializer(WorkedOutOnce, serializers.ModelSerializer[Snapshot]):
+    class Meta:
+        model = Snapshot
+        fields = ("id", "name", "change")
+        read_only_fields = fields
+
+
+class DefaultSnapshot(TypedDict):
+    id: int
+    change: int
+    quality: str
+
+
+class TemplateSerializer(serializers.ModelSerializer[Template]):
+    """`build_environment` is left out: people keep secrets there."""
+
+    bisection_environment = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="Variables for commands of bisections. Everybody can read them.",
+    )
+    site = serializers.CharField(source="site.name")
+    snapshot = serializers.SerializerMethodField(
+        help_text="What a new workspace is cloned from; null before the first build, "
+        "and where none has the quality that is wanted."
+    )
+    path = serializers.CharField()
+    lag = serializers.SerializerMethodField(
+        help_text="null: not known yet, as before the first build."
+    )
+    refresh = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Template
+        fields = (
+            "id",
+            "name",
+            "site",
+            "description",
+            "state",
+            "status_code",
+            "status_message",
+            "snapshot",
+            "lag",
+            "refresh",
+            "path",
+            "view",
+            "stream",
+            "line_end",
+            "client_options",
+            "submit_options",
+            "build_command",
+            "bisection_environment",
+            "commands_have_network",
+            "build_timeout_seconds",
+            "test_command",
+            "test_timeout_seconds",
+            "wanted_quality",
+            "ignore_patterns",
+            "volume_size_bytes",
+            "actual_size_bytes",
+            "used_bytes",
+            "used_inodes",
+            "max_inodes",
+            "snapshots_to_keep",
+            "created_at",
+        )
+        read_only_fields = fields
+
+    def get_snapshot(self, template: Any) -> DefaultSnapshot | None:
+        if template.default_snapshot_id is None:
+            return None
+        return {
+            "id": template.default_snapshot_id,
+            "change": template.default_change,
+            "quality": template.default_quality,
+        }
+
+    @extend_schema_field(LagSerializer(allow_null=True))
+    def get_lag(self, template: Template) -> Any:
+        # Read once for a whole list: all its serializers share the context.
+        if "lags" not in self.context:
+            self.context["lags"] = freshness.lags_of(self._shown())
+        lag = self.context["lags"].get(template.pk)
+        return None if lag is None else LagSerializer(lag).data
+
+    @extend_schema_field(RefreshSerializer)
+    def get_refresh(self, template: Template) -> Any:
+        if "refreshes" not in self.context:
+            self.context["refreshes"] = freshness.policies_of(self._shown())
+        return RefreshSerializer(self.context["refreshes"][template.pk]).data
+
+    def _shown(self) -> list[Template]:
+        shown: Any = self.root.instance
+        return [shown] if isinstance(shown, Template) else list(shown)
+
+
+class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
+    serializer_field_mapping: ClassVar = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.CharField: Text,
+        models.TextField: Text,
+        models.PositiveSmallIntegerField: Number,
+        models.PositiveIntegerField: Number,
+        models.BigIntegerField: Number,
+    }
+    site = Text(max_length=LONGEST_NAME, help_text="The site's name.")
+    name = Name()
+    line_end = serializers.ChoiceField(choices=LineEnd.choices, default=LineEnd.LOCAL)
+    wanted_quality = serializers.ChoiceField(
+        choices=Template.WantedQuality.choices,
+        default=Template.WantedQuality.BUILT,
+        help_text="A new workspace gets the newest snapshot with this quality.",
+    )
+    build_environment = serializers.DictField(
+        child=Text(allow_blank=True, trim_whitespace=False),
+        default=dict,
+        help_text="Variables for builds and tests. They are not shown again.",
+    )
+    bisection_environment = serializers.DictField(
+        child=Text(allow_blank=True, trim_whitespace=False),
+        default=dict,
+        help_text="Variables for commands of bisections. Everybody can read them.",
+    )
+    commands_have_network = Flag(
+        default=True,
+        help_text="Whether builds, tests and bisections reach other hosts.",
+    )
+
+    class Meta:
+        model = Template
+        validators = ()  # a taken name is the action's to refuse
+        fields = (
+            "name",
+            "site",
+            "description",
+            "view",
+            "stream",
+            "line_end",
+            "client_options",
+            "submit_options",
+            "build_command",
+            "build_environment",
+            "bisection_environment",
+            "commands_have_network",
+            "build_timeout_seconds",
+            "test_command",
+            "test_timeout_seconds",
+            "wanted_quality",
+            "ignore_patterns",
+            "volume_size_bytes",
+            "snapshots_to_keep",
+        )
+
+    def validate_build_environment(self, variables: dict[str, str]) -> dict[str, str]:
+        for name in variables:
+            if not (name.isascii() and name.isidentifier()):
+                raise serializers.ValidationError(f"“{name}” names no variable.")
+        return variables
+
+    validate_bisection_environment = validate_build_environment
+
+
+class TemplateBuildSerializer(serializers.Serializer[Any]):
+    change = Number(
+        min_value=1,
+        max_value=LARGEST_CHANGE,
+        allow_null=True,
+        default=None,
+        help_text="A submitted change; the newest if not given.",
+    )
+    clean = Flag(
+        default=False,
+        help_text="Remove everything first that Perforce does not know.",
+    )
+    paths = serializers.ListField(
+        child=Text(max_length=1024),
+        default=list,
+        max_length=MOST_PATHS,
+        help_text="Depot paths in the view that alone are brought to the change.",
+    )

@@ -1,0 +1,194 @@
+"""/api/v1/templates and /api/v1/snapshots."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.http import Http404
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from provisioner.accounts import permissions
+from provisioner.api import query_strings as q
+from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, _of_template, chosen
+from provisioner.catalog.actions.refresh import refresh_policy_save
+from provisioner.catalog.actions.templates import (
+    template_build,
+    template_build_stop,
+    template_create,
+)
+from provisioner.catalog.api.refresh_shapes import RefreshSaveSerializer
+from provisioner.catalog.api.shapes import (
+    PinningWorkspaceSerializer,
+    PinsSerializer,
+    SnapshotSerializer,
+    TemplateBuildSerializer,
+    TemplateCreateSerializer,
+    TemplateSerializer,
+)
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import snapshots_visible_to, templates_visible_to
+from provisioner.catalog.retention import pins_of_snapshot
+from provisioner.engine.api.shapes import OperationSerializer
+from provisioner.sites.models import Site
+from provisioner.workspaces import queries as workspace_queries
+
+
+class TemplateViewSet(ApiViewSet):
+    """What workspaces are cloned from."""
+
+    queryset = Template.objects.none()
+    serializer_class = TemplateSerializer
+
+    def get_queryset(self) -> QuerySet[Template]:
+        return templates_visible_to(self.user)
+
+    @described(
+        "List templates",
+        ok=TemplateSerializer,
+        refused=[400],
+        parameters=[q.TemplateListQuery],
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(q.TemplateListQuery)
+        templates = self.get_queryset()
+        if "name" in query:
+            templates = templates.filter(name=query["name"])
+        if "site" in query:
+            templates = templates.filter(site__name=query["site"])
+        return self.page_of(templates)
+
+    @described("Look at a template", ok=TemplateSerializer, refused=[404])
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @described(
+        "Define a template",
+        "For administrators. Nothing is made on ONTAP or Perforce before its build.",
+        body=TemplateCreateSerializer,
+        ok=TemplateSerializer,
+        status=201,
+        refused=[403, 409],
+    )
+    def create(self, request: Request) -> Response:
+        permissions.require(permissions.can_manage_templates(self.user))
+        asked = self.read_body(TemplateCreateSerializer)
+        site = chosen(Site.objects.all(), word="site", id_or_name=asked.pop("site"))
+        template = template_create(by=self.user, site=site, **asked)
+        body = self.get_serializer(self.get_queryset().get(pk=template.pk)).data
+        where = reverse("api:template-detail", [template.pk], request=request)
+        return Response(body, status=201, headers={"Location": where})
+
+    @described(
+        "Build a template",
+        "For administrators. The answer is the operation to follow.",
+        body=TemplateBuildSerializer,
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        operation_id="templates_build",
+    )
+    @action(methods=["post"], detail=True)
+    def build(self, request: Request, pk: int) -> Response:
+        template = self.get_object()
+        permissions.require(permissions.can_manage_templates(self.user))
+        asked = self.read_body(TemplateBuildSerializer)
+        operation = template_build(
+            by=self.user,
+            template=template,
+            change=asked["change"],
+            is_clean=asked["clean"],
+            paths=asked["paths"],
+        )
+        operation = workspace_queries.operations_visible_to(self.user).get(
+            pk=operation.pk
+        )
+        where = reverse("api:operation-detail", [operation.pk], request=request)
+        return Response(
+            OperationSerializer(operation).data,
+            status=202,
+            headers={"Location": where},
+        )
+
+    @described(
+        "Stop the build under way",
+        "For administrators. It publishes nothing; what was published stays.",
+        ok=OperationSerializer,
+        refused=[403, 404, 409],
+        operation_id="templates_build_stop",
+    )
+    @action(methods=["post"], detail=True, url_path="build/stop")
+    def build_stop(self, request: Request, pk: int) -> Response:
+        operation = template_build_stop(by=self.user, template=self.get_object())
+        operation = workspace_queries.operations_visible_to(self.user).get(
+            pk=operation.pk
+        )
+        return Response(OperationSerializer(operation).data)
+
+    @described(
+        "Say when a template is built by itself",
+        "For administrators: never, after changes, or on a schedule; always to the "
+        "newest change under its view, and if there is one since its newest snapshot.",
+        body=RefreshSaveSerializer,
+        ok=TemplateSerializer,
+        refused=[403, 404, 409],
+        operation_id="templates_refresh",
+    )
+    @action(methods=["post"], detail=True)
+    def refresh(self, request: Request, pk: int) -> Response:
+        template = self.get_object()
+        permissions.require(permissions.can_manage_templates(self.user))
+        asked = self.read_body(RefreshSaveSerializer)
+        refresh_policy_save(by=self.user, template=template, **asked)
+        return Response(self.get_serializer(self.get_object()).data)
+
+
+class SnapshotViewSet(ApiViewSet):
+    """Published snapshots of templates."""
+
+    queryset = Snapshot.objects.none()
+    serializer_class = SnapshotSerializer
+
+    def get_queryset(self) -> QuerySet[Snapshot]:
+        return snapshots_visible_to(self.user)
+
+    @described(
+        "List snapshots",
+        ok=SnapshotSerializer,
+        refused=[400],
+        parameters=[q.SnapshotListQuery],
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(q.SnapshotListQuery)
+        snapshots = self.get_queryset()
+        if "template" in query:
+            snapshots = snapshots.filter(_of_template(query["template"]))
+        return self.page_of(snapshots)
+
+    @described("Look at a snapshot", ok=SnapshotSerializer, refused=[404])
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @described(
+        "Say what keeps a snapshot",
+        ok=PinsSerializer,
+        refused=[404],
+        operation_id="snapshots_pins",
+    )
+    @action(methods=["get"], detail=True)
+    def pins(self, request: Request, pk: int) -> Response:
+        pins = pins_of_snapshot(self.get_object())
+        if pins is None:
+            raise Http404
+        shown = pins.workspaces if self.user.is_administrator else None
+        return Response(
+            {
+                "is_needed": pins.is_needed,
+                "reasons": pins.reasons,
+                "workspaces_count": pins.workspaces_number,
+                "workspaces": shown
+                and PinningWorkspaceSerializer(shown, many=True).data,
+            }
+        )

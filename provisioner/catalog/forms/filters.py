@@ -1,0 +1,27 @@
+"""Filters of lists of templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from provisioner.catalog.models import Template
+from provisioner.web.filters import FilterForm
+
+
+class TemplateFilterForm(FilterForm):
+    """Filters of templates."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name or description")
+    state = forms.ChoiceField(
+        required=False, choices=[("", "All states"), *Template.State.choices]
+    )
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `templates_matching` takes it."""
+        self.is_valid()
+        return {
+            "text": self.cleaned_data.get("q", ""),
+            "state": self.cleaned_data.get("state", ""),
+        }

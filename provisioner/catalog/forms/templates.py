@@ -1,0 +1,164 @@
+"""What administrators type about templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.validators import MinValueValidator
+
+from provisioner.catalog.models import LineEnd, Template
+from provisioner.lib.sizes import exact_size_text
+from provisioner.sites.models import Site
+from provisioner.web.forms import AskingForm, LinesField, NameField, SizeField
+
+
+class EnvironmentField(LinesField):
+    """Environment variables, one NAME=value a line."""
+
+    def clean(self, value: Any) -> Any:
+        variables: dict[str, str] = {}
+        for line in super().clean(value).splitlines():
+            name, is_assigned, text = line.strip().partition("=")
+            if not name:
+                continue
+            if not is_assigned or not name.isidentifier() or not name.isascii():
+                raise forms.ValidationError(f"“{line}” is not NAME=value.")
+            variables[name] = text
+        return variables
+
+
+class TemplateDefinitionForm(AskingForm):
+    """What a template is made from, without what cannot change later."""
+
+    description = forms.CharField(
+        required=False, max_length=500, help_text="One line for those who choose."
+    )
+    view = LinesField(
+        rows=5,
+        required=False,
+        label="View",
+        help_text="View lines as in a client spec, such as //depot/main/... "
+        "//template/...; a minus before a line leaves files out. Give a view or a "
+        "stream.",
+    )
+    stream = forms.CharField(
+        required=False,
+        max_length=255,
+        help_text="Such as //streams/main, instead of a view.",
+    )
+    line_end = forms.ChoiceField(choices=LineEnd.choices, label="Line endings")
+    client_options = forms.CharField(
+        max_length=120,
+        help_text="The six words of a client spec's Options.",
+    )
+    submit_options = forms.CharField(max_length=40)
+    build_command = LinesField(
+        rows=3,
+        required=False,
+        help_text="Run by /bin/sh in the template's root. Empty: no build.",
+    )
+    build_environment = EnvironmentField(
+        rows=3,
+        required=False,
+        help_text="Of builds and tests, one NAME=value a line. Values are shown to "
+        "administrators alone.",
+    )
+    bisection_environment = EnvironmentField(
+        rows=3,
+        required=False,
+        label="Environment of bisections",
+        help_text="One NAME=value a line. People choose what they run there: keep no "
+        "secrets in it, everybody can read it.",
+    )
+    commands_have_network = forms.BooleanField(
+        required=False,
+        label="Builds, tests and bisections reach other hosts",
+    )
+    build_timeout_seconds = forms.IntegerField(
+        min_value=1, label="Time limit of a build, in seconds"
+    )
+    test_command = LinesField(
+        rows=3,
+        required=False,
+        help_text="Run after the build, in the same place. What it finds becomes the "
+        "mark of the snapshot; one whose test failed nobody gets without choosing it. "
+        "Empty: no test.",
+    )
+    test_timeout_seconds = forms.IntegerField(
+        min_value=1, label="Time limit of a test, in seconds"
+    )
+    wanted_quality = forms.ChoiceField(
+        choices=Template.WantedQuality.choices,
+        label="New workspaces get the newest that is",
+    )
+    ignore_patterns = LinesField(
+        rows=3,
+        required=False,
+        label="Ignored files",
+        help_text="What the build makes, as in P4IGNORE, one pattern a line. These "
+        "files are not reported as untracked.",
+    )
+    volume_size_bytes = SizeField(
+        label="Volume size",
+        help_text="Such as 100 GiB. The volume is thin: it takes what it holds.",
+    )
+    snapshots_to_keep = forms.IntegerField(min_value=1, max_value=1000)
+
+    @staticmethod
+    def initial_of(template: Template) -> dict[str, Any]:
+        """Return a template's definition as people write it."""
+        names = TemplateDefinitionForm.base_fields
+        return {
+            **{name: getattr(template, name) for name in names},
+            "build_environment": _assignments(template.build_environment),
+            "bisection_environment": _assignments(template.bisection_environment),
+            "volume_size_bytes": exact_size_text(template.volume_size_bytes),
+        }
+
+
+def _assignments(variables: dict[str, str]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in variables.items())
+
+
+class TemplateCreateForm(TemplateDefinitionForm):
+    """A template's definition with its place and name, which are for good."""
+
+    site = forms.ModelChoiceField(queryset=Site.objects.order_by("name"))
+    name = NameField(
+        help_text="Part of the volume's and the client's name, so it is for good."
+    )
+    field_order = ("site", "name", "description")
+
+    def __init__(self, data: Any = None) -> None:
+        initial = TemplateDefinitionForm.initial_of(Template())
+        super().__init__(data, initial={**initial, "site": _only_site()})
+
+
+def _only_site() -> Site | None:
+    """Return the site that need not be chosen, None where there are several."""
+    sites = list(Site.objects.all()[:2])
+    return sites[0] if len(sites) == 1 else None
+
+
+class TemplateBuildForm(AskingForm):
+    change = forms.IntegerField(
+        required=False,
+        label="Change",
+        validators=[MinValueValidator(1)],
+        help_text="A submitted change. Empty: the newest under the view.",
+        widget=forms.NumberInput(attrs={"min": 1, "class": "code"}),
+    )
+    is_clean = forms.BooleanField(required=False, label="Clean build")
+    paths = LinesField(
+        rows=3,
+        required=False,
+        label="Only these paths",
+        help_text="Depot paths in the view, one a line, such as //depot/main/src/... — "
+        "these alone are brought to the change, the rest stays where new workspaces "
+        "are. Nobody gets such a snapshot without choosing it.",
+    )
+
+    def clean_paths(self) -> list[str]:
+        lines = (line.strip() for line in self.cleaned_data["paths"].splitlines())
+        return [line for line in lines if line]

@@ -1,0 +1,152 @@
+"""What runs at Perforce servers and what waits; the switch that pauses one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from provisioner.accounts import permissions
+from provisioner.api.fields import Text
+from provisioner.api.schema import described
+from provisioner.api.viewsets import ShortListViewSet
+from provisioner.dashboard.slots_overview import turns_for, turns_of
+from provisioner.engine.actions import (
+    LONGEST_REASON,
+    perforce_server_pause,
+    perforce_server_resume,
+)
+from provisioner.engine.models import Step
+from provisioner.sites.models import PerforceServer
+
+
+class TurnSerializer(serializers.Serializer[Any]):
+    """A step that has its turn, or waits for it."""
+
+    operation = serializers.IntegerField(source="step.operation_id")
+    workspace = serializers.IntegerField(
+        source="step.operation.workspace_id", allow_null=True
+    )
+    template = serializers.IntegerField(
+        source="step.operation.template_id", allow_null=True
+    )
+    step = serializers.CharField(source="step.name")
+    state = serializers.ChoiceField(
+        source="step.state",
+        choices=[(state.value, state.label) for state in Step.State],
+        help_text="queued: it has its turn and waits for a worker, or waits for both.",
+    )
+    asked_by = serializers.CharField()
+    is_of_machine = serializers.BooleanField(help_text="People come first.")
+    since = serializers.DateTimeField(
+        source="step.queued_at", help_text="When it was queued."
+    )
+
+
+class LockWaitSerializer(serializers.Serializer[Any]):
+    """A command of ours that waited for a lock, as the server told."""
+
+    at = serializers.DateTimeField()
+    operation = serializers.IntegerField(source="operation_id")
+    command = serializers.CharField()
+    table = serializers.CharField()
+    waited_ms = serializers.IntegerField()
+    held_ms = serializers.IntegerField()
+
+
+class PerforceServerSerializer(serializers.Serializer[Any]):
+    """A Perforce server: what runs on it, who waits, and how many may run."""
+
+    id = serializers.IntegerField(source="server.pk")
+    name = serializers.CharField(source="server.name")
+    limit = serializers.IntegerField(
+        help_text="How many flushes, syncs and comparisons may run at a time."
+    )
+    present_limit = serializers.IntegerField(
+        help_text="Fewer after a command waited long for a lock."
+    )
+    limit_reason = serializers.CharField(help_text="Why so many, for people.")
+    lock_waits = LockWaitSerializer(many=True, help_text="The last ten.")
+    is_paused = serializers.BooleanField()
+    paused_at = serializers.DateTimeField(
+        source="pause.paused_at", default=None, allow_null=True
+    )
+    paused_by = serializers.CharField(
+        source="pause.paused_by.username", default=None, allow_null=True
+    )
+    paused_reason = serializers.CharField(
+        source="pause.paused_reason", default="", help_text="“”: it is not paused."
+    )
+    running = TurnSerializer(many=True)
+    waiting = TurnSerializer(many=True, help_text="The first twenty in turn.")
+    people_waiting = serializers.IntegerField()
+    machines_waiting = serializers.IntegerField()
+
+
+class PauseSerializer(serializers.Serializer[Any]):
+    reason = Text(
+        max_length=LONGEST_REASON, help_text="People whose work waits read it."
+    )
+
+
+class ResumeSerializer(serializers.Serializer[Any]):
+    reason = Text(default="", allow_blank=True, max_length=LONGEST_REASON)
+
+
+class PerforceServerViewSet(ShortListViewSet):
+    """For administrators: the budget of each Perforce server, and its switch."""
+
+    queryset = PerforceServer.objects.select_related("governor__paused_by")
+    serializer_class = PerforceServerSerializer
+
+    @described(
+        "Look at Perforce servers",
+        "What runs on each, what waits for its turn, and whether it is paused.",
+        ok=PerforceServerSerializer(many=True),
+        refused=[403],
+        operation_id="perforce_servers_list",
+    )
+    def list(self, request: Request) -> Response:
+        servers = turns_for(self.user)
+        return Response(PerforceServerSerializer(servers, many=True).data)
+
+    @described(
+        "Pause a Perforce server",
+        "No step begins that uses it, and none of its templates is refreshed, until it "
+        "is resumed. What has begun goes on to its end. A paused server gets the new "
+        "reason.",
+        ok=PerforceServerSerializer,
+        refused=[400, 403, 404],
+        body=PauseSerializer,
+        operation_id="perforce_servers_pause",
+    )
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        asked = self.read_body(PauseSerializer)
+        server = self.get_object()
+        perforce_server_pause(by=self.user, server=server, **asked)
+        return self._shown(pk)
+
+    @described(
+        "Resume a Perforce server",
+        "What waits goes on, people first. Nothing happens to one that is not paused.",
+        ok=PerforceServerSerializer,
+        refused=[400, 403, 404],
+        body=ResumeSerializer,
+        operation_id="perforce_servers_resume",
+    )
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        asked = self.read_body(ResumeSerializer)
+        server = self.get_object()
+        perforce_server_resume(by=self.user, server=server, **asked)
+        return self._shown(pk)
+
+    def _shown(self, pk: int) -> Response:
+        turns = turns_of(self.get_queryset().get(pk=pk))
+        return Response(PerforceServerSerializer(turns).data)

@@ -1,0 +1,36 @@
+"""The trail as a list."""
+
+from __future__ import annotations
+
+from provisioner.audit_log.models import Event
+from provisioner.dashboard.audit_log_forms import TrailFilterForm
+from provisioner.dashboard.audit_log_search import events_matching
+from provisioner.web.lists.listing import Column, Listing
+
+TRAIL = Listing[Event](
+    name="trail",
+    one="event",
+    many="events",
+    columns=(
+        Column("at", "When", "at", "at", is_unbroken=True, begins_descending=True),
+        Column("kind", "", "kind"),
+        Column("subject", "About", "subject"),
+        Column("message", "What", "message"),
+        Column("reason", "", "reason"),
+        Column("actor", "Who", "actor_name", is_unbroken=True),
+        Column("via", "From where", "via"),
+        Column("ip", "", "ip"),
+        Column("user_agent", "", "user_agent"),
+        Column("subject_kind", "", "subject_kind"),
+        Column("subject_id", "", "subject_id"),
+    ),
+    cells="administration/_trail_cells.html",
+    matching=events_matching,
+    reads=(
+        *("at", "kind", "message", "reason", "actor_name", "via", "ip", "user_agent"),
+        *("subject_kind", "subject_id", "subject", "template"),
+        *("workspace__is_pooled", "template__name"),
+    ),
+    usual="-at",
+    form=TrailFilterForm,
+)

@@ -1,0 +1,94 @@
+"""The list of Perforce servers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from provisioner.catalog.actions.refresh import refresh_pause
+from provisioner.catalog.forms.refresh import ReasonForm
+from provisioner.dashboard.slots_overview import server_lines, servers_matching
+from provisioner.engine.actions import perforce_server_pause, perforce_server_resume
+from provisioner.engine.models import Governor
+from provisioner.sites.models import PerforceServer
+from provisioner.web.lists.acts import Act
+from provisioner.web.lists.listing import Column, Listing
+
+
+class Pause(Act[PerforceServer]):
+    name, label, done = "pause", "Pause", "Paused"
+    lead = (
+        "What has begun goes on to its end; nothing else begins that uses them, and "
+        "their templates are not refreshed."
+    )
+    form = ReasonForm
+    rehearsed: ClassVar = {"reason": "…"}
+
+    def do(self, row: PerforceServer, **told: Any) -> Governor:
+        return perforce_server_pause(by=self.by, server=row, **told)
+
+    def says(self, row: PerforceServer, result: Governor) -> str:
+        return "Nothing begins there until it is resumed."
+
+
+class Resume(Act[PerforceServer]):
+    name, label, done = "resume", "Resume", "Resumed"
+    lead = "What waits goes on, people first."
+
+    def do(self, row: PerforceServer, **told: Any) -> bool:
+        return perforce_server_resume(by=self.by, server=row)
+
+    def says(self, row: PerforceServer, result: bool) -> str:
+        return "Resumed." if result else "It is not paused: nothing changes."
+
+
+class PauseRefresh(Act[PerforceServer]):
+    name, label, done = "pause-refresh", "Pause refresh", "Paused"
+    asks = "Pause the refresh by"
+    lead = "They are not asked for new changes. Builds that run go on."
+    is_paused = True
+
+    def do(self, row: PerforceServer, **told: Any) -> None:
+        refresh_pause(by=self.by, server=row, is_paused=self.is_paused)
+
+    def says(self, row: PerforceServer, result: None) -> str:
+        return "None of its templates is refreshed until it is resumed."
+
+
+class ResumeRefresh(PauseRefresh):
+    name, label, done = "resume-refresh", "Resume refresh", "Resumed"
+    asks = "Resume the refresh by"
+    lead = "What was submitted meanwhile is built as the policies of templates say."
+    is_paused = False
+
+    def says(self, row: PerforceServer, result: None) -> str:
+        return "It is asked for new changes again."
+
+
+PERFORCE_SERVERS = Listing[PerforceServer](
+    name="perforce-servers",
+    one="server",
+    many="servers",
+    columns=(
+        Column("name", "Server", "server.name", "name"),
+        Column("p4port", "", "server.p4port", "p4port"),
+        Column("health", "Health", lambda row: row.connection.health.value),
+        Column("failure", "", "connection.first_failure"),
+        Column("running", "At work", "running"),
+        Column("may_run", "", "present_limit"),
+        Column("waiting", "Waiting", "waiting"),
+        Column("paused", "", lambda row: row.pause.paused_reason if row.pause else ""),
+        Column(
+            *("newest_change", "Newest change seen"),
+            lambda row: row.watch and row.watch.newest_change,
+            "watch__newest_change",
+            has_gaps=True,
+        ),
+        Column("polled_at", "Asked", lambda row: row.watch and row.watch.polled_at),
+    ),
+    cells="perforce_servers/_cells.html",
+    matching=servers_matching,
+    usual="name",
+    dress=lambda user, some: server_lines(some),
+    acts=(Pause, Resume, PauseRefresh, ResumeRefresh),
+    quiet_below=10,
+)

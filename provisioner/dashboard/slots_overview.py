@@ -1,0 +1,185 @@
+"""What runs at Perforce servers and what waits, for those who run the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog.models import ServerWatch, Template
+from provisioner.engine import slots, workflow
+from provisioner.engine.models import Governor, LockWait, Step
+from provisioner.engine.workers import alive_workers
+from provisioner.lib.rows import with_words
+from provisioner.sites.models import PerforceServer
+from provisioner.sites.queries import Connection, connection_of
+from provisioner.workspaces.models import Workspace
+
+WAITING_SHOWN = 20
+WAITS_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnLine:
+    """A step that has its turn, or waits for it."""
+
+    step: Step
+
+    @property
+    def title(self) -> str:
+        return workflow.spec_of(self.step).title
+
+    @property
+    def subject(self) -> Workspace | Template:
+        subject = self.step.operation.workspace or self.step.operation.template
+        assert subject is not None
+        return subject
+
+    @property
+    def asked_by(self) -> str:
+        return self.step.operation.requested_by.get_username()
+
+    @property
+    def is_of_machine(self) -> bool:
+        return self.step.operation.requested_by.is_service
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a worker runs it; otherwise it has its turn and waits for one."""
+        return self.step.state == Step.State.RUNNING
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerTurns:
+    """A Perforce server: what runs on it, who waits, and how many may run.
+
+    `waiting` are the first of those that wait.
+    """
+
+    server: PerforceServer
+    pause: Governor | None
+    limit: int
+    present_limit: int
+    lock_waits: list[LockWait]
+    running: list[TurnLine]
+    waiting: list[TurnLine]
+    people_waiting: int
+    machines_waiting: int
+
+    @property
+    def is_paused(self) -> bool:
+        return self.pause is not None
+
+    @property
+    def is_backed_off(self) -> bool:
+        return self.present_limit < self.limit
+
+    @property
+    def limit_reason(self) -> str:
+        """Say why so many may run."""
+        if not self.is_backed_off:
+            return f"{self.limit} may run at a time, as set for the server."
+        return (
+            f"{self.present_limit} may run at a time and not {self.limit}, because "
+            "a command waited long for a lock; one more is let in with each minute."
+        )
+
+    @property
+    def waiting_count(self) -> int:
+        return self.people_waiting + self.machines_waiting
+
+
+def turns_for(user: User) -> list[ServerTurns]:
+    """Return what goes on at each Perforce server.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    servers = PerforceServer.objects.select_related("governor__paused_by")
+    return [turns_of(server) for server in servers.order_by("name")]
+
+
+def turns_of(server: PerforceServer) -> ServerTurns:
+    """Return what goes on at one server."""
+    pause = getattr(server, "governor", None)
+    waiting = slots.waiting().filter(perforce_server=server)
+    is_machine = Q(operation__requested_by__is_service=True)
+    counts = waiting.order_by().aggregate(
+        people=Count("pk", filter=~is_machine), machines=Count("pk", filter=is_machine)
+    )
+    return ServerTurns(
+        server=server,
+        pause=pause if pause is not None and pause.is_paused else None,
+        limit=server.flush_limit,
+        present_limit=slots.present_limit(server, pause, now=timezone.now()),
+        lock_waits=list(
+            LockWait.objects.filter(server=server).order_by("-at", "-pk")[:WAITS_SHOWN]
+        ),
+        running=_lines(
+            slots.at_work().filter(perforce_server=server).order_by("queued_at", "pk")
+        ),
+        waiting=_lines(slots.in_turn(waiting)[:WAITING_SHOWN]),
+        people_waiting=counts["people"],
+        machines_waiting=counts["machines"],
+    )
+
+
+def _lines(steps: QuerySet[Step]) -> list[TurnLine]:
+    loaded = steps.select_related(
+        "operation__workspace", "operation__template", "operation__requested_by"
+    )
+    return [TurnLine(step=step) for step in loaded]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerLine:
+    """A Perforce server in a list: how it is, how busy, and what was seen submitted.
+
+    `pause` is None where nothing stops it, `watch` where it was never polled.
+    """
+
+    server: PerforceServer
+    connection: Connection
+    pause: Governor | None
+    watch: ServerWatch | None
+    present_limit: int
+    running: int
+    waiting: int
+
+
+def servers_matching(user: User, *, text: str = "") -> QuerySet[PerforceServer]:
+    """Return the servers that have every word of a text.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    servers = PerforceServer.objects.select_related("governor__paused_by", "watch")
+    known = servers.prefetch_related("connection_tests")
+    return with_words(known, text, "name", "p4port", "p4user")
+
+
+def server_lines(servers: Iterable[PerforceServer]) -> list[ServerLine]:
+    """Return how servers are, as `servers_matching` has read them. Three queries."""
+    now, workers = timezone.now(), alive_workers()
+    running, waiting = _by_server(slots.at_work()), _by_server(slots.waiting())
+    return [
+        ServerLine(
+            server=server,
+            connection=connection_of(server, workers=workers),
+            pause=known if known is not None and known.is_paused else None,
+            watch=getattr(server, "watch", None),
+            present_limit=slots.present_limit(server, known, now=now),
+            running=running.get(server.pk, 0),
+            waiting=waiting.get(server.pk, 0),
+        )
+        for server in servers
+        for known in [getattr(server, "governor", None)]
+    ]
+
+
+def _by_server(steps: QuerySet[Step]) -> dict[int, int]:
+    return dict(steps.order_by().values_list("perforce_server").annotate(Count("pk")))

@@ -1,0 +1,52 @@
+"""Perforce servers and how busy they are; the switch that pauses one."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST
+
+from provisioner.catalog.forms.refresh import ReasonForm
+from provisioner.dashboard.lists.perforce_servers import PERFORCE_SERVERS
+from provisioner.engine import actions as engine_actions
+from provisioner.lib.refusals import ActionRefused
+from provisioner.sites.models import PerforceServer
+from provisioner.web.http import WebRequest, administrators_only
+from provisioner.web.lists.answers import list_answer
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def perforce_server_list(request: WebRequest) -> HttpResponseBase:
+    """Show how each server is, how busy, and what was seen submitted; pause many."""
+    return list_answer(request, PERFORCE_SERVERS, "perforce_servers/list.html")
+
+
+@require_POST
+@administrators_only
+def perforce_server_pause(request: WebRequest, pk: int) -> HttpResponse:
+    """Let nothing begin that uses a server."""
+    server = get_object_or_404(PerforceServer, pk=pk)
+    form = ReasonForm(request.POST)
+    reason = form.cleaned_data["reason"] if form.is_valid() else ""
+    try:
+        engine_actions.perforce_server_pause(
+            by=request.user, server=server, reason=reason
+        )
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, f"{server.name} is paused.")
+    return redirect("perforce-server-detail", pk)
+
+
+@require_POST
+@administrators_only
+def perforce_server_resume(request: WebRequest, pk: int) -> HttpResponse:
+    """Let what waits for a server go on."""
+    server = get_object_or_404(PerforceServer, pk=pk)
+    if engine_actions.perforce_server_resume(by=request.user, server=server):
+        messages.success(request, f"{server.name} goes on.")
+    return redirect("perforce-server-detail", pk)

@@ -1,0 +1,31 @@
+"""Filters of lists of findings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from provisioner.drift.models import Finding
+from provisioner.web.filters import FilterForm
+
+
+class FindingFilterForm(FilterForm):
+    """Filters of what an audit found."""
+
+    q = forms.CharField(required=False, max_length=100, label="Words")
+    kind = forms.ChoiceField(
+        required=False, choices=[("", "All kinds"), *Finding.Kind.choices]
+    )
+    state = forms.ChoiceField(
+        required=False, choices=[("", "Open"), ("resolved", "Resolved")]
+    )
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `findings_matching` takes it."""
+        self.is_valid()
+        return {
+            "text": self.cleaned_data.get("q", ""),
+            "kind": self.cleaned_data.get("kind", ""),
+            "is_resolved": self.cleaned_data.get("state", "") == "resolved",
+        }

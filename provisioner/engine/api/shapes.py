@@ -1,0 +1,144 @@
+"""Shapes of operations and their steps."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from provisioner.api.fields import WorkedOutOnce
+from provisioner.engine import slots
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.workflow import WORKFLOWS
+
+STEP_TITLES = {
+    (str(kind), spec.name): spec.title
+    for kind, specs in WORKFLOWS.items()
+    for spec in specs
+}
+
+
+class Progress(TypedDict, total=False):
+    """How far a running step is; what the last attempt showed once it has ended.
+
+    `phase` of a sync is "planning", "receiving" or "finishing". `seconds_left` is null
+    where nobody can say yet.
+    """
+
+    done: int
+    total: int
+    unit: str
+    text: str
+    phase: str
+    bytes: int
+    bytes_total: int
+    files_per_second: float
+    bytes_per_second: float
+    seconds_left: float | None
+
+
+class WaitSerializer(serializers.Serializer[slots.Wait]):
+    """Why a queued step has not begun: others come first, or a pause."""
+
+    server = serializers.CharField(help_text="The name of the Perforce server.")
+    before = serializers.IntegerField(help_text="How many come before it.")
+    is_paused = serializers.BooleanField()
+    sentence = serializers.CharField(help_text="All of it for people.")
+
+
+class StepSerializer(WorkedOutOnce, serializers.ModelSerializer[Step]):
+    title = serializers.SerializerMethodField()
+    progress = serializers.SerializerMethodField(help_text="Any of these, or none.")
+    seconds = serializers.FloatField(
+        allow_null=True, help_text="How long its last attempt took."
+    )
+    wait = serializers.SerializerMethodField(
+        help_text="null unless it waits for its turn at its Perforce server."
+    )
+
+    class Meta:
+        model = Step
+        fields = (
+            "name",
+            "title",
+            "state",
+            "attempt",
+            "started_at",
+            "ended_at",
+            "seconds",
+            "progress",
+            "wait",
+            "error_code",
+            "error_message",
+        )
+        read_only_fields = fields
+
+    @extend_schema_field(WaitSerializer(allow_null=True))
+    def get_wait(self, step: Step) -> Any:
+        wait = slots.wait_of(step)
+        return None if wait is None else WaitSerializer(wait).data
+
+    def get_title(self, step: Step) -> str:
+        return STEP_TITLES.get((step.operation.kind, step.name), step.name)
+
+    def get_progress(self, step: Step) -> Progress:
+        progress: Progress = step.progress
+        return progress
+
+
+class OperationSerializer(serializers.ModelSerializer[Operation]):
+    requested_by = serializers.CharField(source="requested_by.username")
+    findings = serializers.DictField(
+        child=serializers.JSONField(),
+        allow_null=True,
+        help_text="Unsubmitted work that was found, by kind: what stopped a "
+        "retirement, or what it rescued or discarded.",
+    )
+    steps = StepSerializer(many=True)
+
+    class Meta:
+        model = Operation
+        fields = (
+            "id",
+            "kind",
+            "workspace",
+            "template",
+            "state",
+            "status_code",
+            "status_message",
+            "findings",
+            "requested_by",
+            "created_at",
+            "ended_at",
+            "steps",
+        )
+        read_only_fields = fields
+
+
+class OperationSummarySerializer(WorkedOutOnce, serializers.ModelSerializer[Operation]):
+    """Where the newest operation is: enough for a progress line."""
+
+    steps_total = serializers.SerializerMethodField()
+    steps_done = serializers.SerializerMethodField()
+    current_steps = serializers.SerializerMethodField(
+        help_text="Those queued, running, to be tried again, or failed."
+    )
+
+    class Meta:
+        model = Operation
+        fields = ("id", "kind", "state", "steps_total", "steps_done", "current_steps")
+        read_only_fields = fields
+
+    def get_steps_total(self, operation: Operation) -> int:
+        return len(operation.steps.all())
+
+    def get_steps_done(self, operation: Operation) -> int:
+        settled = (Step.State.DONE, Step.State.SKIPPED)
+        return sum(step.state in settled for step in operation.steps.all())
+
+    @extend_schema_field(StepSerializer(many=True))
+    def get_current_steps(self, operation: Operation) -> Any:
+        idle = (Step.State.WAITING, Step.State.DONE, Step.State.SKIPPED)
+        current = [step for step in operation.steps.all() if step.state not in idle]
+        return StepSerializer(current, many=True).data

@@ -1,0 +1,48 @@
+"""Finding rows."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from django.db.models import Model, Q, QuerySet
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+
+Row = TypeVar("Row", bound=Model)
+
+
+def one_of(rows: QuerySet[Row]) -> Row | None:
+    """Return a row of a query that finds one at most, or None.
+
+    `first()` would have it sorted, and working out by which of its columns takes longer
+    than the answer of the database.
+    """
+    return next(iter(rows.order_by()[:1]), None)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of what somebody typed, without what PostgreSQL cannot hold."""
+    return text.replace("\0", "").split()
+
+
+def with_words(rows: QuerySet[Row], text: str, *fields: str) -> QuerySet[Row]:
+    """Keep those that have every word of a text in one of their fields."""
+    for word in words_of(text):
+        has_it = [_has_word(rows.model, field, word) for field in fields]
+        rows = rows.filter(Q(*has_it, _connector=Q.OR))
+    return rows
+
+
+def _has_word(model: type[Model], field: str, word: str) -> Q:
+    """Return the condition for a word in a field.
+
+    People and templates are few beside what is theirs: they are looked through once,
+    and not again for each row that leads to them.
+    """
+    relation, _, of_theirs = field.partition("__")
+    related = model._meta.get_field(relation).related_model
+    if related not in (User, Template):
+        return Q(**{f"{field}__icontains": word})
+    theirs = related.objects.filter(_has_word(related, of_theirs, word))
+    return Q(**{f"{relation}__in": theirs.order_by().values("pk")})

@@ -1,0 +1,262 @@
+"""/api/v1/tokens: what scripts sign in with."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
+from rest_framework import serializers
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from provisioner.accounts import permissions
+from provisioner.accounts.attempts import TooManyAtOnce, TooManyAttempts, begin_attempt
+from provisioner.accounts.authentication import PasswordAuthentication, Throttled
+from provisioner.accounts.models import ApiToken
+from provisioner.accounts.tokens import LONGEST_DAYS, tokens_of, tokens_visible_to
+from provisioner.api.fields import IdOrName, Number, Text
+from provisioner.api.pagination import TokenPages
+from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.catalog.queries import templates_visible_to
+from provisioner.leases.api.shapes import Seconds
+from provisioner.lib import names
+from provisioner.people.actions.tickets import token_for_ticket
+from provisioner.people.actions.tokens import (
+    LONGEST_NAME,
+    MOST_WORKSPACES,
+    api_token_create,
+    api_token_revoke,
+)
+from provisioner.workspaces.models import Workspace
+
+# Nobody has signed in yet, and a Perforce server that is silent holds a thread for
+# seconds: others are left to those who have.
+TICKETS_AT_A_TIME = 4
+_asking_perforce = threading.BoundedSemaphore(TICKETS_AT_A_TIME)
+
+
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    prefix = serializers.CharField(
+        source="token_key", help_text="How the token begins."
+    )
+    owner = serializers.CharField(source="user.username")
+    templates = serializers.ListField(
+        source="template_ids",
+        child=serializers.IntegerField(),
+        allow_null=True,
+        help_text="Ids of the templates it is for; null: all.",
+    )
+    purposes = serializers.ListField(
+        child=serializers.CharField(), allow_null=True, help_text="null: all."
+    )
+    created_at = serializers.DateTimeField(source="created")
+    expires_at = serializers.DateTimeField(source="expiry")
+
+    class Meta:
+        model = ApiToken
+        fields: tuple[str, ...] = (
+            "prefix",
+            "name",
+            "owner",
+            "templates",
+            "purposes",
+            "max_lease_seconds",
+            "max_workspaces",
+            "created_at",
+            "expires_at",
+            "last_used_at",
+        )
+        read_only_fields = fields
+
+
+@extend_schema_serializer(
+    component_name="TokenCreate",
+    examples=[
+        OpenApiExample(
+            "For one job", value={"name": "nightly", "days": 30}, request_only=True
+        )
+    ],
+)
+class TokenCreateSerializer(serializers.Serializer[Any]):
+    """With any of the last four the token gets workspaces within those bounds, sees and
+    changes those that it got, and can do nothing else."""
+
+    name = Text(
+        max_length=LONGEST_NAME,
+        default="",
+        allow_blank=True,
+        help_text="What it is for.",
+    )
+    days = Number(
+        required=False,
+        min_value=1,
+        max_value=LONGEST_DAYS,
+        help_text="How long it lives; the usual if not given.",
+    )
+    templates = serializers.ListField(
+        child=IdOrName(),
+        required=False,
+        max_length=1000,
+        help_text="Ids or names; all if not given or empty.",
+    )
+    purposes = serializers.ListField(
+        child=serializers.ChoiceField(choices=Workspace.Purpose.choices),
+        required=False,
+        max_length=len(Workspace.Purpose),
+        help_text="All if not given or empty.",
+    )
+    max_lease_seconds = Seconds(
+        required=False, help_text="How far from now a lease may reach."
+    )
+    max_workspaces = Number(
+        required=False,
+        min_value=1,
+        max_value=MOST_WORKSPACES,
+        help_text="How many there may be at a time; those in the trash do not count.",
+    )
+
+
+class TokenCreatedSerializer(TokenSerializer):
+    token = serializers.CharField(help_text="Shown this once: keep it.")
+
+    class Meta(TokenSerializer.Meta):
+        fields: tuple[str, ...] = ("token", *TokenSerializer.Meta.fields)
+        read_only_fields = fields
+
+
+class TicketSerializer(serializers.Serializer[Any]):
+    p4_user = Text(max_length=128, help_text="The Perforce user.")
+    ticket = Text(
+        max_length=128, help_text="As p4 login -a -p prints it; never a password."
+    )
+    server = Text(
+        max_length=names.LONGEST_NAME,
+        default="",
+        allow_blank=True,
+        help_text="The Perforce server's name; not needed where there is one.",
+    )
+
+
+class TokenListQuery(serializers.Serializer[Any]):
+    everybody = serializers.BooleanField(
+        default=False, help_text="Those of all people; for administrators."
+    )
+
+
+class TokenViewSet(ApiViewSet):
+    """API tokens: yours, or everybody's for administrators."""
+
+    queryset = ApiToken.objects.none()
+    serializer_class = TokenSerializer
+    pagination_class = TokenPages
+    lookup_field = "token_key"
+    lookup_url_kwarg = "prefix"
+    lookup_value_converter = "slug"
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        return tokens_visible_to(self.user)
+
+    def get_permissions(self) -> list[Any]:
+        # The ticket is the proof.
+        return [] if self.action == "perforce" else list(super().get_permissions())
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        if self.action_map.get("post") == "perforce":
+            return []
+        # A token cannot make another, or revoking one would not end its access.
+        if self.request is not None and self.request.method == "POST":
+            return [PasswordAuthentication(), SessionAuthentication()]
+        return super().get_authenticators()
+
+    @described(
+        "List tokens",
+        "Those that still open the door. A scoped token sees itself alone.",
+        ok=TokenSerializer,
+        refused=[400, 403],
+        parameters=[TokenListQuery],
+    )
+    def list(self, request: Request) -> Response:
+        if not self.read_query(TokenListQuery)["everybody"]:
+            return self.page_of(tokens_of(self.user))
+        permissions.require(permissions.can_administer(self.user))
+        return self.page_of(self.get_queryset())
+
+    @described(
+        "Make a token",
+        "Send your username and password with HTTP basic, or be signed in. The token "
+        "is in this answer alone.",
+        body=TokenCreateSerializer,
+        ok=TokenCreatedSerializer,
+        status=201,
+        refused=[403],
+    )
+    def create(self, request: Request) -> Response:
+        asked = self.read_body(TokenCreateSerializer)
+        templates = [
+            chosen(
+                templates_visible_to(self.user),
+                word="template",
+                id_or_name=id_or_name,
+                hint="Give its id.",
+            )
+            for id_or_name in asked.pop("templates", ())
+        ]
+        token, secret = api_token_create(by=self.user, templates=templates, **asked)
+        body = {**TokenSerializer(token).data, "token": secret}
+        where = reverse("api:token-detail", [token.token_key], request=request)
+        return Response(body, status=201, headers={"Location": where})
+
+    @described(
+        "Make a token with a Perforce ticket",
+        "For programs such as the filter of “p4 flex”. The Perforce server is asked "
+        "whether the ticket is good; it has to be one for all hosts, and the server's "
+        "row has to allow that. The token lives for minutes.",
+        body=TicketSerializer,
+        ok=TokenCreatedSerializer,
+        status=201,
+        refused=[403, 409],
+        operation_id="tokens_perforce_create",
+        by_anybody=True,
+    )
+    @action(methods=["post"], detail=False)
+    def perforce(self, request: Request) -> Response:
+        asked = self.read_body(TicketSerializer)
+        if not _asking_perforce.acquire(blocking=False):
+            raise Throttled(TooManyAtOnce())
+        try:
+            token, secret = self._made_for_ticket(request, asked)
+        finally:
+            _asking_perforce.release()
+        body = {**TokenSerializer(token).data, "token": secret}
+        where = reverse("api:token-detail", [token.token_key], request=request)
+        return Response(body, status=201, headers={"Location": where})
+
+    def _made_for_ticket(
+        self, request: Request, asked: dict[str, Any]
+    ) -> tuple[ApiToken, str]:
+        # By name and ticket: who guesses keeps out nobody but themselves.
+        name = f"{asked['p4_user']} {asked['ticket']}"
+        try:
+            attempt = begin_attempt(request._request, name=name)
+        except TooManyAttempts as refusal:
+            raise Throttled(refusal) from None
+        made = token_for_ticket(**asked)
+        attempt.succeeded()
+        return made
+
+    @described(
+        "Revoke a token",
+        "From the next request on it opens nothing. Workspaces that it got stay.",
+        ok=None,
+        status=204,
+        refused=[403, 404],
+    )
+    def destroy(self, request: Request, prefix: str) -> Response:
+        api_token_revoke(by=self.user, token=self.get_object())
+        return Response(status=204)

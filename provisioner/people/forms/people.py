@@ -1,0 +1,118 @@
+"""What people choose for themselves, and what administrators give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+
+from provisioner.accounts.models import Quota, Team
+from provisioner.accounts.zones import zones_to_choose
+from provisioner.lib.sizes import exact_size_text, size_text
+from provisioner.people.queries import Standing
+from provisioner.web.filters import FilterForm
+from provisioner.web.forms import AskingForm, SizeField
+
+
+class ZoneForm(AskingForm):
+    time_zone = forms.ChoiceField(required=False, label="Time zone")
+
+    def __init__(self, data: Any = None, *, chosen: str, browsers: str) -> None:
+        super().__init__(data, initial={"time_zone": chosen})
+        field = self.fields["time_zone"]
+        assert isinstance(field, forms.ChoiceField)
+        zones = zones_to_choose()
+        others = [chosen] if chosen and chosen not in zones else []
+        otherwise = browsers or settings.DISPLAY_TIME_ZONE
+        field.choices = [
+            ("", f"As my browser says, now {otherwise}"),
+            *((zone, zone) for zone in (*others, *zones)),
+        ]
+
+
+class PeopleFilterForm(FilterForm):
+    """Filters of accounts."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name, mail or team")
+    role = forms.ChoiceField(
+        required=False, choices=[("", "All roles"), *Standing.choices]
+    )
+    team = forms.ModelChoiceField(
+        required=False, queryset=Team.objects.all(), empty_label="All teams"
+    )
+    gone = forms.ChoiceField(
+        required=False,
+        label="Accounts",
+        choices=[("", "In use"), ("1", "Closed")],
+    )
+
+    def criteria(self) -> dict[str, Any]:
+        """Return what is asked for, as `people_matching` takes it."""
+        self.is_valid()
+        team = self.cleaned_data.get("team")
+        return {
+            "text": self.cleaned_data.get("q", ""),
+            "standing": self.cleaned_data.get("role", ""),
+            "team": team.pk if team else None,
+            "is_gone": bool(self.cleaned_data.get("gone")),
+        }
+
+
+class OptionalSizeField(SizeField):
+    """A number of bytes, or none."""
+
+    def clean(self, value: Any) -> Any:
+        return super().clean(value) if (value or "").strip() else None
+
+
+class QuotaForm(AskingForm):
+    max_workspaces = forms.IntegerField(
+        required=False,
+        min_value=0,
+        label="Workspaces at a time",
+        help_text="Empty: as many as there is room for.",
+    )
+    max_unique_bytes = OptionalSizeField(
+        required=False,
+        max_length=40,
+        label="Space of their own",
+        help_text="What workspaces do not share with their templates, such as 200 GiB. "
+        "Empty: as much as there is.",
+    )
+
+    @staticmethod
+    def initial_of(quota: Quota) -> dict[str, Any]:
+        """Return a quota as people write it."""
+        taken = quota.max_unique_bytes
+        return {
+            "max_workspaces": quota.max_workspaces,
+            "max_unique_bytes": "" if taken is None else exact_size_text(taken),
+        }
+
+    @staticmethod
+    def in_words(quota: Quota) -> str:
+        """Return a quota as people read it."""
+        number, taken = quota.max_workspaces, quota.max_unique_bytes
+        said = "Any number" if number is None else f"Up to {number:,}"
+        return f"{said} and {'any space' if taken is None else size_text(taken)}"
+
+
+class TeamChoiceForm(forms.Form):
+    team = forms.ModelChoiceField(
+        required=False, queryset=Team.objects.all(), empty_label="No team"
+    )
+
+
+class AccountForm(TeamChoiceForm, QuotaForm):
+    """What an administrator gives a person."""
+
+    standing = forms.ChoiceField(label="Role", choices=Standing.choices)
+
+    field_order = ("standing", "team", "max_workspaces", "max_unique_bytes")
+
+
+class TeamForm(QuotaForm):
+    name = forms.CharField(max_length=100)
+
+    field_order = ("name", "max_workspaces", "max_unique_bytes")

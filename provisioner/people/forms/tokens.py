@@ -1,0 +1,64 @@
+"""What people say about a token they make, checked for shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+
+from provisioner.accounts.models import User
+from provisioner.accounts.tokens import longest_days
+from provisioner.catalog.forms.choices import TemplatesChoiceField
+from provisioner.catalog.models import Template
+from provisioner.catalog.queries import templates_to_choose_from
+from provisioner.leases.forms import SpanField
+from provisioner.people.actions.tokens import LONGEST_NAME, MOST_WORKSPACES
+from provisioner.web.forms import AskingForm
+from provisioner.workspaces.models import Workspace
+
+
+class TokenForm(AskingForm):
+    """All but the name bounds the token; what is left empty does not."""
+
+    name = forms.CharField(
+        required=False,
+        max_length=LONGEST_NAME,
+        label="What is it for?",
+        help_text="Such as nightly build on ci-7: it is how you tell it apart later.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    days = forms.IntegerField(min_value=1, label="For how many days")
+    templates = TemplatesChoiceField(
+        required=False,
+        queryset=Template.objects.none(),
+        label="Templates",
+        help_text="Which it may get workspaces of; none chosen: all.",
+    )
+    purposes = forms.MultipleChoiceField(
+        required=False,
+        choices=Workspace.Purpose.choices,
+        label="Purposes",
+        help_text="What they may be for; none chosen: anything.",
+        widget=forms.CheckboxSelectMultiple,
+    )
+    max_lease_seconds = SpanField(
+        required=False,
+        max_length=40,
+        label="Longest lease",
+        help_text="Such as 4 h: how far from now its workspaces may live.",
+    )
+    max_workspaces = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_WORKSPACES,
+        label="Workspaces at a time",
+    )
+
+    def __init__(self, data: Any = None, *, user: User) -> None:
+        super().__init__(data, initial={"days": settings.API_TOKEN_DAYS})
+        templates = self.fields["templates"]
+        assert isinstance(templates, forms.ModelMultipleChoiceField)
+        templates.queryset = templates_to_choose_from(user).order_by("name")
+        days = self.fields["days"]
+        days.widget.attrs["max"] = longest_days()

@@ -1,0 +1,116 @@
+"""Lists of people and of teams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.accounts.models import Team, User
+from provisioner.people.actions.accounts import account_update
+from provisioner.people.forms.people import (
+    PeopleFilterForm,
+    QuotaForm,
+    TeamChoiceForm,
+)
+from provisioner.people.queries import (
+    people_matching,
+    standing_of,
+    teams_matching,
+    teams_with_use,
+)
+from provisioner.web.lists.acts import Act
+from provisioner.web.lists.listing import Column, Listing
+
+
+class PutIntoTeam(Act[User]):
+    name, label, done = "team", "Put into a team", "Changed"
+    lead = "Team mates see what the others have, and share a quota."
+    form = TeamChoiceForm
+
+    def do(self, row: User, **told: Any) -> User:
+        return account_update(by=self.by, account=row, team=told["team"])
+
+    def says(self, row: User, result: User) -> str:
+        if row.team_id == result.team_id:
+            return "Nothing changes."
+        before = f"the team {row.team}" if row.team else "no team"
+        after = f"the team {result.team}" if result.team else "no team"
+        return f"From {before} to {after}."
+
+
+class SetQuota(Act[User]):
+    name, label, done = "quota", "Set quota", "Changed"
+    lead = "What each of them may have at a time. What they have beyond it stays."
+    form = QuotaForm
+
+    def do(self, row: User, **told: Any) -> User:
+        return account_update(by=self.by, account=row, **told)
+
+    def says(self, row: User, result: User) -> str:
+        asked = QuotaForm.in_words(result)
+        return f"{asked} instead of {QuotaForm.in_words(row).lower()}."
+
+
+PEOPLE = Listing[User](
+    name="people",
+    one="account",
+    many="accounts",
+    columns=(
+        Column("name", "Name", "username", "username"),
+        Column("role", "Role", lambda user: str(standing_of(user))),
+        Column(
+            *("team", "Team", lambda user: user.team.name if user.team else ""),
+            *("team__name", True),
+        ),
+        Column("p4_user", "", "perforce_name"),
+        Column("email", "", "email"),
+        Column("uid", "uid, gid", "uid", "uid", has_gaps=True),
+        Column("gid", "", "gid"),
+        Column(
+            *("workspaces", "Workspaces", "workspaces_number", "workspaces_number"),
+            begins_descending=True,
+        ),
+        Column("max_workspaces", "", "max_workspaces"),
+        Column(
+            *("unique_bytes", "Of their own", "unique_bytes", "unique_bytes"),
+            begins_descending=True,
+        ),
+        Column("max_unique_bytes", "", "max_unique_bytes"),
+        Column(
+            *("signed_in", "Signed in", "last_login", "last_login", True),
+            begins_descending=True,
+        ),
+    ),
+    cells="people/_cells.html",
+    matching=people_matching,
+    usual="name",
+    form=PeopleFilterForm,
+    reads=(
+        *("username", "p4_user", "email", "uid", "gid", "last_login", "team__name"),
+        *("is_staff", "is_service", "max_workspaces", "max_unique_bytes"),
+    ),
+    acts=(PutIntoTeam, SetQuota),
+)
+
+TEAMS = Listing[Team](
+    name="teams",
+    one="team",
+    many="teams",
+    columns=(
+        Column("name", "Name", "team.name", "name"),
+        Column(
+            *("members", "Members", "members_number", "members_number"),
+            begins_descending=True,
+        ),
+        Column("workspaces", "Workspaces", "workspaces_number"),
+        Column("max_workspaces", "", "team.max_workspaces"),
+        Column("unique_bytes", "Of their own", "unique_bytes"),
+        Column("max_unique_bytes", "", "team.max_unique_bytes"),
+        Column("actions", "Actions", None, is_label_spoken=True),
+    ),
+    cells="people/_team_cells.html",
+    matching=teams_matching,
+    dress=teams_with_use,
+    usual="name",
+    quiet_below=10,
+    nothing="There is no team yet.",
+)

@@ -1,0 +1,170 @@
+"""People and teams for administrators: what they have, and what they may have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import (
+    BigIntegerField,
+    Count,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    TextChoices,
+)
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import ApiToken, Team, User
+from provisioner.accounts.system import SYSTEM_USERNAME
+from provisioner.accounts.tokens import live_tokens
+from provisioner.audit_log.models import Event
+from provisioner.lib.rows import with_words
+from provisioner.limits.admission import quota_limits
+from provisioner.limits.limits import Limit
+from provisioner.limits.tallies import Tallies, Tally
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import GONE
+
+EVENTS_SHOWN = 20
+
+
+class Standing(TextChoices):
+    """What an account is here, as administrators choose it."""
+
+    DEVELOPER = "developer", "Developer"
+    ADMINISTRATOR = "administrator", "Administrator"
+    MACHINE = "machine", "Machine"
+
+
+_STANDING: dict[str, Q] = {
+    Standing.ADMINISTRATOR: Q(is_staff=True),
+    Standing.MACHINE: Q(is_staff=False, is_service=True),
+    Standing.DEVELOPER: Q(is_staff=False, is_service=False),
+}
+
+
+def standing_of(user: User) -> Standing:
+    """Return what an account is; an administrator before anything else."""
+    if user.is_staff:
+        return Standing.ADMINISTRATOR
+    return Standing.MACHINE if user.is_service else Standing.DEVELOPER
+
+
+def people_matching(
+    user: User,
+    *,
+    text: str = "",
+    standing: str = "",
+    team: int | None = None,
+    is_gone: bool = False,
+) -> QuerySet[User]:
+    """Return accounts with `workspaces_number` and `unique_bytes`, as quotas count.
+
+    Those that nobody can sign in with any more are returned alone, where asked for.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    people = User.objects.exclude(username=SYSTEM_USERNAME).filter(
+        is_active=not is_gone
+    )
+    people = with_words(people, text, "username", "p4_user", "email", "team__name")
+    if standing:
+        people = people.filter(_STANDING[standing])
+    if team is not None:
+        people = people.filter(team=team)
+    return people.select_related("team").annotate(**_held_by())
+
+
+def teams_matching(user: User, *, text: str = "") -> QuerySet[Team]:
+    """Return teams with `members_number`.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    active = Q(members__is_active=True)
+    return with_words(Team.objects.all(), text, "name").annotate(
+        members_number=Count("members", filter=active)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamUse:
+    """A team with what counts against its quota."""
+
+    team: Team
+    members_number: int
+    workspaces_number: int
+    unique_bytes: int
+
+
+def teams_with_use(user: User, teams: Sequence[Any]) -> list[TeamUse]:
+    """Return what each of the teams has, in one query for all."""
+    held = Tallies().by_team
+    return [
+        TeamUse(
+            team=team,
+            members_number=team.members_number,
+            workspaces_number=held.get(team.pk, Tally()).held,
+            unique_bytes=held.get(team.pk, Tally()).held_bytes,
+        )
+        for team in teams
+    ]
+
+
+def _held_by() -> dict[str, Combinable]:
+    """Return what counts against a person's quota: how many, and what they take."""
+    held = (
+        Workspace.objects.filter(owner=OuterRef("pk"), is_pooled=False)
+        .exclude(state=Workspace.State.RETIRED)
+        .order_by()
+        .values("owner")
+    )
+    number = held.annotate(n=Count("pk", filter=~Q(state__in=GONE))).values("n")
+    taken = held.annotate(n=Sum("unique_bytes")).values("n")
+    return {
+        "workspaces_number": Coalesce(Subquery(number, output_field=IntegerField()), 0),
+        "unique_bytes": Coalesce(Subquery(taken, output_field=BigIntegerField()), 0),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """An account with what it may have and did lately."""
+
+    account: User
+    standing: Standing
+    quotas: list[Limit]
+    tokens: list[ApiToken]
+    events: list[Event]
+    last_event: Event | None
+
+
+def find_person(user: User, *, pk: int) -> Person | None:
+    """Return an account with its story, None where there is none.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    account = User.objects.select_related("team").filter(pk=pk).first()
+    if account is None:
+        return None
+    events: Any = Event.objects.filter(actor=account).select_related(
+        "workspace", "template"
+    )
+    lately = list(events.defer("data")[:EVENTS_SHOWN])
+    return Person(
+        account=account,
+        standing=standing_of(account),
+        quotas=quota_limits(account),
+        tokens=list(live_tokens().filter(user=account)),
+        events=lately,
+        last_event=lately[0] if lately else None,
+    )

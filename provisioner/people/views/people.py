@@ -1,0 +1,113 @@
+"""Users, teams and quotas, for those who run the place."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from provisioner.accounts.models import Team, User
+from provisioner.lib.refusals import ActionRefused
+from provisioner.people.actions import accounts
+from provisioner.people.actions.accounts import account_update, team_update
+from provisioner.people.forms.people import AccountForm, QuotaForm, TeamForm
+from provisioner.people.lists.people import PEOPLE, TEAMS
+from provisioner.people.lists.tokens import shown_tokens
+from provisioner.people.queries import find_person, standing_of
+from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.workspaces.lists import workspaces_of_person
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def person_list(request: WebRequest) -> HttpResponseBase:
+    """Show all accounts and what they have; give many a team or a quota."""
+    return list_answer(request, PEOPLE, "people/list.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def person_detail(request: WebRequest, pk: int) -> HttpResponseBase:
+    """Show an account: what it has, to be acted on, its tokens, what it did lately."""
+    person = find_person(request.user, pk=pk)
+    if person is None:
+        raise Http404
+    return list_answer(
+        request,
+        workspaces_of_person(person.account),
+        "people/detail.html",
+        {"person": person, "tokens": shown_tokens(person.tokens)},
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def person_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change an account's team, quota and role."""
+    account = get_object_or_404(User.objects.select_related("team"), pk=pk)
+    initial = {
+        "standing": standing_of(account),
+        "team": account.team_id,
+        **QuotaForm.initial_of(account),
+    }
+    form = AccountForm(posted(request), initial=initial)
+    if form.is_valid():
+        try:
+            account_update(by=request.user, account=account, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Saved.")
+            return redirect("person-detail", pk)
+    return render(
+        request,
+        "people/edit.html",
+        {"form": form, "account": account},
+        status=form.http_code,
+    )
+
+
+@require_safe
+@administrators_only
+def team_list(request: WebRequest) -> HttpResponseBase:
+    """Show all teams with their quotas and what they have."""
+    return list_answer(request, TEAMS, "people/teams.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def team_create(request: WebRequest) -> HttpResponse:
+    """Make a team."""
+    form = TeamForm(posted(request))
+    if form.is_valid():
+        try:
+            team = accounts.team_create(by=request.user, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, f"Made the team {team}. Put people into it.")
+            return redirect("person-list")
+    return render(request, "people/team.html", {"form": form}, status=form.http_code)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def team_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change a team's name and quota."""
+    team = get_object_or_404(Team, pk=pk)
+    initial = {"name": team.name, **QuotaForm.initial_of(team)}
+    form = TeamForm(posted(request), initial=initial)
+    if form.is_valid():
+        try:
+            team_update(by=request.user, team=team, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, "Saved.")
+            return redirect("team-list")
+    return render(
+        request, "people/team.html", {"form": form, "team": team}, status=form.http_code
+    )

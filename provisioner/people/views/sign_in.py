@@ -1,0 +1,99 @@
+"""Signing in, and one's own account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_http_methods
+from django_htmx.http import HttpResponseClientRefresh
+
+from provisioner.accounts import zones
+from provisioner.accounts.forms.sign_in import NewPasswordForm, SignInForm
+from provisioner.accounts.tokens import tokens_of
+from provisioner.limits.admission import quota_limits
+from provisioner.people.actions.accounts import account_choose_zone
+from provisioner.people.actions.tokens import api_tokens_revoke_own
+from provisioner.people.forms.people import ZoneForm
+from provisioner.web.http import WebRequest, posted
+
+
+@method_decorator(login_not_required, name="dispatch")
+class SignInView(LoginView):
+    template_name = "accounts/sign_in.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        answer = super().form_invalid(form)
+        seconds = getattr(form, "retry_after_seconds", None)
+        if seconds is not None:
+            answer.status_code = 429
+            answer["Retry-After"] = str(seconds)
+        return answer
+
+    def dispatch(
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        # A page that polls is sent here when its session ends. Reloading it leads to
+        # this form as a page, instead of the form inside that page.
+        if getattr(request, "htmx", False):
+            return HttpResponseClientRefresh()
+        return super().dispatch(request, *args, **kwargs)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def my_password(request: WebRequest) -> HttpResponse:
+    """Let me choose another password; my other sessions end, and my tokens may."""
+    form = NewPasswordForm(request, posted(request))
+    if form.is_valid():
+        form.save()
+        update_session_auth_hash(request, request.user)
+        said = "Your password is another now. Your other sessions have ended."
+        if form.cleaned_data["revokes_tokens"]:
+            number = api_tokens_revoke_own(by=request.user)
+            said += f" Tokens revoked: {number}."
+        messages.success(request, said)
+        return redirect("my-account")
+    tokens = tokens_of(request.user).count()
+    return render(
+        request,
+        "accounts/my_password.html",
+        {"form": form, "tokens": tokens},
+        status=422 if form.errors else 200,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def my_account(request: WebRequest) -> HttpResponse:
+    """Show who I am here, and let me choose in which zone I read times."""
+    browsers = request.COOKIES.get(zones.COOKIE, "")
+    form = ZoneForm(
+        posted(request),
+        chosen=request.user.time_zone,
+        browsers=browsers if zones.find_zone(browsers) else "",
+    )
+    if form.is_valid():
+        account_choose_zone(by=request.user, **form.cleaned_data)
+        messages.success(request, "Saved.")
+        return redirect("my-account")
+    return render(
+        request,
+        "accounts/my_account.html",
+        {
+            "form": form,
+            "now": timezone.now(),
+            "quotas": quota_limits(request.user),
+            "installations_zone": zones.installations_zone().key,
+        },
+        status=form.http_code,
+    )

@@ -1,0 +1,80 @@
+"""Fields and bases of forms: they check shape, the domain decides the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from provisioner.lib.names import LONGEST_NAME, name_validator
+from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.sizes import parse_size
+from provisioner.limits.limits import Limit, LimitReached
+from provisioner.web.selects import lean_selects
+
+
+class Refusable(forms.BaseForm):
+    """Whose wish the domain may refuse."""
+
+    is_refused = False
+    limits: tuple[Limit, ...] = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        lean_selects(self)
+
+    def refuse(self, refusal: ActionRefused) -> None:
+        """Show the refusal's sentence at the form."""
+        self.is_refused = True
+        if isinstance(refusal, LimitReached):
+            self.limits = refusal.limits
+        self.add_error(None, refusal.sentence)
+
+    @property
+    def http_code(self) -> int:
+        """Return the code of a page that shows this form."""
+        if self.is_refused:
+            return 409
+        return 422 if self.is_bound and self.errors else 200
+
+
+class AskingForm(Refusable, forms.Form):
+    """A form whose wish the domain may refuse."""
+
+
+class LinesField(forms.CharField):
+    """Lines of text. Browsers end them with CR LF, which no shell or p4 expects."""
+
+    def __init__(self, *, rows: int, **kwargs: Any) -> None:
+        widget = forms.Textarea(
+            attrs={"rows": rows, "spellcheck": "false", "class": "code"}
+        )
+        super().__init__(widget=widget, **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        text = super().to_python(value) or ""
+        return text.replace("\r\n", "\n")
+
+
+class SizeField(forms.CharField):
+    """A number of bytes, written as "100 GiB"."""
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        try:
+            return parse_size(text)
+        except ValueError as error:
+            raise forms.ValidationError(
+                "Write a size such as 100 GiB or 512 MiB."
+            ) from error
+
+
+class NameField(forms.CharField):
+    """A name that becomes part of those of a volume, a client and a path."""
+
+    widget = forms.TextInput(
+        attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
+    )
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=LONGEST_NAME, validators=[name_validator], **kwargs)

@@ -1,0 +1,126 @@
+"""What people choose when they ask for a workspace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from provisioner.catalog.forms.choices import SnapshotChoiceField
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import available_snapshots, default_snapshot
+from provisioner.lib.refusals import (
+    ActionRefused,
+    LeaseTooLong,
+    NameTaken,
+    RequestKeyReused,
+)
+from provisioner.web.forms import AskingForm, NameField
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.purposes import unsupported_purposes
+
+SECONDS_A_DAY = 24 * 3600
+
+
+# What no policy allows; it keeps dates that nobody could write out of the domain.
+LONGEST_LEASE_DAYS = 3650
+
+
+PURPOSES = {
+    Workspace.Purpose.DEVELOPMENT: (
+        "Development",
+        "With a Perforce client of your own: edit, submit, sync.",
+    ),
+    Workspace.Purpose.BUILD: (
+        "Build only",
+        "The files alone, without a Perforce client. Nothing on the Perforce server "
+        "changes.",
+    ),
+    Workspace.Purpose.CI: (
+        "CI",
+        "With a read-only client: sync and look things up. Leftover files are deleted.",
+    ),
+    Workspace.Purpose.CI_EDIT: (
+        "CI that submits",
+        "With a short-lived client whose have list puts no load on others.",
+    ),
+}
+
+
+class WorkspaceCreateForm(AskingForm):
+    """All of it has a default, so a button that sends nothing else is enough."""
+
+    name = NameField(required=False)
+    purpose = forms.ChoiceField(
+        required=False, choices=Workspace.Purpose.choices, widget=forms.RadioSelect
+    )
+    snapshot = SnapshotChoiceField(required=False, queryset=Snapshot.objects.none())
+    quality = forms.ChoiceField(
+        required=False,
+        label="At least",
+        choices=[
+            ("", "What the template asks for"),
+            *Template.WantedQuality.choices,
+        ],
+    )
+    wants_reconcile = forms.BooleanField(
+        required=False, label="Compare the files with the depot"
+    )
+    lease_days = forms.IntegerField(
+        required=False, min_value=1, max_value=LONGEST_LEASE_DAYS
+    )
+    request_key = forms.CharField(
+        required=False, max_length=200, widget=forms.HiddenInput
+    )
+
+    def __init__(self, data: Any = None, *, template: Template) -> None:
+        super().__init__(data, initial={"purpose": Workspace.Purpose.DEVELOPMENT})
+        self._why_not = unsupported_purposes(template.site.perforce_server)
+        snapshots = available_snapshots().filter(template=template)
+        field = self.fields["snapshot"]
+        assert isinstance(field, SnapshotChoiceField)
+        field.offer(snapshots, usual=default_snapshot(template))
+        field.error_messages["invalid_choice"] = (
+            "That snapshot is not there any more. Choose a newer one."
+        )
+
+    @property
+    def purposes(self) -> list[dict[str, Any]]:
+        """What a workspace can be for, each with why it cannot be, if it cannot."""
+        chosen = self["purpose"].value() or Workspace.Purpose.DEVELOPMENT
+        return [
+            {
+                "value": purpose.value,
+                "label": label,
+                "help": text,
+                "why_not": self._why_not.get(purpose, ""),
+                "is_chosen": purpose == chosen,
+            }
+            for purpose, (label, text) in PURPOSES.items()
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        """Hand on the lease in seconds, as the domain has it; None: the usual one."""
+        cleaned = super().clean() or self.cleaned_data
+        days = cleaned.pop("lease_days", None)
+        return {**cleaned, "lease_seconds": days and days * SECONDS_A_DAY}
+
+    def clean_purpose(self) -> str:
+        return self.cleaned_data["purpose"] or Workspace.Purpose.DEVELOPMENT
+
+    def refuse(self, refusal: ActionRefused) -> None:
+        super().refuse(refusal)
+        if isinstance(refusal, NameTaken) and self.data.get("name"):
+            self.errors.clear()
+            self.add_error("name", refusal.sentence)
+        if isinstance(refusal, LeaseTooLong):
+            self.errors.clear()
+            self.add_error("lease_days", refusal.sentence)
+        if isinstance(refusal, RequestKeyReused):
+            # Somebody went back to a form that had worked; the page has a new key now.
+            self.errors.clear()
+            self.add_error(
+                None,
+                "This form has got you a workspace before. Send it again to get "
+                "another one.",
+            )

@@ -1,0 +1,239 @@
+"""Shapes that go out and come in; no decisions, and nothing is saved here."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.reverse import reverse
+
+from provisioner.api.fields import (
+    Flag,
+    IdOrName,
+    Name,
+    Number,
+    Text,
+    WorkedOutOnce,
+)
+from provisioner.catalog.api.shapes import SnapshotReferenceSerializer
+from provisioner.catalog.models import Template
+from provisioner.engine.api.shapes import OperationSummarySerializer
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.actions import heartbeats
+from provisioner.leases.api.shapes import LeaseSerializer, Seconds
+from provisioner.lib.names import LONGEST_NAME
+from provisioner.sites.models import OpenTo
+from provisioner.workspaces.models import Workspace
+
+# --- what goes wrong
+
+
+# --- templates and snapshots
+
+
+# --- operations
+
+
+# --- workspaces
+
+
+class WorkspaceLinks(TypedDict):
+    self: str
+    template: str
+    operations: str
+
+
+class Equals(TypedDict):
+    """`client_verified`: the have list of the client was compared with the snapshot."""
+
+    change: int
+    files: int
+    have_digest: str
+    client_verified: bool
+    sentence: str
+
+
+class Start(TypedDict):
+    """`seconds_saved`: what making it had taken before; null where it was cold."""
+
+    warm: bool
+    cold_because: str | None
+    seconds_saved: float | None
+    sentence: str
+
+
+def _sentence_of_what_it_equals(workspace: Workspace, *, is_proven: bool) -> str:
+    snapshot = workspace.snapshot
+    said = (
+        f"Change {snapshot.change} of {workspace.template.name} with what its build "
+        f"made; its {snapshot.have_count:,} versioned files were compared with the "
+        "depot before the snapshot was taken."
+    )
+    if is_proven:
+        said += " The have list of its client equals that of the snapshot."
+    return said
+
+
+class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace]):
+    owner = serializers.CharField(source="owner.username")
+    template = serializers.CharField(source="template.name")
+    template_id = serializers.IntegerField()
+    site = serializers.CharField(source="site.name")
+    snapshot = SnapshotReferenceSerializer()
+    change = serializers.IntegerField(
+        source="snapshot.change", help_text="What it equals when it is new."
+    )
+    equals = serializers.SerializerMethodField(
+        help_text="What it equals when it is new, and how far that was verified."
+    )
+    path = serializers.CharField(help_text="Where its hosts see it.")
+    client = serializers.CharField(
+        source="client_name", help_text="The Perforce client, “” where it has none."
+    )
+    client_type = serializers.CharField(
+        help_text="Of that client; “” is writeable, or none."
+    )
+    p4port = serializers.CharField(source="site.perforce_server.p4port_for_people")
+    p4_user = serializers.CharField()
+    open_to = serializers.ChoiceField(
+        choices=OpenTo.choices, help_text="Who may enter its root directory."
+    )
+    ownership = serializers.DictField(
+        child=serializers.JSONField(),
+        allow_null=True,
+        help_text="Who made the files the owner's, and how that was checked.",
+    )
+    reconcile = serializers.DictField(
+        child=serializers.JSONField(),
+        allow_null=True,
+        help_text="What differed from the depot, where that was asked for.",
+    )
+    start = serializers.SerializerMethodField(
+        help_text="Whether it lay ready in a warm pool when it was asked for; "
+        "`cold_because` is one of no_pool, reconcile, other_snapshot, pool_renewed, "
+        "pool_resting and pool_empty."
+    )
+    lease = serializers.SerializerMethodField()
+    operation = serializers.SerializerMethodField()
+    links = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Workspace
+        fields = (
+            "id",
+            "name",
+            "state",
+            "status_code",
+            "status_message",
+            "owner",
+            "purpose",
+            "site",
+            "template",
+            "template_id",
+            "snapshot",
+            "change",
+            "equals",
+            "path",
+            "client",
+            "client_type",
+            "p4port",
+            "p4_user",
+            "uid",
+            "gid",
+            "open_to",
+            "ownership",
+            "reconcile",
+            "created_at",
+            "ready_at",
+            "trashed_at",
+            "purge_at",
+            "retired_at",
+            "unique_bytes",
+            "used_inodes",
+            "max_inodes",
+            "start",
+            "lease",
+            "operation",
+            "links",
+        )
+        read_only_fields = fields
+
+    @extend_schema_field(LeaseSerializer)
+    def get_lease(self, workspace: Workspace) -> Any:
+        # Read once for a whole list: all its serializers share the context.
+        policies = self.context.get("policies") or lease_queries.saved_policies()
+        self.context["policies"] = policies
+        policy = policies.of_workspace(workspace)
+        deadline = lease_queries.deadline_of(workspace, policy, timezone.now())
+        return LeaseSerializer(deadline).data
+
+    @extend_schema_field(OperationSummarySerializer(allow_null=True))
+    def get_operation(self, workspace: Any) -> Any:
+        newest = next(iter(workspace.newest_operations), None)
+        return None if newest is None else OperationSummarySerializer(newest).data
+
+    def get_equals(self, workspace: Workspace) -> Equals:
+        snapshot = workspace.snapshot
+        is_proven = workspace.ready_at is not None and bool(workspace.client_name)
+        return {
+            "change": snapshot.change,
+            "files": snapshot.have_count,
+            "have_digest": snapshot.have_digest,
+            "client_verified": is_proven,
+            "sentence": _sentence_of_what_it_equals(workspace, is_proven=is_proven),
+        }
+
+    def get_start(self, workspace: Workspace) -> Start:
+        return {
+            "warm": workspace.is_warm,
+            "cold_because": workspace.cold_reason or None,
+            "seconds_saved": workspace.seconds_saved,
+            "sentence": workspace.start_sentence,
+        }
+
+    def get_links(self, workspace: Workspace) -> WorkspaceLinks:
+        request = self.context.get("request")
+        workspaces = reverse("api:operation-list", request=request)
+        return {
+            "self": reverse("api:workspace-detail", [workspace.pk], request=request),
+            "template": reverse(
+                "api:template-detail", [workspace.template_id], request=request
+            ),
+            "operations": f"{workspaces}?workspace={workspace.pk}",
+        }
+
+
+class WorkspaceCreateSerializer(WorkedOutOnce):
+    template = IdOrName(help_text="Its id or its name.")
+    site = Text(
+        max_length=LONGEST_NAME,
+        required=False,
+        help_text="Needed where several sites have a template of that name.",
+    )
+    name = Name(required=False, help_text="Made up if not given.")
+    purpose = serializers.ChoiceField(
+        choices=Workspace.Purpose.choices, default=Workspace.Purpose.DEVELOPMENT
+    )
+    snapshot = IdOrName(
+        required=False, help_text="Its id or its name; the newest if not given."
+    )
+    quality = serializers.ChoiceField(
+        choices=Template.WantedQuality.choices,
+        required=False,
+        help_text="The newest snapshot with at least this quality; instead of one.",
+    )
+    reconcile = Flag(
+        default=False, help_text="Compare all files with the depot before it is ready."
+    )
+    lease = Seconds(
+        required=False, help_text="Seconds until it is retired; the usual if not given."
+    )
+    heartbeat_seconds = Number(
+        required=False,
+        min_value=heartbeats.SHORTEST_SECONDS,
+        max_value=heartbeats.LONGEST_SECONDS,
+        help_text="Its lease ends early if it gets no heartbeat for so long, counted "
+        "from when it is ready, or has failed.",
+    )
