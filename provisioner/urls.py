@@ -1,4 +1,4 @@
-"""Every address, by layer."""
+"""Every address: those of each feature, under /api/ and beside it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,48 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views import defaults
 
 from provisioner.api import errors as api_errors
+from provisioner.api.routes import addresses
+from provisioner.bisect import urls as bisect_urls
+from provisioner.catalog import urls as catalog_urls
+from provisioner.dashboard import urls as dashboard_urls
+from provisioner.drift import urls as drift_urls
+from provisioner.engine import urls as engine_urls
+from provisioner.leases import urls as leases_urls
 from provisioner.lib.databases import DATABASE_WENT_AWAY
+from provisioner.limits import urls as limits_urls
+from provisioner.notify import urls as notify_urls
+from provisioner.people import urls as people_urls
+from provisioner.pools import urls as pools_urls
+from provisioner.sites import urls as sites_urls
+from provisioner.transfer import urls as transfer_urls
+from provisioner.workspace_requests import urls as workspace_requests_urls
+from provisioner.workspaces import urls as workspaces_urls
 
 # As long as a database takes to come up again, more or less.
 RETRY_AFTER_SECONDS = 5
 
+FEATURES = (
+    bisect_urls,
+    catalog_urls,
+    dashboard_urls,
+    drift_urls,
+    engine_urls,
+    leases_urls,
+    limits_urls,
+    notify_urls,
+    people_urls,
+    pools_urls,
+    sites_urls,
+    transfer_urls,
+    workspace_requests_urls,
+    workspaces_urls,
+)
+"""Each has its pages in `urlpatterns`, and in `api_routes` what scripts use."""
+
+routes = [route for urls in FEATURES for route in getattr(urls, "api_routes", ())]
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", include("provisioner.web.urls")),
-    path("api/", include("provisioner.api.urls")),
+    *(pattern for urls in FEATURES for pattern in urls.urlpatterns),
+    path("api/", include((addresses(routes), "api"))),
     path("admin/", admin.site.urls),
 ]
 

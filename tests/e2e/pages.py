@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from django.test import Client
-from django.urls import get_resolver, reverse
+from django.urls import URLPattern, get_resolver, reverse
 
 from tests.e2e.furnished import Furnished
 
@@ -72,11 +72,18 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
     }
 
 
+def pages() -> Iterator[URLPattern]:
+    """Yield the patterns of pages: those of the API and of /admin/ stand apart."""
+    for pattern in get_resolver("provisioner.urls").url_patterns:
+        if isinstance(pattern, URLPattern):
+            yield pattern
+
+
 def addresses_of(rows: Furnished) -> Iterator[str]:
     """Yield the address of every page; a new one needs an example of what it shows."""
     browser, known = Client(), examples(rows)
     browser.force_login(rows.admin)
-    for pattern in get_resolver("provisioner.web.urls").url_patterns:
+    for pattern in pages():
         name = pattern.name or ""
         if name in LEFT_OUT:
             continue

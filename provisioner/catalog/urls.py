@@ -1,0 +1,37 @@
+"""Addresses of catalog."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from provisioner.api.routes import Route
+from provisioner.catalog.api.checks import TemplateCheckViewSet
+from provisioner.catalog.api.templates import SnapshotViewSet, TemplateViewSet
+from provisioner.catalog.views import refresh, templates
+
+urlpatterns: list[URLPattern] = [
+    path("templates/", templates.template_list, name="template-list"),
+    path("templates/new/", templates.template_create, name="template-create"),
+    path("templates/<int:pk>/", templates.template_detail, name="template-detail"),
+    path("templates/<int:pk>/edit/", templates.template_edit, name="template-edit"),
+    path("templates/<int:pk>/build/", templates.template_build, name="template-build"),
+    path(
+        "templates/<int:pk>/build/stop/",
+        templates.template_build_stop,
+        name="template-build-stop",
+    ),
+    path(
+        "templates/<int:pk>/refresh/",
+        refresh.template_refresh,
+        name="template-refresh",
+    ),
+    path("templates/<int:pk>/check/", templates.template_check, name="template-check"),
+    path("refreshes/", refresh.refresh_list, name="refresh-list"),
+    path("refreshes/pause/", refresh.refresh_pause, name="refresh-pause"),
+]
+
+api_routes = [
+    Route("v1/templates", TemplateViewSet, "template"),
+    Route("v1/snapshots", SnapshotViewSet, "snapshot"),
+    Route("v1/templates", TemplateCheckViewSet, "template-sanity"),
+]

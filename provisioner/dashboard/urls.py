@@ -1,0 +1,71 @@
+"""Addresses of dashboard."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from provisioner.api.routes import Route
+from provisioner.dashboard.api.audit_log import EventViewSet
+from provisioner.dashboard.api.perforce_servers import PerforceServerViewSet
+from provisioner.dashboard.views import (
+    administration,
+    command_line,
+    health,
+    palette,
+    perforce_servers,
+    setup,
+    slots,
+)
+from provisioner.dashboard.views import audit_log as audit_log_views
+
+urlpatterns: list[URLPattern] = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("cli", command_line.command_line, name="command-line"),
+    path("welcome/", setup.welcome, name="welcome"),
+    path("perforce/", slots.perforce_server_list, name="perforce-server-list"),
+    path(
+        "perforce/new/",
+        perforce_servers.perforce_server_create,
+        name="perforce-server-create",
+    ),
+    path(
+        "perforce/<int:pk>/",
+        perforce_servers.perforce_server_detail,
+        name="perforce-server-detail",
+    ),
+    path(
+        "perforce/<int:pk>/edit/",
+        perforce_servers.perforce_server_edit,
+        name="perforce-server-edit",
+    ),
+    path(
+        "perforce/<int:pk>/test/",
+        perforce_servers.perforce_server_test,
+        name="perforce-server-test",
+    ),
+    path(
+        "perforce/<int:pk>/pause/",
+        slots.perforce_server_pause,
+        name="perforce-server-pause",
+    ),
+    path(
+        "perforce/<int:pk>/resume/",
+        slots.perforce_server_resume,
+        name="perforce-server-resume",
+    ),
+    path("trail/", audit_log_views.trail, name="trail"),
+    path("jump/", palette.jump, name="jump"),
+    path("overview/", administration.overview, name="overview"),
+    path(
+        "workspaces/",
+        administration.admin_workspace_list,
+        name="admin-workspace-list",
+    ),
+    path("limits/", administration.limit_list, name="limit-list"),
+]
+
+api_routes = [
+    Route("v1/perforce-servers", PerforceServerViewSet, "perforce-server"),
+    Route("v1/events", EventViewSet, "event"),
+]

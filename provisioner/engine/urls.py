@@ -1,0 +1,27 @@
+"""Addresses of engine."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from provisioner.api.routes import Route
+from provisioner.engine.api.operations import OperationViewSet
+from provisioner.engine.views import logs, operations
+
+urlpatterns: list[URLPattern] = [
+    path("operations/", operations.operation_list, name="operation-list"),
+    path("operations/<int:pk>/", operations.operation_detail, name="operation-detail"),
+    path("operations/<int:pk>/log/", logs.operation_log, name="operation-log"),
+    path(
+        "operations/<int:pk>/<step>/log/",
+        logs.operation_step_log,
+        name="operation-step-log",
+    ),
+    path(
+        "operations/<int:pk>/<step>/log.txt",
+        logs.operation_step_log_download,
+        name="operation-step-log-download",
+    ),
+]
+
+api_routes = [Route("v1/operations", OperationViewSet, "operation")]

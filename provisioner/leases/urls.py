@@ -1,0 +1,39 @@
+"""Addresses of leases."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from provisioner.api.routes import Route
+from provisioner.leases.api.abandoned import AbandonedViewSet
+from provisioner.leases.api.leases import LeasePolicyViewSet, WorkspaceLeaseViewSet
+from provisioner.leases.views import abandoned, leases
+
+urlpatterns: list[URLPattern] = [
+    path(
+        "workspaces/<int:pk>/extend/", leases.workspace_extend, name="workspace-extend"
+    ),
+    path("workspaces/<int:pk>/keep/", leases.workspace_keep, name="workspace-keep"),
+    path(
+        "workspaces/<int:pk>/release/",
+        leases.workspace_release,
+        name="workspace-release",
+    ),
+    path("lease-policies/", leases.lease_policy_list, name="lease-policy-list"),
+    path("lease-policies/edit/", leases.lease_policy_edit, name="lease-policy-edit"),
+    path(
+        "lease-policies/<int:pk>/remove/",
+        leases.lease_policy_remove,
+        name="lease-policy-remove",
+    ),
+    path("abandoned/", abandoned.abandoned_list, name="abandoned-list"),
+    path(
+        "abandoned/progress/", abandoned.abandoned_progress, name="abandoned-progress"
+    ),
+]
+
+api_routes = [
+    Route("v1/workspaces", WorkspaceLeaseViewSet, "workspace-lease"),
+    Route("v1/lease-policies", LeasePolicyViewSet, "lease-policy"),
+    Route("v1/abandoned", AbandonedViewSet, "abandoned"),
+]

@@ -1,0 +1,28 @@
+"""Addresses of people."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LogoutView
+from django.urls import URLPattern, path
+
+from provisioner.api.routes import Route
+from provisioner.people.api import TokenViewSet
+from provisioner.people.views import people, sign_in, tokens
+
+urlpatterns: list[URLPattern] = [
+    path("login/", sign_in.SignInView.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("me/", sign_in.my_account, name="my-account"),
+    path("me/password/", sign_in.my_password, name="my-password"),
+    path("tokens/", tokens.token_list, name="token-list"),
+    path("tokens/everybody/", tokens.token_everybody_list, name="token-everybody-list"),
+    path("tokens/<prefix>/revoke/", tokens.token_revoke, name="token-revoke"),
+    path("people/", people.person_list, name="person-list"),
+    path("people/<int:pk>/", people.person_detail, name="person-detail"),
+    path("people/<int:pk>/edit/", people.person_edit, name="person-edit"),
+    path("teams/", people.team_list, name="team-list"),
+    path("teams/new/", people.team_create, name="team-create"),
+    path("teams/<int:pk>/edit/", people.team_edit, name="team-edit"),
+]
+
+api_routes = [Route("v1/tokens", TokenViewSet, "token")]

@@ -1,0 +1,24 @@
+"""Addresses of transfer."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from provisioner.api.routes import Route
+from provisioner.transfer import views as transfer_views
+from provisioner.transfer.api.views import WorkspaceCarryViewSet
+
+urlpatterns: list[URLPattern] = [
+    path(
+        "workspaces/<int:pk>/forward/",
+        transfer_views.workspace_forward,
+        name="workspace-forward",
+    ),
+    path(
+        "workspaces/<int:pk>/forward/abort/",
+        transfer_views.workspace_forward_abort,
+        name="workspace-forward-abort",
+    ),
+]
+
+api_routes = [Route("v1/workspaces", WorkspaceCarryViewSet, "workspace-carry")]
