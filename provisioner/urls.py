@@ -51,7 +51,7 @@ FEATURES = (
 
 routes = [route for urls in FEATURES for route in getattr(urls, "api_routes", ())]
 urlpatterns: list[URLPattern | URLResolver] = [
-    *(pattern for urls in FEATURES for pattern in urls.urlpatterns),
+    path("", include([page for urls in FEATURES for page in urls.urlpatterns])),
     path("api/", include((addresses(routes), "api"))),
     path("admin/", admin.site.urls),
 ]
