@@ -104,7 +104,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "provisioner.web.middleware.ProbeMiddleware",
+    "provisioner.dashboard.middleware.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "provisioner.web.middleware.PersonalMiddleware",
@@ -354,7 +354,7 @@ SITE_SECRET_SOURCE = site_secret_source
 # --- work
 
 # Tasks beside those in provisioner/engine/tasks.py.
-PROCRASTINATE_IMPORT_PATHS = ["provisioner.workspaces.sweeps"]
+PROCRASTINATE_AUTODISCOVER_MODULE_NAME = "sweeps"
 # Builds, tests and commands of bisections that a worker runs at a time; 0: none.
 WORKER_COMMANDS = env.int("WORKER_COMMANDS", default=4)
 # A file that is touched while calls for jobs are heard; "": none.

@@ -17,16 +17,16 @@ from provisioner.catalog import urls as catalog_urls
 from provisioner.dashboard import urls as dashboard_urls
 from provisioner.drift import urls as drift_urls
 from provisioner.engine import urls as engine_urls
-from provisioner.leases import urls as leases_urls
+from provisioner.leases import urls as lease_urls
 from provisioner.lib.databases import DATABASE_WENT_AWAY
-from provisioner.limits import urls as limits_urls
+from provisioner.limits import urls as limit_urls
 from provisioner.notify import urls as notify_urls
 from provisioner.people import urls as people_urls
-from provisioner.pools import urls as pools_urls
-from provisioner.sites import urls as sites_urls
+from provisioner.pools import urls as pool_urls
+from provisioner.sites import urls as site_urls
 from provisioner.transfer import urls as transfer_urls
 from provisioner.workspace_requests import urls as workspace_requests_urls
-from provisioner.workspaces import urls as workspaces_urls
+from provisioner.workspaces import urls as workspace_urls
 
 # As long as a database takes to come up again, more or less.
 RETRY_AFTER_SECONDS = 5
@@ -37,15 +37,15 @@ FEATURES = (
     dashboard_urls,
     drift_urls,
     engine_urls,
-    leases_urls,
-    limits_urls,
+    lease_urls,
+    limit_urls,
     notify_urls,
     people_urls,
-    pools_urls,
-    sites_urls,
+    pool_urls,
+    site_urls,
     transfer_urls,
     workspace_requests_urls,
-    workspaces_urls,
+    workspace_urls,
 )
 """Each has its pages in `urlpatterns`, and in `api_routes` what scripts use."""
 

@@ -11,8 +11,8 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as rest_framework_handler
 
+from provisioner.lib import limits
 from provisioner.lib.refusals import ActionRefused
-from provisioner.limits import limits
 
 # What the domain refuses.
 REFUSAL_STATUS = {

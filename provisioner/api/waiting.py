@@ -17,9 +17,11 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 from django.db.models import QuerySet
+from rest_framework import serializers
 from rest_framework.response import Response
 
 from provisioner.accounts.models import User
+from provisioner.api.fields import WorkedOutOnce
 
 LONGEST_WAIT_SECONDS = 60
 FIRST_PAUSE_SECONDS = 0.05
@@ -101,3 +103,15 @@ def _finds(look: str, values: tuple[Any, ...]) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(look, values)
         return cursor.fetchone() is not None
+
+
+class WaitQuery(WorkedOutOnce):
+    wait = serializers.IntegerField(
+        min_value=0,
+        max_value=LONGEST_WAIT_SECONDS,
+        default=0,
+        help_text="Seconds to hold the answer until the workspace has settled. "
+        "The status says what was asked for; the state in the body, how it ended. "
+        "Where too many answers are held already, yours comes at once: 202 with "
+        "`Retry-After`.",
+    )

@@ -17,7 +17,7 @@ from provisioner.bisect.steps import INTERRUPTED
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import generations_for_trials
 from provisioner.engine import clocks
-from provisioner.engine.models import Operation, Step, Unsaved
+from provisioner.engine.models import Operation, Step
 from provisioner.engine.queueing import defer
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
@@ -33,11 +33,11 @@ from provisioner.lib.refusals import (
 )
 from provisioner.limits.admission import check_admission, pass_one_by_one
 from provisioner.notify import workspaces
-from provisioner.workspace_requests.actions import insert_workspace, snapshot_to_clone
-from provisioner.workspace_requests.repeat import one_request_at_a_time
+from provisioner.workspaces.actions.making import insert_workspace, snapshot_to_clone
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.queries import GONE
+from provisioner.workspaces.requests import one_request_at_a_time
 
 PURPOSE = Workspace.Purpose.BUILD
 LONGEST_COMMAND = 10_000

@@ -17,7 +17,7 @@ from provisioner.bisect.actions import (
 from provisioner.bisect.models import Bisection
 from provisioner.engine import clocks
 from provisioner.engine.queueing import defer_once
-from provisioner.engine.workflow import PERFORCE
+from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.gateways.perforce.types import SubmittedChange

@@ -5,27 +5,23 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
-from provisioner.bisect import views as bisect_views
+from provisioner.bisect import views
 from provisioner.bisect.api.views import BisectionViewSet
 
 urlpatterns: list[URLPattern] = [
     path(
         "templates/<int:template_pk>/bisect/",
-        bisect_views.bisection_create,
+        views.bisection_create,
         name="bisection-create",
     ),
-    path("bisections/", bisect_views.bisection_list, name="bisection-list"),
-    path(
-        "bisections/<int:pk>/", bisect_views.bisection_detail, name="bisection-detail"
-    ),
+    path("bisections/", views.bisection_list, name="bisection-list"),
+    path("bisections/<int:pk>/", views.bisection_detail, name="bisection-detail"),
     path(
         "bisections/<int:pk>/verdict/",
-        bisect_views.bisection_verdict,
+        views.bisection_verdict,
         name="bisection-verdict",
     ),
-    path(
-        "bisections/<int:pk>/stop/", bisect_views.bisection_stop, name="bisection-stop"
-    ),
+    path("bisections/<int:pk>/stop/", views.bisection_stop, name="bisection-stop"),
 ]
 
 api_routes = [Route("v1/bisections", BisectionViewSet, "bisection")]

@@ -17,6 +17,7 @@ from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.ontap.types import most_inodes
 from provisioner.gateways.perforce.types import ServerInfo, ViewSurvey
 from provisioner.lib.sizes import size_text
+from provisioner.sites.connections.perforce import charset_remark
 
 CHECK = "check_template"
 CHECK_QUEUE = "perforce"
@@ -101,26 +102,6 @@ def remarks_on_build(
     """Return what to say of a build, without asking the server for more."""
     wide = [_wide(files)] if files >= WIDE_FILES else []
     return [*wide, *_on_server(template, info), *_on_times(template, files=files)]
-
-
-def charset_remark(info: ServerInfo, *, charset: str) -> str:
-    """Return what is to be said of our P4CHARSET at a server, "" for nothing."""
-    if info.is_unicode and charset == "none":
-        return (
-            "The Perforce server is in unicode mode, and P4CHARSET of its row is none: "
-            "it will refuse every command. Set it, to utf8 in most places."
-        )
-    if not info.is_unicode and charset != "none":
-        return (
-            f"The Perforce server is not in unicode mode, and P4CHARSET of its row is "
-            f"{charset}: clients that have one are refused. Set it to none."
-        )
-    if info.is_unicode and charset != "utf8":
-        return (
-            f"Text of type unicode is written as {charset}. Who works in a clone with "
-            "another P4CHARSET sees every such file as changed."
-        )
-    return ""
 
 
 def _on_server(template: Template, info: ServerInfo | None) -> list[Remark]:

@@ -12,3 +12,12 @@ def parts_of(pinned: Snapshot | dict[str, Any]) -> list[Part]:
     """Return what lies at other changes, of a snapshot or of a build's `client`."""
     parts = pinned.parts if isinstance(pinned, Snapshot) else pinned.get("parts", [])
     return [Part(path=part["path"], change=part["change"]) for part in parts]
+
+
+# Fewer files than this keep the server's locks for moments anyway.
+FILES_IN_A_BATCH = 20_000
+
+
+def goes_in_batches(files: int) -> bool:
+    """Say whether commands over so many files go directory by directory."""
+    return files > FILES_IN_A_BATCH

@@ -8,9 +8,10 @@ from provisioner.api.routes import Route
 from provisioner.catalog.api.checks import TemplateCheckViewSet
 from provisioner.catalog.api.templates import SnapshotViewSet, TemplateViewSet
 from provisioner.catalog.views import refresh, templates
+from provisioner.dashboard.views.templates import template_list
 
 urlpatterns: list[URLPattern] = [
-    path("templates/", templates.template_list, name="template-list"),
+    path("templates/", template_list, name="template-list"),
     path("templates/new/", templates.template_create, name="template-create"),
     path("templates/<int:pk>/", templates.template_detail, name="template-detail"),
     path("templates/<int:pk>/edit/", templates.template_edit, name="template-edit"),

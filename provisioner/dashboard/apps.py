@@ -7,10 +7,7 @@ class DashboardConfig(AppConfig):
     name = "provisioner.dashboard"
 
     def ready(self) -> None:
-        from provisioner.dashboard import (
-            audit_signals,
-            system_checks,  # noqa: F401  # registers them
-        )
+        from provisioner.dashboard import audit_signals
         from provisioner.notify import audit_log
 
         audit_signals.watch()

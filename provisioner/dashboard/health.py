@@ -15,8 +15,8 @@ from django.db import DatabaseError, connection
 from procrastinate.contrib.django.models import ProcrastinateWorker
 
 from provisioner.engine import clocks
+from provisioner.engine.queues import PERFORCE, STORAGE
 from provisioner.engine.workers import alive_workers
-from provisioner.engine.workflow import PERFORCE, STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.sites.models import PerforceServer, Site

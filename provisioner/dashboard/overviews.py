@@ -14,48 +14,34 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.accounts.permissions import can_change_workspace
 from provisioner.audit_log.models import Event
-from provisioner.catalog import freshness, refresh_policy
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog import freshness
+from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_to_choose_from, templates_visible_to
-from provisioner.catalog.retention import Pins, pins_of
-from provisioner.dashboard.ready_times import usual_seconds
 from provisioner.dashboard.setup import Guide, guide_for
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.abandonment import work_seen
-from provisioner.lib.rows import one_of, with_words
+from provisioner.lib.limits import Limit
+from provisioner.lib.rows import with_words
 from provisioner.limits.admission import quota_limits
-from provisioner.limits.limits import Limit
 from provisioner.transfer.queries import CarryOverview, carry_of
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.queries import (
     can_be_restored,
-    operations_visible_to,
     snapshots_to_move_to,
     trashed_workspaces_of,
     workspaces_of,
     workspaces_visible_to,
 )
+from provisioner.workspaces.ready_times import usual_seconds
 from provisioner.workspaces.sharing import shared_with
-from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
+from provisioner.workspaces.unsubmitted import Findings, findings_of
 
 TEMPLATES_OFFERED = 6
 EVENTS_SHOWN = 50
 # So long what a look has found is shown without looking again.
 LOOK_HOLDS = dt.timedelta(minutes=5)
-BUILDS_SHOWN = 20
-WORKSPACES_NAMED = 20
-
-FINDING_TITLES = {
-    "opened": "Opened",
-    "shelved": "Shelved",
-    "pending": "Pending changes without files",
-    "changed": "Changed, but not opened",
-    "missing": "Missing",
-    "untracked": "Untracked",
-    "unchecked": "Could not be compared",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,44 +82,6 @@ def home_of(user: User) -> Home:
 def retired_workspaces_of(user: User) -> QuerySet[Workspace]:
     """Return the workspaces a person had."""
     return workspaces_visible_to(user).filter(owner=user, state=Workspace.State.RETIRED)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Findings:
-    """Work of one kind that retiring would lose."""
-
-    kind: str
-    title: str
-    found: list[dict[str, Any]]
-    count: int
-    size_bytes: int
-
-    @property
-    def tally(self) -> str:
-        """How many there are, and how many of them are kept here."""
-        if self.count > len(self.found):
-            return f"{self.count:,}, {len(self.found)} of them shown"
-        if len(self.found) >= FINDINGS_SHOWN:
-            return f"the first {len(self.found)}"
-        return str(self.count)
-
-
-def findings_of(found: dict[str, Any] | None) -> list[Findings]:
-    """Return recorded findings in reading order, those with a known kind."""
-    if not found:
-        return []
-    counts = found.get("counts", {})
-    return [
-        Findings(
-            kind=kind,
-            title=title,
-            found=found[kind],
-            count=counts.get(kind, {}).get("count", len(found[kind])),
-            size_bytes=counts.get(kind, {}).get("bytes", 0),
-        )
-        for kind, title in FINDING_TITLES.items()
-        if found.get(kind)
-    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,93 +301,3 @@ def workspaces_matching(
     if template is not None:
         workspaces = workspaces.filter(template=template)
     return workspaces
-
-
-@dataclass(frozen=True, kw_only=True)
-class Generation:
-    """A published snapshot, what keeps it, and how many changes it is behind.
-
-    `behind` is None where that is not known. Administrators alone see whose workspaces
-    need it; for others there is their number.
-    """
-
-    pins: Pins
-    behind: int | None
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self.pins.snapshot
-
-
-def generations_of(template: Template) -> list[Generation]:
-    """Return the published snapshots of a template, newest first."""
-    pins = pins_of(template, named=WORKSPACES_NAMED)
-    behind = freshness.behind_of([pin.snapshot for pin in pins])
-    return [Generation(pins=pin, behind=behind.get(pin.snapshot.pk)) for pin in pins]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TemplateOverview:
-    """`last` is its newest build, `builds` the last twenty of them.
-
-    `lag` is None where it is not known; `pauses` say what stops its refresh besides
-    its own policy, `watch_error` why its Perforce server could not be asked.
-    """
-
-    template: Template
-    generations: list[Generation]
-    last: OperationOverview | None
-    builds: list[Operation]
-    lag: freshness.Lag | None
-    policy: refresh_policy.Policy
-    pauses: list[str]
-    watch_error: str
-
-    @property
-    def has_default(self) -> bool:
-        """Whether a new workspace may get one of the snapshots unasked."""
-        return any(generation.pins.is_default for generation in self.generations)
-
-    @property
-    def has_marked(self) -> bool:
-        """Whether the last build published a snapshot whose test failed."""
-        return self.template.status_code == "test_failed"
-
-    @property
-    def announcement(self) -> str:
-        if self.last is not None and self.last.is_running:
-            return self.last.announcement
-        return f"{self.template.name}: {self.template.get_state_display()}."
-
-
-# What says when a template is refreshed, and what keeps it from that.
-_REFRESHED_BY = (
-    "refresh_policy",
-    "site__perforce_server__watch",
-    "site__perforce_server__governor",
-)
-
-
-def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
-    """Return a template with its snapshots and builds, or None.
-
-    The builds are read first: where the newest has ended, the template says how.
-    """
-    of_it = operations_visible_to(user).filter(template=pk).prefetch_related(None)
-    newest = of_it.select_related(None).select_related("requested_by")
-    builds = list(newest[:BUILDS_SHOWN])  # the steps of the first alone are shown
-    visible = templates_to_choose_from(user).select_related(*_REFRESHED_BY)
-    template = one_of(visible.filter(pk=pk))
-    if template is None:
-        return None
-    watch = getattr(template.site.perforce_server, "watch", None)
-    return TemplateOverview(
-        template=template,
-        generations=generations_of(template),
-        last=operation_overview(builds[0]) if builds else None,
-        builds=builds,
-        lag=freshness.lag_of(template),
-        policy=freshness.policy_in(getattr(template, "refresh_policy", None)),
-        pauses=freshness.pauses_of(template),
-        watch_error="" if watch is None else watch.last_error,
-    )

@@ -24,15 +24,15 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.dashboard import history
-from provisioner.dashboard.ready_times import DayToReady, Percentile, days_to_ready
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workers import AliveWorker, alive_workers
+from provisioner.lib.limits import Limit
 from provisioner.limits.admission import team_limits
-from provisioner.limits.limits import Limit
 from provisioner.limits.queries import SiteLimits, limits_of_sites, nearest
 from provisioner.limits.tallies import Tallies, Tally
 from provisioner.sites.models import CapacityDay, SiteCapacity
+from provisioner.workspaces.ready_times import DayToReady, Percentile, days_to_ready
 
 DAYS = 14
 HISTORY_DAYS = 90

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 
+from provisioner.sites.lab import points_at_the_lab
 from provisioner.sites.models import Site
 
 
@@ -30,17 +29,3 @@ def no_sitepoints_at_the_lab(
         for site in Site.objects.order_by("name")
         if points_at_the_lab(site)
     ]
-
-
-def points_at_the_lab(site: Site) -> bool:
-    ca_file = Path(site.ontap_ca_file).absolute()
-    return _is_loopback(site.ontap_host) or ca_file.is_relative_to(
-        Path(settings.VAR_DIR) / "lab"
-    )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

@@ -15,7 +15,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.drift.models import AuditedSystem, AuditRun, Finding
 from provisioner.engine.queueing import defer, defer_once
-from provisioner.engine.workflow import PERFORCE, STORAGE
+from provisioner.engine.queues import PERFORCE, STORAGE
 from provisioner.lib.refusals import FindingNotOurs, FindingResolved
 from provisioner.sites.models import Site
 

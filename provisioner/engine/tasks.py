@@ -28,7 +28,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.engine import clocks, slots, states, workflow
 from provisioner.engine.fencing import AttemptLeave
-from provisioner.engine.models import Operation, Step, Unsaved
+from provisioner.engine.models import Operation, Step
 from provisioner.engine.queueing import defer
 from provisioner.engine.worker_pools import Pool
 from provisioner.gateways import fence
@@ -45,7 +45,7 @@ from provisioner.lib.rows import one_of
 from provisioner.notify import workspaces
 from provisioner.sites.models import Site
 from provisioner.transfer.models import Carry
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.queries import was_destroyed
 
 log = structlog.get_logger(__name__)

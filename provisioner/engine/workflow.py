@@ -12,19 +12,16 @@ from typing import Any
 
 from provisioner.bisect import steps as bisect_steps
 from provisioner.catalog.steps import commands, contents, pruning, publishing, volume
-from provisioner.engine.models import Operation, PerforceUse, Step, Unsaved
+from provisioner.engine.models import Operation, PerforceUse, Step
+from provisioner.engine.queues import COMMANDS, HOST, PERFORCE, STORAGE
 from provisioner.engine.states import settled_names
 from provisioner.engine.step_run import StepRun
 from provisioner.engine.steps import ensure_quiet
 from provisioner.sites.models import Site
 from provisioner.transfer.steps import plan, proof, transfer
+from provisioner.workspaces.models import Unsaved
 from provisioner.workspaces.steps import provision, purge, restore, retire
 from provisioner.workspaces.steps.access import ensure_access
-
-STORAGE = "storage"
-PERFORCE = "perforce"
-HOST = "host"
-COMMANDS = "commands"
 
 LIGHT, SHORT, LONG = (
     PerforceUse.LIGHT,

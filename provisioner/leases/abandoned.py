@@ -21,8 +21,8 @@ from provisioner.leases.abandonment import (
     idle_since,
     looks_abandoned,
 )
-from provisioner.leases.models import Notice
 from provisioner.lib.rows import with_words
+from provisioner.notify.models import Notice
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import workspaces_visible_to
 

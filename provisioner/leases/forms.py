@@ -12,23 +12,8 @@ from provisioner.catalog.models import Template
 from provisioner.leases.queries import Policy
 from provisioner.lib.spans import parse_span, span_text
 from provisioner.web.filters import SearchForm
-from provisioner.web.forms import AskingForm
+from provisioner.web.forms import AskingForm, SpanField
 from provisioner.workspaces.models import Workspace
-
-
-class SpanField(forms.CharField):
-    """A span of time, written as "30 d" or "1 d 12 h"; empty is None."""
-
-    def clean(self, value: Any) -> Any:
-        text = super().clean(value)
-        if not text:
-            return None
-        try:
-            return parse_span(text)
-        except ValueError as error:
-            raise forms.ValidationError(
-                "Write a time such as 30 d, 72 h or 1 d 12 h."
-            ) from error
 
 
 class SpansField(forms.CharField):

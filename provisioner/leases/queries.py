@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from django.db.models import Q
-from django.utils import timezone
 
 from provisioner.catalog.models import Template
 from provisioner.leases.models import LeasePolicy
 from provisioner.lib import times
+from provisioner.lib.moments import exact
 from provisioner.workspaces.models import Workspace
 
 HOUR = 3600
@@ -198,19 +198,6 @@ class Deadline(LeaseEnd):
     restorable_until: dt.datetime | None
     heartbeat_due_at: dt.datetime | None
     sentence: str
-
-
-def exact(moment: dt.datetime) -> str:
-    """Return a moment as who reads now has it: "Sat 21 Nov 2026, 23:05 CET".
-
-    On pages and in mails that is the reader's zone, elsewhere UTC.
-    """
-    return times.exact_text(timezone.localtime(moment))
-
-
-def recorded(moment: dt.datetime) -> str:
-    """Return a moment for the trail, which many read: "Sat 21 Nov 2026, 22:05 UTC"."""
-    return times.exact_text(moment.astimezone(dt.UTC))
 
 
 def lease_end_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> LeaseEnd:

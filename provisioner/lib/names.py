@@ -27,3 +27,6 @@ def tag_in(comment: str) -> str:
 def same_tag(one: str, other: str) -> bool:
     """Return whether two comments of volumes have one tag, whatever else they say."""
     return tag_in(one) == tag_in(other)
+
+
+TAG_PREFIX = "cloneyard:v1:"

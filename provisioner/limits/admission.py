@@ -31,12 +31,12 @@ from django.utils import timezone
 from provisioner.accounts.models import Quota, Team, User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.gateways.ontap.types import most_inodes
-from provisioner.lib.rows import one_of
-from provisioner.limits.limits import (
+from provisioner.lib.limits import (
     Limit,
     refuse_what_is_near,
     refuse_what_is_reached,
 )
+from provisioner.lib.rows import one_of
 from provisioner.limits.tallies import CountedTemplate, Tallies, Tally
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import Workspace

@@ -8,8 +8,8 @@ from heapq import nlargest
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.lib.limits import Limit
 from provisioner.limits import admission
-from provisioner.limits.limits import Limit
 from provisioner.limits.tallies import Tallies
 from provisioner.sites.models import Site, SiteCapacity
 

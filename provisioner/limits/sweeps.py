@@ -18,7 +18,7 @@ from procrastinate.contrib.django import app
 from provisioner.catalog.models import Template
 from provisioner.catalog.steps.room import is_short_of_inodes, more_inodes
 from provisioner.engine.queueing import defer_once
-from provisioner.engine.workflow import STORAGE
+from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import (
     GatewayError,

@@ -18,10 +18,10 @@ from provisioner.catalog.queries import default_snapshot
 from provisioner.engine.logs.excerpt import Excerpt, excerpt_of
 from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
-from provisioner.leases.models import Notice
 from provisioner.lib import times
+from provisioner.lib.moments import exact
 from provisioner.notify import templates
-from provisioner.notify.models import Subscription
+from provisioner.notify.models import Notice, Subscription
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.queries import operations_since_whole
 
@@ -142,7 +142,7 @@ def link_to(workspace: Workspace) -> str:
 
 
 def _said(moment: dt.datetime | None) -> str:
-    return "" if moment is None else lease_queries.exact(moment)
+    return "" if moment is None else exact(moment)
 
 
 def _left(moment: dt.datetime | None, *, now: dt.datetime) -> str:

@@ -19,8 +19,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog import freshness
 from provisioner.catalog.models import Quality, Snapshot, SubmittedChange, Template
 from provisioner.engine.models import Operation, Step
-from provisioner.leases.models import Notice
-from provisioner.notify.models import Subscription
+from provisioner.notify.models import Notice, Subscription
 
 # Storage has failed, or we have: nobody's change did that.
 NOBODYS_FAULT = frozenset({"volume", "export", "mount", "visible", "snapshot", "prune"})

@@ -14,8 +14,8 @@ from django.db.models import Q, QuerySet
 
 from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
-from provisioner.leases.models import Notice
 from provisioner.notify import templates
+from provisioner.notify.models import Notice
 from provisioner.workspaces.models import Workspace
 
 SUPERSEDED = "A later mail about the same deadline was due."

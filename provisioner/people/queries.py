@@ -25,9 +25,9 @@ from provisioner.accounts.models import ApiToken, Team, User
 from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.accounts.tokens import live_tokens
 from provisioner.audit_log.models import Event
+from provisioner.lib.limits import Limit
 from provisioner.lib.rows import with_words
 from provisioner.limits.admission import quota_limits
-from provisioner.limits.limits import Limit
 from provisioner.limits.tallies import Tallies, Tally
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import GONE

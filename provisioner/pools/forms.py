@@ -10,10 +10,9 @@ from django import forms
 from provisioner.accounts.models import User
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
-from provisioner.leases.forms import SpanField
 from provisioner.lib.spans import span_text
 from provisioner.pools.models import Pool
-from provisioner.web.forms import AskingForm, LinesField
+from provisioner.web.forms import AskingForm, LinesField, SpanField
 from provisioner.workspaces.models import Workspace
 
 MACHINES_SUGGESTED = 50

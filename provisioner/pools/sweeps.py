@@ -20,21 +20,21 @@ from provisioner.accounts.system import system_user
 from provisioner.catalog.models import Snapshot
 from provisioner.catalog.queries import default_snapshot
 from provisioner.engine import clocks
-from provisioner.engine.models import Operation, Step, Unsaved
+from provisioner.engine.models import Operation, Step
 from provisioner.engine.states import record_event
 from provisioner.engine.tasks import start_operation
 from provisioner.leases.sweeps.leases import may_try_again
+from provisioner.lib.limits import LimitReached
 from provisioner.lib.refusals import ActionRefused
 from provisioner.limits.admission import check_pooling
-from provisioner.limits.limits import LimitReached
 from provisioner.pools import queries
 from provisioner.pools.models import Pool
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import insert_workspace
-from provisioner.workspace_requests.claim import seconds_it_took
+from provisioner.workspaces.actions.making import insert_workspace
 from provisioner.workspaces.actions.retiring import locked, workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.purposes import client_type_for
+from provisioner.workspaces.queries import seconds_it_took
 
 log = structlog.get_logger(__name__)
 

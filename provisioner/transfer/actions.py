@@ -9,7 +9,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine import clocks
 from provisioner.engine import states as engine_states
-from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
@@ -27,13 +27,13 @@ from provisioner.limits.admission import check_admission
 from provisioner.notify import workspaces
 from provisioner.transfer.models import Carry
 from provisioner.transfer.queries import carry_under_way
-from provisioner.workspace_requests.actions import (
+from provisioner.workspaces.actions.making import (
     free_name,
     insert_workspace,
     snapshot_to_clone,
 )
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.queries import snapshots_to_move_to
 
 

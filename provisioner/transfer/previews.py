@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
-from provisioner.dashboard.overviews import Findings, findings_of
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.transfer.queries import carry_under_way
@@ -16,6 +15,7 @@ from provisioner.workspaces.queries import (
     snapshots_to_move_to,
     workspaces_visible_to,
 )
+from provisioner.workspaces.unsubmitted import Findings, findings_of
 
 
 @dataclass(frozen=True, kw_only=True)

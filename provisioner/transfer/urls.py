@@ -5,18 +5,18 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
-from provisioner.transfer import views as transfer_views
+from provisioner.transfer import views
 from provisioner.transfer.api.views import WorkspaceCarryViewSet
 
 urlpatterns: list[URLPattern] = [
     path(
         "workspaces/<int:pk>/forward/",
-        transfer_views.workspace_forward,
+        views.workspace_forward,
         name="workspace-forward",
     ),
     path(
         "workspaces/<int:pk>/forward/abort/",
-        transfer_views.workspace_forward_abort,
+        views.workspace_forward_abort,
         name="workspace-forward-abort",
     ),
 ]

@@ -11,8 +11,9 @@ from django.views.decorators.vary import vary_on_headers
 from provisioner.lib.refusals import ActionRefused
 from provisioner.transfer import actions, previews
 from provisioner.transfer.forms import ForwardForm
-from provisioner.web.http import WebRequest, for_changing, posted
+from provisioner.web.http import WebRequest, posted
 from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.views.guards import for_changing
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -6,10 +6,11 @@ from typing import Any
 
 from django import forms
 
+from provisioner.lib.limits import Limit, LimitReached
 from provisioner.lib.names import LONGEST_NAME, name_validator
 from provisioner.lib.refusals import ActionRefused
 from provisioner.lib.sizes import parse_size
-from provisioner.limits.limits import Limit, LimitReached
+from provisioner.lib.spans import parse_span
 from provisioner.web.selects import lean_selects
 
 
@@ -78,3 +79,18 @@ class NameField(forms.CharField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=LONGEST_NAME, validators=[name_validator], **kwargs)
+
+
+class SpanField(forms.CharField):
+    """A span of time, written as "30 d" or "1 d 12 h"; empty is None."""
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        if not text:
+            return None
+        try:
+            return parse_span(text)
+        except ValueError as error:
+            raise forms.ValidationError(
+                "Write a time such as 30 d, 72 h or 1 d 12 h."
+            ) from error

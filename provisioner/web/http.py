@@ -15,7 +15,6 @@ from django_htmx.middleware import HtmxDetails
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.workspaces.queries import workspaces_visible_to
 
 P = ParamSpec("P")
 
@@ -39,29 +38,6 @@ def administrators_only(view: View[P]) -> View[P]:
     ) -> HttpResponseBase:
         if not permissions.can_administer(request.user):
             raise PermissionDenied("This page is for administrators.")
-        return view(request, *args, **kwargs)
-
-    return guarded
-
-
-def for_changing(view: View[P]) -> View[P]:
-    """Answer with the 403 page to who may see the workspace `pk` and not change it.
-
-    Who may not see it is left to the view, which answers 404.
-    """
-
-    @wraps(view)
-    def guarded(
-        request: WebRequest, /, *args: P.args, **kwargs: P.kwargs
-    ) -> HttpResponseBase:
-        workspaces = workspaces_visible_to(request.user)
-        workspace = workspaces.filter(pk=str(kwargs["pk"])).first()
-        if workspace is not None and not permissions.can_change_workspace(
-            request.user, workspace
-        ):
-            raise PermissionDenied(
-                "You may look at this workspace. Changing it is for its owner."
-            )
         return view(request, *args, **kwargs)
 
     return guarded

@@ -2,46 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
-
-from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.cache import patch_cache_control
 
 from provisioner.accounts import origin, zones
 from provisioner.accounts.models import User
-from provisioner.dashboard.views import health
+from provisioner.dashboard.middleware import Handler
 from provisioner.lib.terminal import harmless_page
-
-Handler = Callable[[HttpRequest], HttpResponse]
-
-
-class ProbeMiddleware:
-    """Answer probes before anything else is asked: they come from inside, by plain HTTP
-    and with an address for a name, so neither ALLOWED_HOSTS nor HTTPS is for them.
-
-    At their own address there is nothing else: the proxy, whose headers are trusted,
-    does not stand before it.
-    """
-
-    views: ClassVar[dict[str, Handler]] = {
-        "/healthz": health.healthz,
-        "/readyz": health.readyz,
-    }
-
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        view = self.views.get(request.path_info)
-        if view is not None:
-            return view(request)
-        probed_port = settings.HEALTH_BIND.rpartition(":")[2]
-        if probed_port and request.META.get("SERVER_PORT") == probed_port:
-            return HttpResponseNotFound()
-        return self.get_response(request)
 
 
 class PersonalMiddleware:

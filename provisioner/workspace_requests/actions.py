@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.queries import available_snapshots, default_snapshot
+from provisioner.catalog.queries import default_snapshot
 from provisioner.engine import clocks
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
@@ -17,20 +17,14 @@ from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.heartbeats import check_heartbeat
 from provisioner.leases.actions.leases import end_of_first_lease
-from provisioner.lib.names import LONGEST_NAME
 from provisioner.lib.refusals import (
     AccountIncomplete,
     InvalidRequest,
-    NameTaken,
-    NoGoodSnapshot,
-    NoSnapshot,
-    SnapshotGone,
 )
 from provisioner.lib.typed_names import check_name
 from provisioner.limits.admission import (
     check_admission,
     check_claim,
-    pass_one_by_one,
 )
 from provisioner.notify import workspaces
 from provisioner.workspace_requests.claim import (
@@ -39,16 +33,21 @@ from provisioner.workspace_requests.claim import (
     lock_member,
     why_cold,
 )
-from provisioner.workspace_requests.repeat import (
+from provisioner.workspaces.actions.making import (
+    _hold,
+    _made_up_name,
+    _next_id,
+    _snapshot_to_choose,
+    insert_workspace,
+)
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.purposes import client_type_for
+from provisioner.workspaces.requests import (
     find_first_request,
     find_second_click,
     fingerprint_of,
     one_request_at_a_time,
 )
-from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.purposes import client_type_for
-
-SUGGESTIONS_TRIED = 1000
 
 
 def workspace_create(
@@ -216,115 +215,3 @@ def _check_quality(quality: str, *, snapshot: Snapshot | None) -> None:
         raise InvalidRequest("Choose a snapshot or a quality, one of the two.")
     if quality not in Template.WantedQuality.values:
         raise InvalidRequest(f"There is no quality “{quality}” to ask for.")
-
-
-def snapshot_to_clone(
-    template: Template, snapshot: Snapshot | None, *, quality: str = ""
-) -> Snapshot:
-    """Return a snapshot, locked so that it stays; the default where none is named.
-
-    With a `quality` it is the newest of at least that.
-
-    Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone.
-    """
-    chosen = _snapshot_to_choose(template, snapshot, quality=quality)
-    _hold(chosen)
-    return chosen
-
-
-def _snapshot_to_choose(
-    template: Template, snapshot: Snapshot | None, *, quality: str
-) -> Snapshot:
-    """Return the same, but not locked: what lies ready holds its snapshot itself.
-
-    Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest.
-    """
-    if snapshot is None:
-        snapshot = default_snapshot(template, quality=quality)
-    if snapshot is None:
-        if not available_snapshots().filter(template=template).exists():
-            raise NoSnapshot(template=template.name)
-        wanted = quality or template.wanted_quality
-        raise NoGoodSnapshot(template=template.name, quality=wanted)
-    if snapshot.template_id != template.pk:
-        raise InvalidRequest("This snapshot is not one of that template.")
-    return snapshot
-
-
-def _hold(snapshot: Snapshot) -> None:
-    """Lock a snapshot until our row is there: pruning takes what no row refers to.
-
-    Raises: SnapshotGone.
-    """
-    locked = Snapshot.objects.select_for_update(no_key=True).only("deleted_at")
-    if locked.get(pk=snapshot.pk).deleted_at is not None:
-        raise SnapshotGone(snapshot=snapshot.name)
-
-
-def _next_id() -> int:
-    """Return the id that a new row is to have."""
-    with connection.cursor() as cursor:
-        table = Workspace._meta.db_table
-        cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [table])
-        return int(cursor.fetchone()[0])
-
-
-def _made_up_name(pk: int, *, owner: User, template: Template, purpose: str) -> str:
-    """Return a free name: for people with a small number, else with the id.
-
-    Machines ask for many at a time: so none waits for the name of another.
-    """
-    if purpose == Workspace.Purpose.DEVELOPMENT:
-        return free_name(owner=owner, template=template)
-    suffix = f"-{pk}"
-    base = _as_name(
-        f"{owner.username}-{template.name}", at_most=LONGEST_NAME - len(suffix)
-    )
-    name = f"{base}{suffix}"
-    same = Workspace.objects.filter(site=template.site, name=name).exclude(
-        state=Workspace.State.RETIRED
-    )
-    return free_name(owner=owner, template=template) if same.exists() else name
-
-
-def free_name(*, owner: User, template: Template) -> str:
-    """Return owner-template, with the first number that makes it free.
-
-    Others of the same owner wait until the transaction ends, to get the next one.
-    """
-    pass_one_by_one("free_name", owner.pk)
-    base = _as_name(f"{owner.username}-{template.name}")
-    taken = set(
-        Workspace.objects.filter(site=template.site, name__startswith=base)
-        .exclude(state=Workspace.State.RETIRED)
-        .values_list("name", flat=True)
-    )
-    candidates = (base, *(f"{base}-{n}" for n in range(2, SUGGESTIONS_TRIED)))
-    for candidate in candidates:
-        if candidate not in taken:
-            return candidate
-    raise NameTaken(name=base)
-
-
-def _as_name(text: str, *, at_most: int = 34) -> str:
-    """Return text as a name: what the rule does not allow becomes a hyphen."""
-    allowed = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
-    words = [word for word in allowed.split("-") if word]
-    name = "-".join(words)
-    if not name[:1].isalpha():
-        name = f"w-{name}".rstrip("-")
-    return name[:at_most].rstrip("-")
-
-
-def insert_workspace(**fields: Any) -> Workspace:
-    """Write a workspace's row.
-
-    Raises: NameTaken.
-    """
-    try:
-        with transaction.atomic():
-            return Workspace.objects.create(**fields)
-    except IntegrityError as error:
-        if "workspace_name_unique_in_site" in str(error):
-            raise NameTaken(name=fields["name"]) from error
-        raise

@@ -10,11 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from provisioner.api import query_strings as q
 from provisioner.api.http import request_key
 from provisioner.api.schema import REPLAYED, REQUEST_KEY, described
 from provisioner.api.viewsets import ApiViewSet, _of_template, chosen
-from provisioner.api.waiting import ask_again_unless
+from provisioner.api.waiting import WaitQuery, ask_again_unless
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.engine.api.shapes import OperationSerializer
@@ -32,6 +31,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retry,
 )
 from provisioner.workspaces.api import shapes as s
+from provisioner.workspaces.api.shapes import WorkspaceListQuery, WorkspaceRetireQuery
 from provisioner.workspaces.api.waiting import wait_until_settled
 from provisioner.workspaces.models import Workspace
 
@@ -53,10 +53,10 @@ class WorkspaceViewSet(ApiViewSet):
         "Retired ones too, unless `state` says otherwise.",
         ok=s.WorkspaceSerializer,
         refused=[400],
-        parameters=[q.WorkspaceListQuery],
+        parameters=[WorkspaceListQuery],
     )
     def list(self, request: Request) -> Response:
-        query = self.read_query(q.WorkspaceListQuery)
+        query = self.read_query(WorkspaceListQuery)
         workspaces = self.get_queryset()
         if "state" in query:
             workspaces = workspaces.filter(state=query["state"])
@@ -85,10 +85,10 @@ class WorkspaceViewSet(ApiViewSet):
         status=202,
         also={201: s.WorkspaceSerializer},
         refused=[403, 409],
-        parameters=[q.WaitQuery, REQUEST_KEY, REPLAYED],
+        parameters=[WaitQuery, REQUEST_KEY, REPLAYED],
     )
     def create(self, request: Request) -> Response:
-        seconds = self.read_query(q.WaitQuery)["wait"]
+        seconds = self.read_query(WaitQuery)["wait"]
         asked = self.read_body(s.WorkspaceCreateSerializer)
         template = self._template(asked)
         workspace = workspace_create(
@@ -164,10 +164,10 @@ class WorkspaceViewSet(ApiViewSet):
         ok=s.WorkspaceSerializer,
         also={202: s.WorkspaceSerializer},
         refused=[400, 404],
-        parameters=[q.WaitQuery],
+        parameters=[WaitQuery],
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(q.WaitQuery)["wait"]
+        seconds = self.read_query(WaitQuery)["wait"]
         workspace = self.get_object()
         if not seconds:
             return Response(self.get_serializer(workspace).data)
@@ -199,10 +199,10 @@ class WorkspaceViewSet(ApiViewSet):
         ok=s.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
-        parameters=[q.WorkspaceRetireQuery],
+        parameters=[WorkspaceRetireQuery],
     )
     def destroy(self, request: Request, pk: int) -> Response:
-        query = self.read_query(q.WorkspaceRetireQuery)
+        query = self.read_query(WorkspaceRetireQuery)
         workspace = self.get_object()
         workspace_retire(
             by=self.user,
@@ -218,12 +218,12 @@ class WorkspaceViewSet(ApiViewSet):
         ok=s.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
-        parameters=[q.WaitQuery],
+        parameters=[WaitQuery],
         operation_id="workspaces_restore",
     )
     @action(methods=["post"], detail=True)
     def restore(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(q.WaitQuery)["wait"]
+        seconds = self.read_query(WaitQuery)["wait"]
         workspace = self.get_object()
         workspace_restore(by=self.user, workspace=workspace)
         return self._settled(workspace.pk, seconds=seconds, status=202)
@@ -233,12 +233,12 @@ class WorkspaceViewSet(ApiViewSet):
         ok=s.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
-        parameters=[q.WaitQuery],
+        parameters=[WaitQuery],
         operation_id="workspaces_purge",
     )
     @action(methods=["post"], detail=True)
     def purge(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(q.WaitQuery)["wait"]
+        seconds = self.read_query(WaitQuery)["wait"]
         workspace = self.get_object()
         workspace_purge(by=self.user, workspace=workspace)
         return self._settled(workspace.pk, seconds=seconds, status=202)
@@ -248,12 +248,12 @@ class WorkspaceViewSet(ApiViewSet):
         ok=s.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
-        parameters=[q.WaitQuery],
+        parameters=[WaitQuery],
         operation_id="workspaces_retry",
     )
     @action(methods=["post"], detail=True)
     def retry(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(q.WaitQuery)["wait"]
+        seconds = self.read_query(WaitQuery)["wait"]
         workspace = self.get_object()
         workspace_retry(by=self.user, workspace=workspace)
         return self._settled(workspace.pk, seconds=seconds, status=202)

@@ -14,13 +14,12 @@ from django.db.models import Count, Q
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
-from provisioner.engine import workflow
-from provisioner.engine.models import Operation
 from provisioner.lib.refusals import NameTaken
 from provisioner.lib.rows import one_of
 from provisioner.pools import queries as pool_queries
 from provisioner.pools.models import Pool
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import seconds_it_took
 
 Reason = Workspace.ColdReason
 
@@ -146,24 +145,3 @@ def why_cold(
     there = ready.aggregate(all=Count("pk"), fit=Count("pk", filter=as_now & is_young))
     is_stale = there["all"] and not there["fit"]
     return Reason.POOL_RENEWED if is_stale else Reason.POOL_EMPTY
-
-
-def seconds_it_took(workspace: Workspace) -> float:
-    """Return how long its making took at least, whatever it waited for in queues.
-
-    Steps that do not need each other run at the same time, so it is the longest way
-    through them.
-    """
-    made = (
-        workspace.operations.filter(
-            kind=Operation.Kind.PROVISION, state=Operation.State.SUCCEEDED
-        )
-        .prefetch_related("steps")
-        .first()
-    )
-    took = {step.name: step.seconds or 0.0 for step in made.steps.all()} if made else {}
-    ended: dict[str, float] = {}
-    for spec in workflow.PROVISION:  # each comes after those that it waits for
-        began = max((ended[before] for before in spec.after), default=0.0)
-        ended[spec.name] = began + took.get(spec.name, 0.0)
-    return round(max(ended.values()), 3)

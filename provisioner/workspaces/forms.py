@@ -8,11 +8,10 @@ from django import forms
 
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
-from provisioner.engine.models import Unsaved
 from provisioner.sites.models import OpenTo
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.queries import GONE
 
 

@@ -14,6 +14,7 @@ from django.db.models import (
 from provisioner.accounts.models import User
 from provisioner.catalog.models import SnapshotQuerySet, Template
 from provisioner.catalog.queries import _in_scope, available_snapshots
+from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.rows import with_words
 from provisioner.workspaces.models import Share, Workspace
@@ -221,3 +222,24 @@ def was_destroyed(workspace: Workspace) -> bool:
         name__in=("contents", "destroy"),
         attempt__gt=0,
     ).exists()
+
+
+def seconds_it_took(workspace: Workspace) -> float:
+    """Return how long its making took at least, whatever it waited for in queues.
+
+    Steps that do not need each other run at the same time, so it is the longest way
+    through them.
+    """
+    made = (
+        workspace.operations.filter(
+            kind=Operation.Kind.PROVISION, state=Operation.State.SUCCEEDED
+        )
+        .prefetch_related("steps")
+        .first()
+    )
+    took = {step.name: step.seconds or 0.0 for step in made.steps.all()} if made else {}
+    ended: dict[str, float] = {}
+    for spec in workflow.PROVISION:  # each comes after those that it waits for
+        began = max((ended[before] for before in spec.after), default=0.0)
+        ended[spec.name] = began + took.get(spec.name, 0.0)
+    return round(max(ended.values()), 3)

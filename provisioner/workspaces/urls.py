@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
+from provisioner.dashboard.views import checking, workspaces
 from provisioner.workspaces.api.shares import (
     WorkspaceOpenViewSet,
     WorkspaceShareViewSet,
 )
-from provisioner.workspaces.views import checking, sharing, workspaces
+from provisioner.workspaces.views import sharing
 
 urlpatterns: list[URLPattern] = [
     path("", workspaces.workspace_list, name="workspace-list"),

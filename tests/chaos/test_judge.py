@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from provisioner.catalog.models import Snapshot
-from provisioner.engine.models import Unsaved
 from provisioner.gateways import registry
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from tests.chaos.edits import Desk
 from tests.chaos.judge import Judge
 from tests.chaos.people import Person

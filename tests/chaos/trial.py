@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from provisioner.engine import workflow
-from provisioner.engine.models import Operation, Step, Unsaved
-from provisioner.workspaces.models import Workspace
+from provisioner.engine.models import Operation, Step
+from provisioner.workspaces.models import Unsaved, Workspace
 from tests.chaos import faultboard
 from tests.chaos.edits import Desk
 from tests.chaos.faultboard import FaultBoard

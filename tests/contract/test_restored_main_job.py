@@ -22,11 +22,10 @@ from P4 import P4
 from provisioner.catalog.actions.templates import template_build, template_create
 from provisioner.catalog.models import Template
 from provisioner.demo import depot
-from provisioner.engine.models import Unsaved
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from tests.contract.test_lab_perforce_restore import rev
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle

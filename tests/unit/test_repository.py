@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -134,3 +136,34 @@ def environment_uses() -> Iterator[str]:
 
 def test_only_settings_read_the_environment() -> None:
     assert set(environment_uses()) == set(USES_ENVIRONMENT)
+
+
+def names_of_task(node: ast.AST) -> Iterator[str]:
+    """Yield the name that a decorator gives a task."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "app.task":
+        for keyword in node.keywords:
+            if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
+                yield str(keyword.value.value)
+
+
+def test_a_worker_knows_every_task() -> None:
+    """Those of features are found by the name of their module, in a process anew."""
+    named = set()
+    for path in tracked("provisioner/**/*.py", "provisioner/*/*.py"):
+        calls = ast.walk(ast.parse((ROOT / path).read_text()))
+        named |= {name for call in calls for name in names_of_task(call)}
+    asked = (
+        "import django; django.setup()\n"
+        "from procrastinate.contrib.django import app\n"
+        "app.perform_import_paths(); print(*app.tasks)"
+    )
+    known = subprocess.run(
+        [sys.executable, "-c", asked],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "provisioner.settings"},
+    )
+    assert named
+    assert named <= set(known.stdout.split())

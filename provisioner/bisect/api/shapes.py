@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from provisioner.api.fields import IdOrName, Name, Number, Text
+from provisioner.api.waiting import LONGEST_WAIT_SECONDS
 from provisioner.bisect.actions import LARGEST_CHANGE, LONGEST_COMMAND
 from provisioner.bisect.models import Bisection, Verdict
 
@@ -111,3 +112,14 @@ class BisectionSerializer(serializers.Serializer[Any]):
     trials = TrialSerializer(many=True)
     created_at = serializers.DateTimeField(source="bisection.created_at")
     ended_at = serializers.DateTimeField(source="bisection.ended_at", allow_null=True)
+
+
+class BisectionWaitQuery(serializers.Serializer[Any]):
+    wait = serializers.IntegerField(
+        min_value=0,
+        max_value=LONGEST_WAIT_SECONDS,
+        default=0,
+        help_text="Seconds to hold the answer until it has ended, or waits for a "
+        "verdict. Where too many answers are held already, yours comes at once: 202 "
+        "with `Retry-After`.",
+    )

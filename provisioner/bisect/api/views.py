@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from provisioner.api.query_strings import BisectionWaitQuery
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.api.waiting import ask_again_unless
@@ -22,6 +21,7 @@ from provisioner.bisect.actions import (
 from provisioner.bisect.api.shapes import (
     BisectionCreateSerializer,
     BisectionSerializer,
+    BisectionWaitQuery,
     VerdictSerializer,
 )
 from provisioner.bisect.api.waiting import wait_until_asked_or_ended

@@ -272,3 +272,12 @@ class TemplateBuildSerializer(serializers.Serializer[Any]):
         max_length=MOST_PATHS,
         help_text="Depot paths in the view that alone are brought to the change.",
     )
+
+
+class TemplateListQuery(serializers.Serializer[Any]):
+    name = serializers.CharField(required=False)
+    site = serializers.CharField(required=False)
+
+
+class SnapshotListQuery(serializers.Serializer[Any]):
+    template = serializers.CharField(required=False, help_text="Its id or its name.")

@@ -10,7 +10,6 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from provisioner.accounts import permissions
-from provisioner.api import query_strings as q
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, _of_template, chosen
 from provisioner.catalog.actions.refresh import refresh_policy_save
@@ -23,9 +22,11 @@ from provisioner.catalog.api.refresh_shapes import RefreshSaveSerializer
 from provisioner.catalog.api.shapes import (
     PinningWorkspaceSerializer,
     PinsSerializer,
+    SnapshotListQuery,
     SnapshotSerializer,
     TemplateBuildSerializer,
     TemplateCreateSerializer,
+    TemplateListQuery,
     TemplateSerializer,
 )
 from provisioner.catalog.models import Snapshot, Template
@@ -49,10 +50,10 @@ class TemplateViewSet(ApiViewSet):
         "List templates",
         ok=TemplateSerializer,
         refused=[400],
-        parameters=[q.TemplateListQuery],
+        parameters=[TemplateListQuery],
     )
     def list(self, request: Request) -> Response:
-        query = self.read_query(q.TemplateListQuery)
+        query = self.read_query(TemplateListQuery)
         templates = self.get_queryset()
         if "name" in query:
             templates = templates.filter(name=query["name"])
@@ -158,10 +159,10 @@ class SnapshotViewSet(ApiViewSet):
         "List snapshots",
         ok=SnapshotSerializer,
         refused=[400],
-        parameters=[q.SnapshotListQuery],
+        parameters=[SnapshotListQuery],
     )
     def list(self, request: Request) -> Response:
-        query = self.read_query(q.SnapshotListQuery)
+        query = self.read_query(SnapshotListQuery)
         snapshots = self.get_queryset()
         if "template" in query:
             snapshots = snapshots.filter(_of_template(query["template"]))

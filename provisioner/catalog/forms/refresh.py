@@ -9,10 +9,9 @@ from django import forms
 from provisioner.catalog.models import RefreshPolicy
 from provisioner.catalog.refresh_policy import Policy
 from provisioner.engine.actions import LONGEST_REASON
-from provisioner.leases.forms import SpanField
 from provisioner.lib.spans import span_text
 from provisioner.sites.models import PerforceServer
-from provisioner.web.forms import AskingForm
+from provisioner.web.forms import AskingForm, SpanField
 
 
 class RefreshPolicyForm(AskingForm):

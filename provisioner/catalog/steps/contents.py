@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from provisioner.catalog.pins import parts_of
+from provisioner.catalog.pins import goes_in_batches, parts_of
 from provisioner.catalog.steps.room import telling_lack_of_room
 from provisioner.catalog.steps.syncing import show_sync
 from provisioner.engine import slots
@@ -13,7 +13,6 @@ from provisioner.engine.step_run import StepRun
 from provisioner.gateways.hosts import build, client_files
 from provisioner.gateways.perforce.types import TreeSize
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.steps.flushing import goes_in_batches
 
 
 def ensure_clean(run: StepRun) -> dict[str, Any]:

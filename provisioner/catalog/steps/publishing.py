@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from provisioner.catalog import checks
 from provisioner.catalog.models import Quality, Snapshot
-from provisioner.catalog.pins import parts_of
+from provisioner.catalog.pins import goes_in_batches, parts_of
 from provisioner.catalog.snapshot_comments import SnapshotMark, asked_text, go_on_after
 from provisioner.catalog.steps.settled_tree import changes_named, require_no_writers
 from provisioner.catalog.steps.volumes import come_back_later, limits_in_our_words
@@ -17,7 +17,6 @@ from provisioner.gateways.errors import AlreadyExists
 from provisioner.gateways.hosts import client_files, files, lint, root_paths
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.steps.flushing import goes_in_batches
 
 
 def ensure_verified(run: StepRun) -> dict[str, Any]:

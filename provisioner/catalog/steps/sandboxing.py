@@ -11,10 +11,7 @@ from provisioner.engine.step_run import StepRun
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.sandbox.bounds import Bounds
 from provisioner.lib.sizes import size_text
-from provisioner.sites.models import Site
-
-MIB = 1 << 20
-SHORTEST_SILENCE_SECONDS = 2.0
+from provisioner.sites.sandbox import MIB, bounds_of_host
 
 
 def bounds_of(run: StepRun, *, junction_path: str, root: Path) -> Bounds:
@@ -30,30 +27,6 @@ def bounds_of(run: StepRun, *, junction_path: str, root: Path) -> Bounds:
         file_bytes=run.template.volume_size_bytes,
         shown=(at, *((path, path) for path in settings.SANDBOX_VISIBLE)),
     )
-
-
-def bounds_of_host() -> Bounds:
-    """Return what any command on this host may take, and what it does not see."""
-    return Bounds(
-        hidden=private_paths(),
-        tmp_bytes=settings.SANDBOX_TMP_MB * MIB,
-        log_bytes=settings.STEP_LOG_MB * MIB,
-        processes=settings.SANDBOX_PROCESSES,
-        memory_bytes=settings.SANDBOX_MEMORY_MB * MIB,
-        cpus=settings.SANDBOX_CPUS,
-        cgroup=settings.SANDBOX_CGROUP,
-        # Over before another worker is given the step.
-        worker_silent_seconds=max(
-            SHORTEST_SILENCE_SECONDS, settings.WORKER_STALLED_SECONDS / 2
-        ),
-    )
-
-
-def private_paths() -> tuple[str, ...]:
-    """Return what no command has to see: other volumes, rescued work, logs, secrets."""
-    of_sites = Site.objects.values_list("mount_root", "rescue_root")
-    ours = (str(settings.VAR_DIR), str(settings.LOG_DIR), *settings.SECRET_FILES)
-    return tuple({path for path in (*sum(of_sites, ()), *ours) if path})
 
 
 def excess_of(result: BuildResult) -> str:

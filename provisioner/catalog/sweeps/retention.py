@@ -13,7 +13,7 @@ from provisioner.catalog import retention
 from provisioner.catalog.models import Template
 from provisioner.catalog.steps.pruning import delete_superfluous
 from provisioner.engine.queueing import defer_once
-from provisioner.engine.workflow import STORAGE
+from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 

@@ -28,7 +28,7 @@ from provisioner.catalog.models import (
 )
 from provisioner.catalog.queries import reference_snapshot
 from provisioner.engine.queueing import defer_once
-from provisioner.engine.workflow import PERFORCE
+from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.perforce.gateway import PerforceGateway

@@ -15,8 +15,8 @@ from provisioner.catalog import freshness, refresh_overview
 from provisioner.catalog.actions import refresh
 from provisioner.catalog.actions.refresh import refresh_policy_save
 from provisioner.catalog.forms.refresh import RefreshPauseForm, RefreshPolicyForm
-from provisioner.catalog.lists import REFRESHES
 from provisioner.catalog.queries import templates_visible_to
+from provisioner.dashboard.lists.templates import REFRESHES
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer

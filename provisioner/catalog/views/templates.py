@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
@@ -23,25 +22,17 @@ from provisioner.catalog.forms.templates import (
     TemplateCreateForm,
     TemplateDefinitionForm,
 )
-from provisioner.catalog.lists import TEMPLATES
+from provisioner.catalog.overviews import find_template_overview
 from provisioner.catalog.queries import templates_visible_to
-from provisioner.dashboard import overviews
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only, digest, posted
-from provisioner.web.lists.answers import list_answer
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def template_list(request: WebRequest) -> HttpResponseBase:
-    """Show all templates and what each would give now; administrators build many."""
-    return list_answer(request, TEMPLATES, "templates/list.html")
 
 
 @require_safe
 @vary_on_headers("HX-Request")
 def template_detail(request: WebRequest, pk: int) -> HttpResponse:
     """Show a template; to htmx its build's progress, and all of it once that ended."""
-    overview = overviews.find_template_overview(request.user, pk=pk)
+    overview = find_template_overview(request.user, pk=pk)
     if overview is None:
         raise Http404
     context: dict[str, object] = {"overview": overview, "template": overview.template}

@@ -7,11 +7,11 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
 from provisioner.dashboard.queries import installation
 from provisioner.limits.queries import limits_overview
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
-from provisioner.workspaces.lists import ALL_WORKSPACES
 
 
 @require_safe

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from provisioner.drift.comparison.facts import (
     CLIENT_FILTER,
-    TAG_PREFIX,
     ClientWork,
     Difference,
     Known,
@@ -29,6 +28,7 @@ from provisioner.drift.comparison.facts import (
 from provisioner.drift.comparison.perforce import compare_perforce
 from provisioner.drift.comparison.previews import preview
 from provisioner.drift.comparison.storage import compare_storage
+from provisioner.lib.names import TAG_PREFIX
 
 __all__ = [
     "CLIENT_FILTER",

@@ -14,7 +14,6 @@ from provisioner.gateways.perforce.standins import SUFFIX as STAND_IN_SUFFIX
 from provisioner.gateways.perforce.standins import StandIns
 from provisioner.gateways.perforce.types import ClientSpec
 
-TAG_PREFIX = "cloneyard:v1:"
 CLIENT_FILTER = "cy-*"
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"

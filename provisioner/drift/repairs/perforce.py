@@ -7,7 +7,6 @@ import dataclasses
 from provisioner.catalog.models import Template
 from provisioner.catalog.steps.volume import template_client_spec
 from provisioner.drift.comparison import tag_of_client, without_tag
-from provisioner.drift.comparison.facts import TAG_PREFIX
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.looking import (
     GONE,
@@ -21,6 +20,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.submitted import DepotView
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib.names import TAG_PREFIX
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.flushing import flush_to_pin

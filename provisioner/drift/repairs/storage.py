@@ -9,7 +9,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.steps.volumes import ensure_policy_rules, policies_of
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.adopting import (
     adopt_template,
@@ -28,6 +27,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import NotFound
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
+from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.workspaces.models import Workspace
 
 

@@ -6,10 +6,9 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from provisioner.api import query_strings as q
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
-from provisioner.engine.api.shapes import OperationSerializer
+from provisioner.engine.api.shapes import OperationListQuery, OperationSerializer
 from provisioner.engine.models import Operation
 from provisioner.workspaces import queries as workspace_queries
 
@@ -27,10 +26,10 @@ class OperationViewSet(ApiViewSet):
         "List operations",
         ok=OperationSerializer,
         refused=[400],
-        parameters=[q.OperationListQuery],
+        parameters=[OperationListQuery],
     )
     def list(self, request: Request) -> Response:
-        query = self.read_query(q.OperationListQuery)
+        query = self.read_query(OperationListQuery)
         return self.page_of(self.get_queryset().filter(**query))
 
     @described("Look at an operation", ok=OperationSerializer, refused=[404])

@@ -142,3 +142,8 @@ class OperationSummarySerializer(WorkedOutOnce, serializers.ModelSerializer[Oper
         idle = (Step.State.WAITING, Step.State.DONE, Step.State.SKIPPED)
         current = [step for step in operation.steps.all() if step.state not in idle]
         return StepSerializer(current, many=True).data
+
+
+class OperationListQuery(serializers.Serializer[Any]):
+    workspace = serializers.IntegerField(required=False, min_value=1)
+    template = serializers.IntegerField(required=False, min_value=1)

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from provisioner.engine.models.operations import Operation, PerforceUse, Step, Unsaved
+from provisioner.engine.models.operations import Operation, PerforceUse, Step
 from provisioner.engine.models.slots import Governor, LockWait
 from provisioner.engine.models.workers import WorkerQueues
 
-__all__ = [
-    "Governor",
-    "LockWait",
-    "Operation",
-    "PerforceUse",
-    "Step",
-    "Unsaved",
-    "WorkerQueues",
-]
+__all__ = ["Governor", "LockWait", "Operation", "PerforceUse", "Step", "WorkerQueues"]

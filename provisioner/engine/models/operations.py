@@ -13,14 +13,6 @@ from provisioner.lib.fields import EvidenceField
 from provisioner.sites.models import PerforceServer, Site
 
 
-class Unsaved(models.TextChoices):
-    """What a retirement does with work that is not submitted."""
-
-    REFUSE = "refuse", "Stop and show it"
-    RESCUE = "rescue", "Rescue it: shelve what is opened, archive the rest"
-    DISCARD = "discard", "Discard it"
-
-
 class Operation(models.Model):
     """One request that takes a while, with the journal of its steps."""
 

@@ -12,9 +12,8 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine import clocks
 from provisioner.engine import states as engine_states
-from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.models import Operation
 from provisioner.leases.abandonment import Abandonment, abandonment_of
-from provisioner.leases.models import Notice
 from provisioner.lib.refusals import (
     ActionRefused,
     AskedAlready,
@@ -23,8 +22,9 @@ from provisioner.lib.refusals import (
     WorkspaceNotReady,
 )
 from provisioner.notify import workspaces
+from provisioner.notify.models import Notice
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 
 MOST_AT_A_TIME = 200
 

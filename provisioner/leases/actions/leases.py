@@ -12,6 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.engine import clocks
 from provisioner.engine import states as engine_states
 from provisioner.leases import queries
+from provisioner.lib.moments import exact, recorded
 from provisioner.lib.refusals import (
     InvalidRequest,
     LeaseNotLonger,
@@ -108,7 +109,7 @@ def workspace_extend(
         engine_states.record_event(
             workspace,
             kind="lease_extended",
-            message=f"Extended its lease until {queries.recorded(ends_at)}.",
+            message=f"Extended its lease until {recorded(ends_at)}.",
             actor=by,
             data=_moved(before, ends_at),
         )
@@ -161,7 +162,7 @@ def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
         was_kept_for = workspace.keep_reason
         ends_at = _usual_end(policy.usual_end(now), by=by, now=now)
         set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
-        end = queries.recorded(ends_at) if ends_at else "it is retired"
+        end = recorded(ends_at) if ends_at else "it is retired"
         engine_states.record_event(
             workspace,
             kind="workspace_released",
@@ -250,7 +251,7 @@ def _end_within(
     reaches = (policy.latest(now), permissions.latest_lease(by, now))
     latest = min((reach for reach in reaches if reach), default=None)
     if latest is not None and ends_at > latest:
-        raise LeaseTooLong(asked=queries.exact(ends_at), latest=queries.exact(latest))
+        raise LeaseTooLong(asked=exact(ends_at), latest=exact(latest))
     return ends_at
 
 

@@ -17,6 +17,7 @@ from provisioner.engine import states as engine_states
 from provisioner.leases import queries
 from provisioner.leases.actions.leases import LONGEST_SECONDS, set_lease
 from provisioner.leases.models import LeasePolicy
+from provisioner.lib.moments import exact, recorded
 from provisioner.lib.refusals import InvalidRequest, PreviewStale
 from provisioner.lib.times import duration_text
 from provisioner.notify import workspaces as notices
@@ -43,13 +44,13 @@ class Affected:
         said = []
         if self.moves and self.before.ends_at is None:
             assert self.after.ends_at is not None
-            said.append(f"gets a lease until {queries.exact(self.after.ends_at)}")
+            said.append(f"gets a lease until {exact(self.after.ends_at)}")
         elif self.moves:
             assert self.before.ends_at is not None
             assert self.after.ends_at is not None
             said.append(
-                f"ends on {queries.exact(self.after.ends_at)} instead of "
-                f"{queries.exact(self.before.ends_at)}"
+                f"ends on {exact(self.after.ends_at)} instead of "
+                f"{exact(self.before.ends_at)}"
             )
         before, after = (
             [moment.at for moment in deadline.warns_at]
@@ -57,7 +58,7 @@ class Affected:
         )
         if before != after:
             said.append(
-                "mails on " + ", ".join(queries.exact(at) for at in after)
+                "mails on " + ", ".join(exact(at) for at in after)
                 if after
                 else "no mail before its end"
             )
@@ -293,7 +294,7 @@ def _apply(
             workspace,
             kind="lease_policy_applied",
             message=f"The lease policy changed: its lease now ends on "
-            f"{queries.recorded(ends_at)}.",
+            f"{recorded(ends_at)}.",
             actor=by,
             data={
                 "before": before.isoformat() if before else None,

@@ -16,7 +16,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
 from provisioner.engine import clocks
-from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.models import Operation
 from provisioner.engine.states import record_event
 from provisioner.leases import queries
 from provisioner.leases.actions.leases import (
@@ -24,15 +24,16 @@ from provisioner.leases.actions.leases import (
     renew_lease,
     set_lease,
 )
-from provisioner.leases.models import Notice
+from provisioner.lib.moments import recorded
 from provisioner.lib.refusals import ActionRefused
 from provisioner.notify import workspaces
+from provisioner.notify.models import Notice
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
     workspace_retire,
     workspace_retry,
 )
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 
 log = structlog.get_logger(__name__)
 
@@ -112,7 +113,7 @@ def _end_lease(pk: int, *, now: dt.datetime) -> bool:
             by=system_user(),
             workspace=workspace,
             unsaved=Unsaved.RESCUE,
-            reason=f"Its lease ended on {queries.recorded(expires_at)}.",
+            reason=f"Its lease ended on {recorded(expires_at)}.",
         )
     return True
 
@@ -171,7 +172,7 @@ def _was_warned(workspace: Workspace, *, now: dt.datetime) -> bool:
         workspace,
         kind="lease_postponed",
         message="Nobody could be told that its lease ends, so it goes on until "
-        f"{queries.recorded(ends_at)}.",
+        f"{recorded(ends_at)}.",
         actor=system_user(),
     )
     return False

@@ -27,11 +27,13 @@ from provisioner.leases.forms import (
 )
 from provisioner.leases.lists.policies import TEMPLATE_POLICIES
 from provisioner.leases.models import LeasePolicy
+from provisioner.lib.moments import exact
 from provisioner.lib.refusals import ActionRefused, PreviewStale
-from provisioner.web.http import WebRequest, administrators_only, for_changing, posted
+from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.views.guards import for_changing
 
 
 @require_POST
@@ -51,7 +53,7 @@ def workspace_extend(request: WebRequest, pk: int) -> HttpResponse:
         messages.error(request, refusal.sentence)
     else:
         assert extended.expires_at is not None
-        until = queries.exact(extended.expires_at)
+        until = exact(extended.expires_at)
         messages.success(request, f"The lease of {extended.name} lasts until {until}.")
     return redirect("workspace-detail", pk)
 

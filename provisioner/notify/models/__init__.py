@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from provisioner.notify.models.mails import Notice
 from provisioner.notify.models.subscriptions import Subscription
 from provisioner.notify.models.webhooks import (
     Webhook,
@@ -10,4 +11,11 @@ from provisioner.notify.models.webhooks import (
     new_salt,
 )
 
-__all__ = ["Subscription", "Webhook", "WebhookDelivery", "WebhookEvent", "new_salt"]
+__all__ = [
+    "Notice",
+    "Subscription",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookEvent",
+    "new_salt",
+]

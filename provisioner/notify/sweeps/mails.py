@@ -25,14 +25,14 @@ from provisioner.catalog.models import Template
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer_once
+from provisioner.engine.queues import PERFORCE
 from provisioner.engine.states import record_event
-from provisioner.engine.workflow import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
-from provisioner.leases.models import Notice
 from provisioner.notify import templates as news
 from provisioner.notify import workspaces as notices
 from provisioner.notify.mails import Mail, address_of, mail_of
+from provisioner.notify.models import Notice
 from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.models import Workspace
 

@@ -12,9 +12,8 @@ from provisioner.accounts.tokens import longest_days
 from provisioner.catalog.forms.choices import TemplatesChoiceField
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_to_choose_from
-from provisioner.leases.forms import SpanField
 from provisioner.people.actions.tokens import LONGEST_NAME, MOST_WORKSPACES
-from provisioner.web.forms import AskingForm
+from provisioner.web.forms import AskingForm, SpanField
 from provisioner.workspaces.models import Workspace
 
 

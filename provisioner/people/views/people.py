@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from provisioner.accounts.models import Team, User
+from provisioner.dashboard.lists.workspaces import workspaces_of_person
 from provisioner.lib.refusals import ActionRefused
 from provisioner.people.actions import accounts
 from provisioner.people.actions.accounts import account_update, team_update
@@ -18,7 +19,6 @@ from provisioner.people.lists.tokens import shown_tokens
 from provisioner.people.queries import find_person, standing_of
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
-from provisioner.workspaces.lists import workspaces_of_person
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

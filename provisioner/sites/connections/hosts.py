@@ -8,7 +8,6 @@ import tempfile
 from ipaddress import ip_address
 from pathlib import Path
 
-from provisioner.dashboard.system_checks import points_at_the_lab
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.hosts.mount_options import REFUSED
@@ -23,6 +22,7 @@ from provisioner.sites.connections.checklist import (
 from provisioner.sites.connections.ontap import reach_ontap
 from provisioner.sites.connections.perforce import reach_perforce
 from provisioner.sites.connections.sandbox import ADVICE, look_at_sandbox
+from provisioner.sites.lab import points_at_the_lab
 from provisioner.sites.models import Site
 
 # What files of workspaces can do without on every host.

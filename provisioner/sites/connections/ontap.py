@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from provisioner.catalog.steps.volumes import policies_of, rules_differ
 from provisioner.gateways import registry
 from provisioner.gateways.errors import (
     GatewayError,
@@ -23,6 +22,7 @@ from provisioner.sites.connections.checklist import (
     Wrong,
     secret_of,
 )
+from provisioner.sites.export_policies import policies_of, rules_differ
 from provisioner.sites.models import Site
 
 # ONTAP makes no volume of that name: what a read right answers for it is "none".

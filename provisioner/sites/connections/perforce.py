@@ -7,7 +7,6 @@ from functools import cached_property
 
 from django.conf import settings
 
-from provisioner.catalog.checks import charset_remark
 from provisioner.gateways import registry
 from provisioner.gateways.errors import AuthFailed, Refused
 from provisioner.gateways.perforce.errors import NotPermitted
@@ -305,3 +304,23 @@ class _Looks:
         if monitor in ("", "0"):
             return "Syncs bring files. Commands are not monitored (monitor=0)."
         return f"Syncs bring files. Commands are monitored (monitor={monitor})."
+
+
+def charset_remark(info: ServerInfo, *, charset: str) -> str:
+    """Return what is to be said of our P4CHARSET at a server, "" for nothing."""
+    if info.is_unicode and charset == "none":
+        return (
+            "The Perforce server is in unicode mode, and P4CHARSET of its row is none: "
+            "it will refuse every command. Set it, to utf8 in most places."
+        )
+    if not info.is_unicode and charset != "none":
+        return (
+            f"The Perforce server is not in unicode mode, and P4CHARSET of its row is "
+            f"{charset}: clients that have one are refused. Set it to none."
+        )
+    if info.is_unicode and charset != "utf8":
+        return (
+            f"Text of type unicode is written as {charset}. Who works in a clone with "
+            "another P4CHARSET sees every such file as changed."
+        )
+    return ""

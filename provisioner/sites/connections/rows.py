@@ -14,7 +14,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts.models import User
 from provisioner.engine.queueing import defer_once
-from provisioner.engine.workflow import PERFORCE, STORAGE
+from provisioner.engine.queues import PERFORCE, STORAGE
 from provisioner.sites.connections.checklist import Check
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
 

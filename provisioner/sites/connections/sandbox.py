@@ -6,13 +6,13 @@ import os
 import tempfile
 from pathlib import Path
 
-from provisioner.catalog.steps.sandboxing import bounds_of_host
 from provisioner.gateways.hosts.build import BuildResult, run_build
 from provisioner.sites.connections.checklist import (
     ANSWER_WITHIN_SECONDS,
     Remark,
 )
 from provisioner.sites.models import Site
+from provisioner.sites.sandbox import bounds_of_host
 
 # What a host can have, in words for people, and what there is to do where it has not.
 NAMES = {

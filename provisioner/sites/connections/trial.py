@@ -10,7 +10,6 @@ import os
 import secrets
 from dataclasses import dataclass
 
-from provisioner.catalog.steps.volumes import ensure_policy_rules, export_rules_of
 from provisioner.gateways import registry
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.ontap.gateway import OntapGateway
@@ -23,6 +22,7 @@ from provisioner.sites.connections.checklist import (
     Wrong,
 )
 from provisioner.sites.connections.ontap import reach_ontap
+from provisioner.sites.export_policies import ensure_policy_rules, export_rules_of
 from provisioner.sites.models import Site
 
 PREFIX = "cloneyard_trial"

@@ -7,7 +7,7 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.engine.queueing import defer_once
-from provisioner.engine.workflow import PERFORCE
+from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.sites.models import PerforceServer, ServerAbilities

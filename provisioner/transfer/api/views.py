@@ -9,10 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from provisioner.api import query_strings as q
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
-from provisioner.api.waiting import ask_again_unless
+from provisioner.api.waiting import WaitQuery, ask_again_unless
 from provisioner.transfer.actions import workspace_forward, workspace_forward_abort
 from provisioner.transfer.api.shapes import CarrySerializer, ForwardSerializer
 from provisioner.transfer.queries import carry_of
@@ -43,12 +42,12 @@ class WorkspaceCarryViewSet(ApiViewSet):
         ok=WorkspaceSerializer,
         status=202,
         refused=[403, 404, 409],
-        parameters=[q.WaitQuery],
+        parameters=[WaitQuery],
         operation_id="workspaces_forward",
     )
     @action(methods=["post"], detail=True)
     def forward(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(q.WaitQuery)["wait"]
+        seconds = self.read_query(WaitQuery)["wait"]
         workspace = self.get_object()
         asked = self.read_body(ForwardSerializer)
         snapshot = None
@@ -76,12 +75,12 @@ class WorkspaceCarryViewSet(ApiViewSet):
         ok=WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
-        parameters=[q.WaitQuery],
+        parameters=[WaitQuery],
         operation_id="workspaces_forward_abort",
     )
     @action(methods=["post"], detail=True, url_path="forward/abort")
     def abort(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(q.WaitQuery)["wait"]
+        seconds = self.read_query(WaitQuery)["wait"]
         workspace = self.get_object()
         workspace_forward_abort(by=self.user, workspace=workspace)
         return self._settled(workspace.pk, seconds=seconds)

@@ -22,8 +22,8 @@ from django.utils.safestring import SafeString
 from provisioner.drift.models import Finding
 from provisioner.engine.overviews import StepLine
 from provisioner.leases import queries as lease_queries
-from provisioner.lib import sizes, spans, terminal, times
-from provisioner.limits.limits import Limit
+from provisioner.lib import moments, sizes, spans, terminal, times
+from provisioner.lib.limits import Limit
 from provisioner.web.http import digest
 from provisioner.web.lists.listing import Entry
 
@@ -185,7 +185,7 @@ def exact(moment: dt.datetime | None) -> SafeString | str:
     if moment is None:
         return ""
     age = times.age_text(moment, now=timezone.now())
-    return _time(moment, title=age, text=lease_queries.exact(moment))
+    return _time(moment, title=age, text=moments.exact(moment))
 
 
 @register.simple_tag

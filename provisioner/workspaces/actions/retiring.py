@@ -7,7 +7,7 @@ from django.db import transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine import states as engine_states
-from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.lib.refusals import (
     BeingCarried,
@@ -20,7 +20,7 @@ from provisioner.lib.refusals import (
 )
 from provisioner.transfer.models import Carry
 from provisioner.transfer.queries import carry_under_way
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.queries import can_be_restored
 
 ASKED = {

@@ -17,6 +17,7 @@ from provisioner.api.fields import (
     Text,
     WorkedOutOnce,
 )
+from provisioner.api.waiting import WaitQuery
 from provisioner.catalog.api.shapes import SnapshotReferenceSerializer
 from provisioner.catalog.models import Template
 from provisioner.engine.api.shapes import OperationSummarySerializer
@@ -25,7 +26,7 @@ from provisioner.leases.actions import heartbeats
 from provisioner.leases.api.shapes import LeaseSerializer, Seconds
 from provisioner.lib.names import LONGEST_NAME
 from provisioner.sites.models import OpenTo
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 
 # --- what goes wrong
 
@@ -236,4 +237,26 @@ class WorkspaceCreateSerializer(WorkedOutOnce):
         max_value=heartbeats.LONGEST_SECONDS,
         help_text="Its lease ends early if it gets no heartbeat for so long, counted "
         "from when it is ready, or has failed.",
+    )
+
+
+class WorkspaceRetireQuery(WaitQuery):
+    unsaved = serializers.ChoiceField(
+        choices=Unsaved.choices,
+        default=Unsaved.REFUSE,
+        help_text="What becomes of work that is not submitted.",
+    )
+    purge = serializers.BooleanField(
+        default=False, help_text="Destroy it at once: the trash does not keep it."
+    )
+
+
+class WorkspaceListQuery(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(choices=Workspace.State.choices, required=False)
+    template = serializers.CharField(required=False, help_text="Its id or its name.")
+    name = serializers.CharField(required=False)
+    site = serializers.CharField(required=False, help_text="Its name.")
+    owner = serializers.CharField(required=False, help_text="A username.")
+    retired = serializers.BooleanField(
+        default=True, help_text="false: without those that are gone for good."
     )

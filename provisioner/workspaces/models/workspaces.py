@@ -429,3 +429,11 @@ WHY_COLD: dict[str, str] = {
     Workspace.ColdReason.POOL_EMPTY: "All that lay ready were taken.",
 }
 """Why a workspace did not come from a warm pool, for people."""
+
+
+class Unsaved(models.TextChoices):
+    """What a retirement does with work that is not submitted."""
+
+    REFUSE = "refuse", "Stop and show it"
+    RESCUE = "rescue", "Rescue it: shelve what is opened, archive the rest"
+    DISCARD = "discard", "Discard it"

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from provisioner.catalog.pins import parts_of
+from provisioner.catalog.pins import goes_in_batches, parts_of
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import HaveList, LockUse
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Workspace
-
-# Fewer files than this keep the server's locks for moments anyway.
-FILES_IN_A_BATCH = 20_000
-
-
-def goes_in_batches(files: int) -> bool:
-    """Say whether commands over so many files go directory by directory."""
-    return files > FILES_IN_A_BATCH
 
 
 def flush_towards_pin(

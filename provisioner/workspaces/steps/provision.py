@@ -6,6 +6,7 @@ import dataclasses
 import os
 from typing import Any
 
+from provisioner.catalog.pins import goes_in_batches
 from provisioner.catalog.steps.volumes import (
     ensure_export_policy,
     ensure_junction,
@@ -28,7 +29,7 @@ from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import not_supported
-from provisioner.workspaces.steps.flushing import flush_to_pin, goes_in_batches
+from provisioner.workspaces.steps.flushing import flush_to_pin
 
 P4CONFIG_NAME = ".p4config"
 IGNORE_NAME = ".cloneyardignore"

@@ -11,7 +11,6 @@ from provisioner.catalog.steps.volumes import (
     ensure_policies,
 )
 from provisioner.engine import states as engine_states
-from provisioner.engine.models import Unsaved
 from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import Busy, InUse
 from provisioner.gateways.fence import require_leave
@@ -19,7 +18,7 @@ from provisioner.gateways.hosts import mounts
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work

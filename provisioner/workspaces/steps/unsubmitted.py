@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from provisioner.catalog.pins import parts_of
-from provisioner.engine.models import Unsaved
+from provisioner.catalog.pins import goes_in_batches, parts_of
 from provisioner.engine.step_run import StepRun
 from provisioner.gateways.hosts.comparing import compare_files
 from provisioner.gateways.hosts.inventory import KINDS, UnsavedFiles, count_unsaved
@@ -21,9 +20,8 @@ from provisioner.gateways.perforce.types import (
     ReconcileFinding,
 )
 from provisioner.lib.refusals import StepRefused, UnsavedWork
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.steps.clients import find_own_client
-from provisioner.workspaces.steps.flushing import goes_in_batches
 from provisioner.workspaces.steps.provision import (
     FINDINGS_SHOWN,
     client_spec_of,

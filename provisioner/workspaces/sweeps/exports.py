@@ -7,13 +7,13 @@ from contextlib import suppress
 import structlog
 from procrastinate.contrib.django import app
 
-from provisioner.catalog.steps.volumes import ensure_policy_rules, policies_of
-from provisioner.drift.comparison.facts import TAG_PREFIX
 from provisioner.engine.queueing import defer_once
-from provisioner.engine.workflow import STORAGE
+from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError
 from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.lib.names import TAG_PREFIX
+from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.sites.models import OpenTo, Site
 from provisioner.workspaces.models import Workspace
 

@@ -9,11 +9,12 @@ from django.views.decorators.http import require_POST
 
 from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import OpenTo
-from provisioner.web.http import WebRequest, for_changing
+from provisioner.web.http import WebRequest
 from provisioner.workspaces.actions import sharing
 from provisioner.workspaces.forms import OpenForm, ShareForm
 from provisioner.workspaces.models import Share
 from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.views.guards import for_changing
 
 
 @require_POST

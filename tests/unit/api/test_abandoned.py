@@ -7,7 +7,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.leases.models import Notice
+from provisioner.notify.models import Notice
 from provisioner.workspaces.models import Workspace
 from tests.support.abandoned import abandon
 

@@ -14,7 +14,8 @@ from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import LONGEST_SECONDS
-from provisioner.leases.models import LeasePolicy, Notice
+from provisioner.leases.models import LeasePolicy
+from provisioner.notify.models import Notice
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory

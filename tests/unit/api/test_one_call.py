@@ -17,9 +17,9 @@ from provisioner.engine.models import Operation
 from provisioner.leases.actions.leases import workspace_keep
 from provisioner.leases.sweeps.leases import sweep_leases
 from provisioner.sites.models import ServerAbilities
-from provisioner.workspace_requests.repeat import KEYS_KEPT
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.requests import KEYS_KEPT
 from tests.unit.api.conftest import api_of, end
 
 WORKSPACES = "/api/v1/workspaces"

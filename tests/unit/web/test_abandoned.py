@@ -9,7 +9,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.leases.models import Notice
+from provisioner.notify.models import Notice
 from provisioner.workspaces.models import Workspace
 from tests.support.abandoned import abandon
 from tests.unit.web.conftest import end, is_polling, running_of

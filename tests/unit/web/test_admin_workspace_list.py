@@ -5,8 +5,8 @@ from django.test import Client
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
+from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.lists import ALL_WORKSPACES
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory
 

@@ -10,8 +10,8 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.durations import BUILDS_PLOTTED, durations_of
 from provisioner.catalog.models import Template
+from provisioner.dashboard.templatetags.plots import plot_of
 from provisioner.engine.models import Operation, Step
-from provisioner.web.templatetags.plots import plot_of
 
 DAY = dt.timedelta(days=1)
 

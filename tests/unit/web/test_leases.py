@@ -9,8 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import Team, User
-from provisioner.leases import queries as lease_queries
 from provisioner.leases.models import LeasePolicy
+from provisioner.lib.moments import exact
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.unit.web.conftest import browser_of
@@ -31,7 +31,7 @@ def test_the_page_and_the_list_say_when_it_ends(
 ) -> None:
     page = as_alice.get(url(ready)).text
     assert ready.expires_at is not None
-    assert lease_queries.exact(ready.expires_at) in page
+    assert exact(ready.expires_at) in page
     assert "A mail goes out on" in page
     assert "lease ends" in as_alice.get("/").text
 
@@ -45,7 +45,7 @@ def test_one_click_extends_it(as_alice: Client, ready: Workspace) -> None:
     ready.refresh_from_db()
     assert ready.expires_at is not None
     assert ready.expires_at > timezone.now() + dt.timedelta(days=29)
-    assert f"lasts until {lease_queries.exact(ready.expires_at)}" in answer.text
+    assert f"lasts until {exact(ready.expires_at)}" in answer.text
 
 
 def test_a_button_is_there_once_it_is_worth_it(

@@ -14,13 +14,13 @@ from django.test import Client
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
+from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.web.bulk import MOST_AT_A_TIME
 from provisioner.web.lists.listing import CountingPaginator, KeyPaginator
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.lists import ALL_WORKSPACES
 from provisioner.workspaces.models import Workspace
 from tests.unit.web.conftest import end, running_of
 

@@ -15,13 +15,13 @@ from django.utils import timezone
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Snapshot
 from provisioner.dashboard.queries import Space, installation
-from provisioner.dashboard.ready_times import days_to_ready
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_clock, tell_queues
 from provisioner.sites.models import CapacityDay, SiteCapacity
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.ready_times import days_to_ready
 from tests.support.factories import SiteFactory, UserFactory
 
 GIB = 2**30

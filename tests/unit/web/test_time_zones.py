@@ -10,8 +10,8 @@ from django.test import Client
 from provisioner.accounts import zones
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
-from provisioner.leases.models import Notice
 from provisioner.notify.mails import mail_of
+from provisioner.notify.models import Notice
 from provisioner.web.templatetags.cloneyard import size
 from provisioner.workspaces.models import Workspace
 

@@ -15,9 +15,9 @@ from provisioner.accounts.models import Team, User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
+from provisioner.lib.limits import REFUSALS, Limit, LimitReached
 from provisioner.lib.refusals import ActionRefused
 from provisioner.limits import admission
-from provisioner.limits.limits import REFUSALS, Limit, LimitReached
 from provisioner.limits.queries import limits_of_sites
 from provisioner.limits.tallies import Tallies
 from provisioner.sites.models import Site, SiteCapacity

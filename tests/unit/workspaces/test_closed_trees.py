@@ -13,10 +13,10 @@ from django.urls import reverse
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
-from provisioner.drift.comparison.facts import TAG_PREFIX
 from provisioner.engine.models import Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import ExportRule
+from provisioner.lib.names import TAG_PREFIX
 from provisioner.sites.models import OpenTo, Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace

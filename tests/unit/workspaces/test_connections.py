@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from provisioner.accounts.models import User
-from provisioner.catalog.steps.volumes import policies_of
 from provisioner.engine.workers import AliveWorker
 from provisioner.gateways import registry
 from provisioner.gateways.hosts.build import BuildResult
@@ -34,6 +33,7 @@ from provisioner.sites.connections import (
 )
 from provisioner.sites.connections.checklist import Check
 from provisioner.sites.connections.trial import COMMENT
+from provisioner.sites.export_policies import policies_of
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
 from provisioner.sites.queries import connection_of
 from tests.contract.lab_perforce import lab_server

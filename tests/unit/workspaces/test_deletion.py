@@ -14,7 +14,7 @@ import pytest
 from pytest_django import Settings
 
 from provisioner.demo.checks import left_behind
-from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec, ShelvedFile
@@ -26,7 +26,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
     workspace_retry,
 )
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.work import AtWork

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.engine.models import Unsaved
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.newer_snapshots import Others, alice_at_work, bring, edit, others

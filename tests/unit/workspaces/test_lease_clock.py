@@ -26,15 +26,16 @@ from provisioner.leases.actions.leases import (
     workspace_keep,
     workspace_release,
 )
-from provisioner.leases.models import Notice
 from provisioner.leases.sweeps.leases import (
     purge_expired,
     retire_expired,
     tell_owners,
 )
+from provisioner.lib.moments import exact
 from provisioner.lib.refusals import ActionRefused
 from provisioner.notify import workspaces
 from provisioner.notify.mails import mail_of
+from provisioner.notify.models import Notice
 from provisioner.notify.sweeps.mails import send_due
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
@@ -231,7 +232,7 @@ def test_the_trash_is_announced_and_emptied_in_time(
 
     assert Mailbox.subjects() == ["hers is in the trash"]
     _, mail = Mailbox.delivered[0]
-    assert lease_queries.exact(trashed_at + 3 * DAY) in mail.body
+    assert exact(trashed_at + 3 * DAY) in mail.body
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.TRASHED
 
@@ -473,7 +474,7 @@ def test_nobody_loses_a_workspace_because_we_were_down(
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY
     assert Mailbox.subjects() == ["The lease of hers ends in 1 day"]
-    assert lease_queries.exact(clock.now + DAY) in Mailbox.delivered[0][1].body
+    assert exact(clock.now + DAY) in Mailbox.delivered[0][1].body
     assert workspace.events.filter(kind="lease_postponed").count() == 1
 
     run(clock, days=1)
@@ -942,14 +943,14 @@ class World:
             assert expected.ends_at is not None
             assert len(warnings) == (0 if is_lost else 1)
             for mail in warnings:
-                assert lease_queries.exact(expected.ends_at) in mail.body
+                assert exact(expected.ends_at) in mail.body
                 assert expected.ends_at > now
         for mail in mails:
             if "trash" in mail.subject:
                 self.workspace.refresh_from_db()
                 assert self.workspace.state == Workspace.State.TRASHED
                 assert self.workspace.purge_at is not None
-                assert lease_queries.exact(self.workspace.purge_at) in mail.body
+                assert exact(self.workspace.purge_at) in mail.body
         sent = Notice.objects.filter(sent_at__isnull=False).count()
         assert sent <= len(Mailbox.delivered)
         assert len(Mailbox.delivered) <= Notice.objects.exclude(claimed_at=None).count()

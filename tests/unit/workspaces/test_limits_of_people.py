@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from provisioner.engine.models import Operation, Unsaved
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.engine.models import Operation
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from tests.support.lab import Lab
 from tests.support.submits import submit
 from tests.support.work import AtWork

@@ -14,8 +14,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.leases.models import Notice
-from provisioner.notify.models import Subscription
+from provisioner.notify.models import Notice, Subscription
 from provisioner.notify.sweeps import mails as sweep
 from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
 from tests.support.clock import Clock, clock

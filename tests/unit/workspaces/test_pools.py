@@ -18,7 +18,6 @@ from provisioner.accounts.models import ApiToken, Team, User
 from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.dashboard.ready_times import usual_seconds
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.tasks import BEHIND_REQUESTS
@@ -27,6 +26,7 @@ from provisioner.leases import queries as lease_queries
 from provisioner.leases.abandoned import abandoned_workspaces
 from provisioner.leases.actions.policies import lease_policy_preview
 from provisioner.leases.sweeps.leases import sweep_leases
+from provisioner.lib.limits import LimitReached
 from provisioner.lib.refusals import (
     AccountIncomplete,
     InvalidRequest,
@@ -34,7 +34,6 @@ from provisioner.lib.refusals import (
     NotAllowed,
     PoolExists,
 )
-from provisioner.limits.limits import LimitReached
 from provisioner.notify.actions.webhooks import webhook_create
 from provisioner.notify.models import WebhookDelivery
 from provisioner.pools import queries as pool_queries
@@ -42,13 +41,15 @@ from provisioner.pools.actions import pool_create, pool_delete, pool_update
 from provisioner.pools.models import Pool
 from provisioner.pools.sweeps import AT_ONCE, sweep_pools
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspace_requests.claim import seconds_it_took, why_cold
+from provisioner.workspace_requests.claim import why_cold
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import (
     operations_visible_to,
+    seconds_it_took,
     workspaces_visible_to,
 )
+from provisioner.workspaces.ready_times import usual_seconds
 from tests.support.factories import SnapshotFactory, UserFactory, purge
 from tests.support.warm_pools import fail, filled, finish, make_pool
 

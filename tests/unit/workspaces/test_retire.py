@@ -13,14 +13,14 @@ from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.demo.checks import left_behind
 from provisioner.engine import workflow
-from provisioner.engine.models import Operation, Step, Unsaved
+from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.lib.refusals import NotAllowed, WorkspaceRetired
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle

@@ -10,7 +10,7 @@ from django.db import connection
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
-from provisioner.dashboard.overviews import find_template_overview
+from provisioner.catalog.overviews import find_template_overview
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from provisioner.audit_log.models import Event
 from provisioner.demo.checks import left_behind
 from provisioner.engine import workflow
-from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.lib.refusals import (
@@ -28,7 +28,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_restore,
     workspace_retire,
 )
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from provisioner.workspaces.steps import flushing
 from provisioner.workspaces.steps import retire as retiring
 from tests.support.entries import entries_below

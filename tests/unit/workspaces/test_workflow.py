@@ -11,6 +11,7 @@ from provisioner.catalog.models import Snapshot
 from provisioner.engine import states as engine_states
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, PerforceUse, Step
+from provisioner.engine.queues import PERFORCE
 from provisioner.engine.tasks import start_operation
 from provisioner.engine.workflow import WORKFLOWS, StepSpec
 from provisioner.sites.models import Site
@@ -101,7 +102,7 @@ def test_each_step_on_the_queue_of_perforce_says_that_it_uses_it(
     kind: Operation.Kind,
 ) -> None:
     for spec in WORKFLOWS[kind]:
-        assert spec.perforce or spec.queue != workflow.PERFORCE, spec.name
+        assert spec.perforce or spec.queue != PERFORCE, spec.name
 
 
 @given(data=st.data(), kind=st.sampled_from(KINDS))

@@ -24,7 +24,8 @@ from provisioner.lib.refusals import (
     RequestKeyReused,
     SnapshotGone,
 )
-from provisioner.workspace_requests.actions import _as_name, workspace_create
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.making import _as_name
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, UserFactory
 

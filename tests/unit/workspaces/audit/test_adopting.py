@@ -24,18 +24,17 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Quality, Snapshot, Template
 from provisioner.catalog.queries import available_snapshots
 from provisioner.catalog.snapshot_comments import SnapshotMark, build_number_of
-from provisioner.catalog.steps.volumes import ensure_policy_rules, policies_of
 from provisioner.drift.actions import finding_resolve, findings_adopt
 from provisioner.drift.comparison import preview
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs import adopting, rows_to_be
-from provisioner.engine.models import Unsaved
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.lib.refusals import NotAllowed
+from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import Lab

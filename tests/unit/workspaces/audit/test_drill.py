@@ -17,7 +17,7 @@ from provisioner.catalog.queries import default_snapshot
 from provisioner.drift.actions import adoptable, findings_adopt
 from provisioner.drift.comparison import preview
 from provisioner.drift.models import Finding
-from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.models import Operation
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
@@ -26,7 +26,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_restore,
     workspace_retire,
 )
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from tests.support import database_backup
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle

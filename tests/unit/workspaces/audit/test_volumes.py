@@ -16,12 +16,12 @@ from provisioner.catalog.models import Template
 from provisioner.drift.models import AuditedSystem, AuditRun, Finding
 from provisioner.drift.repairs.looking import CannotRepair
 from provisioner.drift.repairs.storage import remove_volume
-from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.models import Operation
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec, VolumeSpec
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from tests.support.jobs import run_jobs_once, settle
 from tests.unit.workspaces.audit.scene import (
     NOBODYS_TAG,

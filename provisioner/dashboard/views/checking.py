@@ -12,9 +12,10 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from provisioner.dashboard import overviews
 from provisioner.lib.refusals import ActionRefused
-from provisioner.web.http import WebRequest, for_changing
+from provisioner.web.http import WebRequest
 from provisioner.workspaces.actions import checking
 from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.views.guards import for_changing
 
 # The pages that show what was found, by what is to be done with it.
 SHOWN_AT = {"forward": "workspace-forward", "retire": "workspace-retire"}

@@ -15,10 +15,10 @@ from provisioner.catalog.forms.filters import TemplateFilterForm
 from provisioner.catalog.freshness import Lag
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_matching
-from provisioner.dashboard.ready_times import usual_seconds
 from provisioner.engine.models import Operation
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing
+from provisioner.workspaces.ready_times import usual_seconds
 
 
 class ManagersAct(Act[Template]):

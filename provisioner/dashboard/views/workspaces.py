@@ -16,19 +16,20 @@ from django_htmx.http import retarget
 
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.dashboard import overviews
+from provisioner.dashboard.lists import workspaces
 from provisioner.leases.queries import policy_for
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.forms import AskingForm
-from provisioner.web.http import WebRequest, digest, for_changing, posted
+from provisioner.web.http import WebRequest, digest, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.lists.listing import Look
 from provisioner.workspace_requests import actions as workspace_requests_actions
 from provisioner.workspace_requests.forms import WorkspaceCreateForm
-from provisioner.workspaces import lists
 from provisioner.workspaces.actions import retiring
 from provisioner.workspaces.forms import WorkspaceRetireForm
 from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.sharing import company_of
+from provisioner.workspaces.views.guards import for_changing
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -36,28 +37,32 @@ from provisioner.workspaces.sharing import company_of
 def workspace_list(request: WebRequest) -> HttpResponseBase:
     """Show my workspaces, and templates to get one from; extend or retire many."""
     if request.htmx:
-        look = Look(lists.OWN_WORKSPACES, request)
+        look = Look(workspaces.OWN_WORKSPACES, request)
         return render(request, "workspaces/_list.html", {"listing": look})
     context = {"home": overviews.home_of(request.user)}
-    return list_answer(request, lists.OWN_WORKSPACES, "workspaces/list.html", context)
+    return list_answer(
+        request, workspaces.OWN_WORKSPACES, "workspaces/list.html", context
+    )
 
 
 @require_safe
 def workspace_team_list(request: WebRequest) -> HttpResponseBase:
     """Show what my team mates have; changing it is for them."""
-    return list_answer(request, lists.TEAM_WORKSPACES, "workspaces/team.html")
+    return list_answer(request, workspaces.TEAM_WORKSPACES, "workspaces/team.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def workspace_trash(request: WebRequest) -> HttpResponseBase:
     """Show what I could bring back, and until when; bring back or destroy many."""
-    return list_answer(request, lists.TRASH, "workspaces/trash.html")
+    return list_answer(request, workspaces.TRASH, "workspaces/trash.html")
 
 
 @require_safe
 def workspace_retired_list(request: WebRequest) -> HttpResponseBase:
     """Show the workspaces I had."""
-    return list_answer(request, lists.RETIRED_WORKSPACES, "workspaces/retired.html")
+    return list_answer(
+        request, workspaces.RETIRED_WORKSPACES, "workspaces/retired.html"
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

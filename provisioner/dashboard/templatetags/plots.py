@@ -14,10 +14,10 @@ from django.utils.safestring import SafeString
 from provisioner.catalog.durations import Durations, Phase, Took
 from provisioner.dashboard.history import ClonesOnADay, EndedOnADay
 from provisioner.dashboard.queries import Space
-from provisioner.dashboard.ready_times import DayToReady
 from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text
 from provisioner.web.templatetags.cloneyard import size
+from provisioner.workspaces.ready_times import DayToReady
 
 register = template.Library()
 

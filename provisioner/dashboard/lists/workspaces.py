@@ -13,10 +13,11 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.dashboard import overviews
-from provisioner.engine.models import Operation, Unsaved
+from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import workspace_extend, workspace_keep
 from provisioner.leases.forms import LeaseExtendForm, LeaseKeepForm
+from provisioner.lib.moments import exact
 from provisioner.lib.sizes import size_text
 from provisioner.lib.spans import span_text
 from provisioner.web.lists.acts import Act
@@ -27,7 +28,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
 )
 from provisioner.workspaces.forms import OwnWorkspaceFilterForm, WorkspaceFilterForm
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.queries import (
     own_workspaces_matching,
     trashed_workspaces_of,
@@ -95,8 +96,8 @@ class Extend(Act[Workspace]):
         assert row.expires_at is not None
         assert result.expires_at is not None
         before, after = (
-            lease_queries.exact(row.expires_at),
-            lease_queries.exact(result.expires_at),
+            exact(row.expires_at),
+            exact(result.expires_at),
         )
         return f"Its lease lasts until {after} instead of {before}."
 
@@ -115,7 +116,7 @@ class Keep(Act[Workspace]):
             return f"It is kept already, for another reason: {row.keep_reason}"
         if row.expires_at is None:
             return "It is kept. Its lease did not end before, either."
-        exactly = lease_queries.exact(row.expires_at)
+        exactly = exact(row.expires_at)
         return f"It is kept without an end, not until {exactly}."
 
 

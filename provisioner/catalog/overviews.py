@@ -1,0 +1,110 @@
+"""A template with its snapshots and builds, as its page shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from provisioner.accounts.models import User
+from provisioner.catalog import freshness, refresh_policy
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import templates_to_choose_from
+from provisioner.catalog.retention import Pins, pins_of
+from provisioner.engine.models import Operation
+from provisioner.engine.overviews import OperationOverview, operation_overview
+from provisioner.lib.rows import one_of
+from provisioner.workspaces.queries import operations_visible_to
+
+BUILDS_SHOWN = 20
+
+
+WORKSPACES_NAMED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generation:
+    """A published snapshot, what keeps it, and how many changes it is behind.
+
+    `behind` is None where that is not known. Administrators alone see whose workspaces
+    need it; for others there is their number.
+    """
+
+    pins: Pins
+    behind: int | None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.pins.snapshot
+
+
+def generations_of(template: Template) -> list[Generation]:
+    """Return the published snapshots of a template, newest first."""
+    pins = pins_of(template, named=WORKSPACES_NAMED)
+    behind = freshness.behind_of([pin.snapshot for pin in pins])
+    return [Generation(pins=pin, behind=behind.get(pin.snapshot.pk)) for pin in pins]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemplateOverview:
+    """`last` is its newest build, `builds` the last twenty of them.
+
+    `lag` is None where it is not known; `pauses` say what stops its refresh besides
+    its own policy, `watch_error` why its Perforce server could not be asked.
+    """
+
+    template: Template
+    generations: list[Generation]
+    last: OperationOverview | None
+    builds: list[Operation]
+    lag: freshness.Lag | None
+    policy: refresh_policy.Policy
+    pauses: list[str]
+    watch_error: str
+
+    @property
+    def has_default(self) -> bool:
+        """Whether a new workspace may get one of the snapshots unasked."""
+        return any(generation.pins.is_default for generation in self.generations)
+
+    @property
+    def has_marked(self) -> bool:
+        """Whether the last build published a snapshot whose test failed."""
+        return self.template.status_code == "test_failed"
+
+    @property
+    def announcement(self) -> str:
+        if self.last is not None and self.last.is_running:
+            return self.last.announcement
+        return f"{self.template.name}: {self.template.get_state_display()}."
+
+
+# What says when a template is refreshed, and what keeps it from that.
+_REFRESHED_BY = (
+    "refresh_policy",
+    "site__perforce_server__watch",
+    "site__perforce_server__governor",
+)
+
+
+def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
+    """Return a template with its snapshots and builds, or None.
+
+    The builds are read first: where the newest has ended, the template says how.
+    """
+    of_it = operations_visible_to(user).filter(template=pk).prefetch_related(None)
+    newest = of_it.select_related(None).select_related("requested_by")
+    builds = list(newest[:BUILDS_SHOWN])  # the steps of the first alone are shown
+    visible = templates_to_choose_from(user).select_related(*_REFRESHED_BY)
+    template = one_of(visible.filter(pk=pk))
+    if template is None:
+        return None
+    watch = getattr(template.site.perforce_server, "watch", None)
+    return TemplateOverview(
+        template=template,
+        generations=generations_of(template),
+        last=operation_overview(builds[0]) if builds else None,
+        builds=builds,
+        lag=freshness.lag_of(template),
+        policy=freshness.policy_in(getattr(template, "refresh_policy", None)),
+        pauses=freshness.pauses_of(template),
+        watch_error="" if watch is None else watch.last_error,
+    )

@@ -1,0 +1,39 @@
+"""Probes are answered before anything else is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
+
+from provisioner.dashboard.views import health
+
+Handler = Callable[[HttpRequest], HttpResponse]
+
+
+class ProbeMiddleware:
+    """Answer probes before anything else is asked: they come from inside, by plain HTTP
+    and with an address for a name, so neither ALLOWED_HOSTS nor HTTPS is for them.
+
+    At their own address there is nothing else: the proxy, whose headers are trusted,
+    does not stand before it.
+    """
+
+    views: ClassVar[dict[str, Handler]] = {
+        "/healthz": health.healthz,
+        "/readyz": health.readyz,
+    }
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        view = self.views.get(request.path_info)
+        if view is not None:
+            return view(request)
+        probed_port = settings.HEALTH_BIND.rpartition(":")[2]
+        if probed_port and request.META.get("SERVER_PORT") == probed_port:
+            return HttpResponseNotFound()
+        return self.get_response(request)

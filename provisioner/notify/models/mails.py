@@ -1,0 +1,127 @@
+"""Mails: an outbox of rows."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Operation
+from provisioner.lib.fields import EvidenceField
+from provisioner.workspaces.models import Workspace
+
+
+class Notice(models.Model):
+    """A mail about a workspace or a template.
+
+    About a workspace, to its owner: once per kind, deadline and moment before it.
+    About a build of a template: once per build, kind and person. That is an account,
+    `recipient`, or who has none here, by the name in Perforce, `p4_user`; `address` is
+    what Perforce says of the latter, "" until it was asked.
+
+    Written in the transaction that gives the reason for it; due at `due_at`. It is
+    claimed before it is sent and never claimed again, so nobody gets it twice: of a
+    mail whose sender was killed in between, nobody knows whether it arrived. Voided is
+    what was not sent, with the reason.
+    """
+
+    class Kind(models.TextChoices):
+        LEASE_ENDS = "lease_ends", "Lease ends soon"
+        TRASHED = "trashed", "Moved to the trash"
+        RETIRE_FAILED = "retire_failed", "Could not be retired"
+        ABANDONED = "abandoned", "Looks abandoned"
+        TEMPLATE_FAILED = "template_failed", "Build or test of a template failed"
+        TEMPLATE_RECOVERED = "template_recovered", "Template is good again"
+
+    workspace = models.ForeignKey(
+        Workspace,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="notices",
+    )
+    template = models.ForeignKey(
+        Template,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="notices",
+    )
+    operation = models.ForeignKey(
+        Operation,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="notices",
+        help_text="The build that a mail about a template is about.",
+    )
+    recipient = models.ForeignKey(
+        User, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    p4_user = models.CharField(max_length=255, blank=True)
+    address = models.CharField(max_length=320, blank=True)
+    kind = models.CharField(max_length=40, choices=Kind)
+    deadline_at = models.DateTimeField(null=True, blank=True)
+    seconds_before = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField()
+    data = EvidenceField(default=dict, help_text="What the mail has to say.")
+    sent_to = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    voided_at = models.DateTimeField(null=True, blank=True)
+    void_reason = models.CharField(max_length=500, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    retry_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("workspace", "kind", "deadline_at", "seconds_before"),
+                condition=Q(workspace__isnull=False),
+                name="notice_said_once",
+                nulls_distinct=False,
+            ),
+            models.UniqueConstraint(
+                fields=("operation", "kind", "recipient", "p4_user"),
+                condition=Q(template__isnull=False),
+                name="notice_of_build_said_once",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(
+                name="notice_is_about_one_thing",
+                condition=Q(
+                    workspace__isnull=False,
+                    template__isnull=True,
+                    recipient__isnull=True,
+                    p4_user="",
+                )
+                | (
+                    Q(
+                        workspace__isnull=True,
+                        template__isnull=False,
+                        operation__isnull=False,
+                    )
+                    & (
+                        Q(recipient__isnull=False, p4_user="")
+                        | (Q(recipient__isnull=True) & ~Q(p4_user=""))
+                    )
+                ),
+            ),
+            models.CheckConstraint(
+                name="notice_sent_was_claimed",
+                condition=Q(sent_at__isnull=True)
+                | Q(claimed_at__isnull=False, voided_at__isnull=True),
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("due_at",),
+                condition=Q(claimed_at__isnull=True, voided_at__isnull=True),
+                name="notice_due",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.workspace or self.template}"

@@ -1,0 +1,35 @@
+"""Who may open pages that change a workspace."""
+
+from __future__ import annotations
+
+from functools import wraps
+
+from django.core.exceptions import PermissionDenied
+from django.http.response import HttpResponseBase
+
+from provisioner.accounts import permissions
+from provisioner.web.http import P, View, WebRequest
+from provisioner.workspaces.queries import workspaces_visible_to
+
+
+def for_changing(view: View[P]) -> View[P]:
+    """Answer with the 403 page to who may see the workspace `pk` and not change it.
+
+    Who may not see it is left to the view, which answers 404.
+    """
+
+    @wraps(view)
+    def guarded(
+        request: WebRequest, /, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponseBase:
+        workspaces = workspaces_visible_to(request.user)
+        workspace = workspaces.filter(pk=str(kwargs["pk"])).first()
+        if workspace is not None and not permissions.can_change_workspace(
+            request.user, workspace
+        ):
+            raise PermissionDenied(
+                "You may look at this workspace. Changing it is for its owner."
+            )
+        return view(request, *args, **kwargs)
+
+    return guarded
