@@ -492,7 +492,7 @@ class Rows:
         """Make those of the first operation; the others get the same."""
         from provisioner.audit_log.models import Event
         from provisioner.engine.models import Step
-        from provisioner.engine.workflow import PROVISION
+        from provisioner.workspaces.workflows import PROVISION
 
         first = operations[0]
         for position, spec in enumerate(PROVISION):

@@ -18,7 +18,6 @@ from provisioner.bisect.search import verdict_of
 from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.hosts import build, client_files
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
@@ -27,18 +26,30 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.purposes import known_client_types
+from provisioner.workspaces.steps import access
+from provisioner.workspaces.steps.run import WorkspaceRun
 
 INTERRUPTED = "trial_interrupted"
 LOOK_EVERY_SECONDS = 2.0
 
 
-def trial_of(run: StepRun) -> Trial:
+def trial_of(run: WorkspaceRun) -> Trial:
     return Trial.objects.select_related("bisection", "workspace__site").get(
         workspace_id=run.workspace.pk
     )
 
 
-def ensure_at_change(run: StepRun) -> dict[str, Any]:
+def ensure_access(run: WorkspaceRun) -> dict[str, Any]:
+    """See that the owner may read the snapshot, and the change that is tried.
+
+    Raises: StepRefused.
+    """
+    tried = Trial.objects.filter(workspace=run.workspace)
+    changes = tried.values_list("change", flat=True)
+    return access.ensure_access(run, changes=set(changes))
+
+
+def ensure_at_change(run: WorkspaceRun) -> dict[str, Any]:
     """Have the files of the change that is tried in the clone."""
     trial, workspace = trial_of(run), run.workspace
     pin = workspace.snapshot
@@ -67,7 +78,7 @@ def ensure_at_change(run: StepRun) -> dict[str, Any]:
     return {"from": pin.change, **dataclasses.asdict(report)}
 
 
-def _client_of(run: StepRun, *, name: str) -> ClientSpec:
+def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
     """Return a client that maps what the generation's did, into the clone.
 
     What is written gets the time of now, so that a build sees that it changed; and it
@@ -98,7 +109,7 @@ def _client_of(run: StepRun, *, name: str) -> ClientSpec:
     )
 
 
-def ensure_run(run: StepRun) -> dict[str, Any]:
+def ensure_run(run: WorkspaceRun) -> dict[str, Any]:
     """Have the command run once in the clone, as its owner; its log is kept.
 
     What a command that was interrupted did to the files is not known, so it is not run
@@ -132,7 +143,7 @@ def ensure_run(run: StepRun) -> dict[str, Any]:
     }
 
 
-def _run_command(run: StepRun, trial: Trial, *, root: Path) -> BuildResult:
+def _run_command(run: WorkspaceRun, trial: Trial, *, root: Path) -> BuildResult:
     """Run the command as builds are run, in a build's time.
 
     Its environment is the template's for bisections alone: whoever may ask for one can
@@ -160,7 +171,7 @@ class StopWatch:
     """Shows progress, and stops a command whose operation has ended meanwhile."""
 
     def __init__(
-        self, run: StepRun, *, every_seconds: float = LOOK_EVERY_SECONDS
+        self, run: WorkspaceRun, *, every_seconds: float = LOOK_EVERY_SECONDS
     ) -> None:
         self._run, self._every_seconds = run, every_seconds
         self._looked_at = time.monotonic()

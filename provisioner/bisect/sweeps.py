@@ -21,10 +21,10 @@ from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.gateways.perforce.types import SubmittedChange
-from provisioner.notify.audit_log import GO_ON_BISECTING
 
 log = structlog.get_logger(__name__)
 
+GO_ON_BISECTING = "go_on_bisecting"
 MOST_CHANGES = 20_000
 
 

@@ -10,7 +10,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import operation_overview
-from provisioner.workspaces.queries import operations_visible_to
+from provisioner.engine.queries import operations_visible_to
 
 BUILDS_PLOTTED = 40
 PHASES = ("sync", "build", "test", "snapshot")

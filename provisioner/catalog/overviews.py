@@ -11,8 +11,8 @@ from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.catalog.retention import Pins, pins_of
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
+from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.rows import one_of
-from provisioner.workspaces.queries import operations_visible_to
 
 BUILDS_SHOWN = 20
 

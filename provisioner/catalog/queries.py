@@ -10,7 +10,7 @@ from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.rows import with_words
 
 
-def _in_scope(user: User, *, by: str) -> Q:
+def in_scope(user: User, *, by: str) -> Q:
     """Return the condition for the templates of the token that a person asks with.
 
     `by` leads to the template's id.
@@ -43,7 +43,7 @@ def reference_snapshot(template: Template) -> Snapshot | None:
 
 def templates_to_choose_from(user: User) -> QuerySet[Template]:
     """Return the same templates as `templates_visible_to`, with nothing else read."""
-    templates = Template.objects.filter(_in_scope(user, by="pk"))
+    templates = Template.objects.filter(in_scope(user, by="pk"))
     return templates.select_related("site__perforce_server")
 
 
@@ -74,7 +74,7 @@ def templates_matching(
 def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:
     """Return all published snapshots with their templates."""
     snapshots = available_snapshots().select_related("template__site")
-    return snapshots.filter(_in_scope(user, by="template"))
+    return snapshots.filter(in_scope(user, by="template"))
 
 
 def generations_for_trials(template: Template) -> list[Snapshot]:

@@ -10,9 +10,10 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.engine.models import Operation
+from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.rows import with_words, words_of
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import operations_visible_to, workspaces_visible_to
+from provisioner.workspaces.queries import workspaces_visible_to
 
 SHOWN = 8
 LARGEST_ID = 2**63 - 1

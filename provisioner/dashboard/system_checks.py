@@ -13,7 +13,7 @@ from provisioner.sites.models import Site
 
 
 @register(Tags.database, deploy=True)
-def no_sitepoints_at_the_lab(
+def no_site_points_at_the_lab(
     *, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
     """Refuse the lab in an installation that people work with: it is for trying."""

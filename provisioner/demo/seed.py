@@ -11,7 +11,7 @@ from django.conf import settings
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_create
 from provisioner.catalog.models import Template
-from provisioner.sites.actions import site_save
+from provisioner.sites.actions.sites import site_save
 from provisioner.sites.models import PerforceServer, Site
 
 SITE_NAME = "demo"

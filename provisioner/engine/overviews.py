@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from provisioner.catalog.models import Quality
 from provisioner.engine import slots, workflow
 from provisioner.engine.models import Operation, Step
 
@@ -40,8 +39,8 @@ class StepLine:
     @property
     def has_failed(self) -> bool:
         """Whether it failed; a test that did its work may have failed its snapshot."""
-        is_rejected = self.step.result.get("quality") == Quality.FAILED
-        return self.step.state == Step.State.FAILED or is_rejected
+        has_rejected = bool(self.step.result.get("has_rejected"))
+        return self.step.state == Step.State.FAILED or has_rejected
 
     @property
     def has_log(self) -> bool:
@@ -135,7 +134,7 @@ class OperationOverview:
 
 def operation_overview(operation: Operation) -> OperationOverview:
     """Return an operation with its steps, which it should have been loaded with."""
-    titles = {spec.name: spec.title for spec in workflow.WORKFLOWS[operation.kind]}
+    titles = {spec.name: spec.title for spec in workflow.workflow_of(operation).steps}
     return OperationOverview(
         operation=operation,
         lines=tuple(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import reduce
+from operator import or_
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Prefetch, QuerySet
 
 from provisioner.accounts.models import User
-from provisioner.engine.models import Operation
+from provisioner.engine import subjects
+from provisioner.engine.models import Operation, Step
 from provisioner.lib.rows import with_words
-from provisioner.workspaces.queries import operations_visible_to
 
 
 def operations_matching(
@@ -25,13 +27,14 @@ def operations_matching(
     """Return visible operations that match all of what is given, newest first, without
     their steps and findings. `took` is how long each took.
 
-    `text` is looked for in the names of workspaces and templates, and in what is said
-    of failures; `by` is a user's name.
+    `text` is searched in the names of subjects, and in what is said of failures;
+    `by` is a user's name.
     """
     operations = with_words(
         operations_visible_to(user).prefetch_related(None).defer("findings"),
         text,
-        *("workspace__name", "template__name", "status_code", "status_message"),
+        *(f"{kind.field}__name" for kind in subjects.kinds()),
+        *("status_code", "status_message"),
     )
     if kind:
         operations = operations.filter(kind=kind)
@@ -44,3 +47,19 @@ def operations_matching(
     if until:
         operations = operations.filter(created_at__lte=until)
     return operations.annotate(took=F("ended_at") - F("created_at"))
+
+
+def operations_visible_to(user: User) -> QuerySet[Operation]:
+    """Return operations with steps: of the subjects that a person may see.
+
+    Which these are, features say with what they register.
+    """
+    operations = Operation.objects.select_related("requested_by").prefetch_related(
+        Prefetch("steps", queryset=Step.objects.order_by("position"))
+    )
+    for kind in subjects.kinds():
+        operations = operations.select_related(f"{kind.field}__site")
+    if user.is_administrator:
+        return operations
+    visible = [kind.visible(user) for kind in subjects.kinds()]
+    return operations.filter(reduce(or_, visible))

@@ -12,3 +12,9 @@ HOST = "host"
 
 
 COMMANDS = "commands"
+
+
+HOST_PREFIX = "host."
+
+
+COMMANDS_PREFIX = "commands."

@@ -19,15 +19,18 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
+from django.apps import apps
 from django.db import transaction
 from django.db.models import Case, Count, Q, QuerySet, Value, When
 from django.utils import timezone
 
+from provisioner.engine import subjects
 from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
+from provisioner.engine.subjects import Server
 from provisioner.gateways.perforce.types import LockUse
-from provisioner.sites.models import PerforceServer
 
 log = structlog.get_logger(__name__)
 
@@ -86,7 +89,7 @@ def observe(step: Step, use: LockUse) -> None:
     with transaction.atomic():
         server = _locked_server(server_id)
         LockWait.objects.create(
-            server=server,
+            server_id=server.pk,
             at=now,
             operation_id=step.operation_id,
             command=use.command,
@@ -94,7 +97,7 @@ def observe(step: Step, use: LockUse) -> None:
             waited_ms=use.waited_ms,
             held_ms=use.held_ms,
         )
-        kept = LockWait.objects.filter(server=server).order_by("-at", "-pk")
+        kept = LockWait.objects.filter(server=server.pk).order_by("-at", "-pk")
         LockWait.objects.filter(
             pk__in=list(kept.values_list("pk", flat=True)[WAITS_KEPT:])
         ).delete()
@@ -102,14 +105,14 @@ def observe(step: Step, use: LockUse) -> None:
             _back_off(server, now=now)
 
 
-def _back_off(server: PerforceServer, *, now: dt.datetime) -> None:
+def _back_off(server: Server, *, now: dt.datetime) -> None:
     """Halve what may run, once for all that waited for one and the same jam."""
-    known = Governor.objects.filter(server=server).first()
+    known = Governor.objects.filter(server=server.pk).first()
     since = known.backed_off_at if known else None
     present = present_limit(server, known, now=now)
     lately = since is not None and (now - since).total_seconds() < SAME_JAM_SECONDS
     Governor.objects.update_or_create(
-        server=server,
+        server_id=server.pk,
         defaults={
             "backed_off_to": present if lately else max(1, present // 2),
             "backed_off_at": now,
@@ -118,9 +121,7 @@ def _back_off(server: PerforceServer, *, now: dt.datetime) -> None:
     log.warning("perforce_backed_off", server=server.name, limit=present)
 
 
-def present_limit(
-    server: PerforceServer, known: Governor | None, *, now: dt.datetime
-) -> int:
+def present_limit(server: Server, known: Governor | None, *, now: dt.datetime) -> int:
     """Return how many may run now: after a long wait fewer, then one more a minute."""
     if known is None or known.backed_off_to is None or known.backed_off_at is None:
         return server.flush_limit
@@ -169,7 +170,7 @@ def next_in_turn(server_id: int) -> list[Step]:
     waited_for = [use for use, (_, waiting) in counts.items() if waiting]
     if not waited_for:
         return []
-    known = Governor.objects.filter(server=server).first()
+    known = Governor.objects.filter(server=server.pk).first()
     if known is not None and known.paused_at is not None:
         return []
     budget = _budget(server, known, counts)
@@ -191,7 +192,7 @@ def may_start(step: Step) -> bool:
     if step.perforce_use == PerforceUse.LIGHT or step.state != Step.State.RETRYING:
         return True
     server = _locked_server(step.perforce_server_id)
-    known = Governor.objects.filter(server=server).first()
+    known = Governor.objects.filter(server=server.pk).first()
     budget = _budget(server, known, _counts(server.pk))
     return budget.has_room(PerforceUse(step.perforce_use))
 
@@ -216,7 +217,7 @@ def _counts(server_id: int) -> _Counts:
     return {use: (at_work, waiting) for use, at_work, waiting in counted}
 
 
-def _budget(server: PerforceServer, known: Governor | None, counts: _Counts) -> Budget:
+def _budget(server: Server, known: Governor | None, counts: _Counts) -> Budget:
     return Budget(
         limit=present_limit(server, known, now=timezone.now()),
         short=counts.get(PerforceUse.SHORT, (0, 0))[0],
@@ -224,8 +225,15 @@ def _budget(server: PerforceServer, known: Governor | None, counts: _Counts) -> 
     )
 
 
-def _locked_server(server_id: int) -> PerforceServer:
-    return PerforceServer.objects.select_for_update(no_key=True).get(pk=server_id)
+def _servers() -> QuerySet[Any]:
+    """Return the rows of servers: they stand above the engine."""
+    servers: QuerySet[Any] = apps.get_model("sites", "PerforceServer").objects.all()
+    return servers
+
+
+def _locked_server(server_id: int) -> Server:
+    server: Server = _servers().select_for_update(no_key=True).get(pk=server_id)
+    return server
 
 
 def _candidates(
@@ -242,24 +250,26 @@ def _candidates(
                 perforce_use=use,
                 operation__state=Operation.State.RUNNING,
             )
-            .select_related("operation__workspace", "operation__requested_by")
+            .select_related(
+                "operation__requested_by", *subjects.paths(by="operation__")
+            )
             .select_for_update(of=("self",), skip_locked=True)[
                 : None if use == PerforceUse.LIGHT else budget.limit
             ]
         )
 
 
-# People first, then machines, then pools; of each what is short, then who asked first.
+# People first, then machines, then the background; of each what is short, then who
+# asked first.
 _RANK = Case(
-    When(operation__workspace__is_pooled=True, then=Value(2)),
+    When(operation__is_background=True, then=Value(2)),
     When(operation__requested_by__is_service=True, then=Value(1)),
     default=Value(0),
 )
 
 
 def _rank_of(step: Step) -> int:
-    workspace = step.operation.workspace
-    if workspace is not None and workspace.is_pooled:
+    if step.operation.is_background:
         return 2
     return 1 if step.operation.requested_by.is_service else 0
 

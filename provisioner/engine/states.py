@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any, TypeVar
 
 import structlog
@@ -17,38 +16,15 @@ from django.db import connection, transaction
 from django.db.models import TextChoices
 from django.utils import timezone
 
-from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event as record_event
-from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.refusals import StateChanged, StepCutShort
-from provisioner.workspaces.models import Workspace
 
 log = structlog.get_logger(__name__)
 AnyState = TypeVar("AnyState", bound=TextChoices)
 
-W = Workspace.State
-T = Template.State
 S = Step.State
 
-WORKSPACE_TRANSITIONS: dict[Workspace.State, tuple[Workspace.State, ...]] = {
-    W.PROVISIONING: (W.READY, W.FAILED, W.RETIRING),
-    W.READY: (W.RETIRING, W.FAILED),
-    W.RETIRING: (W.TRASHED, W.READY, W.RESTORING, W.FAILED),
-    W.TRASHED: (W.RESTORING, W.PURGING, W.FAILED),
-    W.RESTORING: (W.READY, W.RETIRING, W.FAILED),
-    W.PURGING: (W.RETIRED, W.FAILED),
-    W.FAILED: (W.PROVISIONING, W.RETIRING, W.RESTORING, W.PURGING),
-    # Only where its clone was found to be there all the same: see the audit.
-    W.RETIRED: (W.FAILED,),
-}
-
-TEMPLATE_TRANSITIONS: dict[Template.State, tuple[Template.State, ...]] = {
-    T.NEW: (T.BUILDING,),
-    T.BUILDING: (T.READY, T.FAILED),
-    T.READY: (T.BUILDING, T.FAILED),
-    T.FAILED: (T.BUILDING,),
-}
 
 STEP_TRANSITIONS: dict[Step.State, tuple[Step.State, ...]] = {
     S.WAITING: (S.QUEUED, S.RUNNING, S.SKIPPED),
@@ -73,99 +49,6 @@ def sources_of(
 ) -> list[AnyState]:
     """Return the states from which the table allows a move to this one."""
     return [source for source, targets in table.items() if to in targets]
-
-
-def set_workspace_state(
-    workspace: Workspace,
-    to: Workspace.State,
-    *,
-    code: str = "",
-    message: str = "",
-    actor: User | None = None,
-    data: dict[str, Any] | None = None,
-    purge_at: dt.datetime | None = None,
-) -> None:
-    """Move a workspace, with its event. The trash keeps it until `purge_at`.
-
-    Raises: StateChanged where the row is not in a state that leads here.
-    """
-    fields: dict[str, Any] = {
-        "state": to,
-        "status_code": code,
-        "status_message": message,
-    }
-    if to == W.READY and workspace.ready_at is None:
-        fields["ready_at"] = timezone.now()
-    if to == W.FAILED:
-        fields |= {"failed_at": timezone.now(), "retired_at": None}
-    if to == W.READY:
-        fields |= {"trashed_at": None, "purge_at": None, "purge_seen_at": None}
-    if to == W.TRASHED:
-        now = timezone.now()
-        fields |= {"trashed_at": now, "purge_at": purge_at or now}
-        fields["purge_seen_at"] = None
-    if to == W.RETIRED:
-        fields["retired_at"] = timezone.now()
-    with transaction.atomic():
-        moved = Workspace.objects.filter(
-            pk=workspace.pk, state__in=sources_of(WORKSPACE_TRANSITIONS, to=to)
-        ).update(**fields)
-        if not moved:
-            raise StateChanged
-        for field, value in fields.items():
-            setattr(workspace, field, value)
-        record_event(
-            workspace,
-            kind=f"workspace_{to.value}",
-            message=message or f"{to.label}.",
-            actor=actor,
-            data=data,
-        )
-        transaction.on_commit(
-            partial(
-                log.info,
-                "workspace_state_changed",
-                workspace_id=workspace.pk,
-                state=to.value,
-                status_code=code,
-            )
-        )
-
-
-def set_template_state(
-    template: Template,
-    to: Template.State,
-    *,
-    code: str = "",
-    message: str = "",
-    actor: User | None = None,
-) -> None:
-    """Move a template, with its event.
-
-    Raises: StateChanged where the row is not in a state that leads here.
-    """
-    with transaction.atomic():
-        moved = Template.objects.filter(
-            pk=template.pk, state__in=sources_of(TEMPLATE_TRANSITIONS, to=to)
-        ).update(state=to, status_code=code, status_message=message)
-        if not moved:
-            raise StateChanged
-        template.state = to
-        record_event(
-            template,
-            kind=f"template_{to.value}",
-            message=message or f"{to.label}.",
-            actor=actor,
-        )
-        transaction.on_commit(
-            partial(
-                log.info,
-                "template_state_changed",
-                template_id=template.pk,
-                state=to.value,
-                status_code=code,
-            )
-        )
 
 
 def end_operation(

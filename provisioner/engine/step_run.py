@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from provisioner.catalog.models import Template
 from provisioner.engine import states
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
@@ -23,8 +22,6 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.lib.databases import DATABASE_WENT_AWAY
-from provisioner.sites.models import Site
-from provisioner.workspaces.models import Workspace
 
 Used = TypeVar("Used")
 
@@ -36,30 +33,13 @@ FAILURES_NAMED = 10
 class StepRun:
     """One attempt at one step."""
 
-    def __init__(self, step: Step, *, about: Workspace | None = None) -> None:
+    def __init__(self, step: Step) -> None:
         self.step = step
-        self._about = about
         self.operation: Operation = step.operation
-        self.site: Site = step.operation.site
+        self.site: Any = step.operation.site
         self._began_at = time.monotonic()
         self._progress_shown_at = 0.0
         self._phase_shown = ""
-
-    def at(self, workspace: Workspace) -> StepRun:
-        """Return this attempt as one at another workspace of the same site."""
-        return StepRun(self.step, about=workspace)
-
-    @property
-    def workspace(self) -> Workspace:
-        workspace = self._about or self.operation.workspace
-        assert workspace is not None
-        return workspace
-
-    @property
-    def template(self) -> Template:
-        if self.operation.template is not None:
-            return self.operation.template
-        return self.workspace.template
 
     @cached_property
     def ontap(self) -> OntapGateway:

@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Prefetch, Q
+from django.db.models import Q
 from django.utils import timezone
 from procrastinate import BaseRetryStrategy, JobContext, RetryDecision
 from procrastinate.contrib.django import app
@@ -25,28 +25,22 @@ from procrastinate.exceptions import ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Template
-from provisioner.engine import clocks, slots, states, workflow
+from provisioner.audit_log.actions import record_event
+from provisioner.engine import slots, states, subjects, workflow
 from provisioner.engine.fencing import AttemptLeave
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.queueing import defer
 from provisioner.engine.worker_pools import Pool
+from provisioner.engine.workflow import Failure
 from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
-from provisioner.leases.queries import policy_for
 from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.lib.refusals import (
     StateChanged,
     StepCutShort,
     StepRefused,
-    UnsavedWork,
 )
 from provisioner.lib.rows import one_of
-from provisioner.notify import workspaces
-from provisioner.sites.models import Site
-from provisioner.transfer.models import Carry
-from provisioner.workspaces.models import Unsaved, Workspace
-from provisioner.workspaces.queries import was_destroyed
 
 log = structlog.get_logger(__name__)
 
@@ -125,8 +119,7 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
     while step is not None:
         structlog.contextvars.bind_contextvars(
             operation_id=step.operation_id,
-            workspace_id=step.operation.workspace_id,
-            template_id=step.operation.template_id,
+            **step.operation.subject_ids,
             step=step.name,
         )
         try:
@@ -143,16 +136,10 @@ def _step_of(job: Job, *, step_id: int) -> Step | None:
     Its site comes by a query of its own: the database would plan one join of all these
     tables for longer than it takes to answer both.
     """
-    sites = Site.objects.select_related("perforce_server")
-    steps = Step.objects.select_related(
-        "operation__requested_by",
-        "operation__workspace__snapshot",
-        "operation__workspace__template",
-        "operation__template",
-    ).prefetch_related(
-        Prefetch("operation__workspace__site", sites),
-        Prefetch("operation__template__site", sites),
-    )
+    steps = Step.objects.select_related("operation__requested_by")
+    for kind in subjects.kinds():
+        select, sites = kind.to_load(by="operation__")
+        steps = steps.select_related(*select).prefetch_related(sites)
     at = one_of(steps.filter(job_id=job.id, state__in=IN_FLIGHT))
     return at or one_of(steps.filter(pk=step_id))
 
@@ -276,11 +263,9 @@ def _lock(operation: Operation) -> Operation:
 
 def _read_subject_anew(operation: Operation) -> None:
     """Have what an operation is about as it is now, at the same site."""
-    for subject in (operation.workspace, operation.template):
-        if subject is not None:
-            site = subject.site
-            subject.refresh_from_db()
-            subject.site = site
+    subject, site = operation.subject, operation.site
+    subject.refresh_from_db()
+    subject.site = site
 
 
 def _settle_success(
@@ -307,14 +292,15 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
             states.fail_step(step, code=code, message=message)
         except StateChanged:
             return
-        _end_badly(operation, code=code, message=message, why=why)
+        end_badly(operation, code=code, message=message, why=why)
         _give_up_turn(step)
 
 
-def _end_badly(
-    operation: Operation, *, code: str, message: str, why: BaseException
+def end_badly(
+    operation: Operation, *, code: str, message: str, why: BaseException | None = None
 ) -> None:
-    findings = why.findings if isinstance(why, UnsavedWork) else None
+    """End an operation whose step failed, and let its feature say what comes of it."""
+    findings = why.findings if isinstance(why, StepRefused) else None
     is_refused = findings is not None
     to = Operation.State.REFUSED if is_refused else Operation.State.FAILED
     if not states.end_operation(
@@ -323,36 +309,8 @@ def _end_badly(
         return
     _read_subject_anew(operation)
     states.skip_waiting_steps(operation)
-    only_looked = operation.kind == Operation.Kind.LOOK
-    if operation.workspace is not None and not only_looked:
-        states.set_workspace_state(
-            operation.workspace,
-            _state_after_failure(operation, is_refused=is_refused),
-            code=code[:60],
-            message=message,
-        )
-    if operation.template is not None:
-        states.set_template_state(
-            operation.template,
-            Template.State.FAILED,
-            code=code[:60],
-            message=message,
-        )
-
-
-def _state_after_failure(operation: Operation, *, is_refused: bool) -> Workspace.State:
-    """A retirement that was refused, or only looked, leaves a usable workspace so."""
-    is_usable = (
-        operation.kind == Operation.Kind.RETIRE
-        and operation.parameters.get("was") == Workspace.State.READY
-    )
-    if is_usable and (is_refused or not _has_begun_to_freeze(operation)):
-        return Workspace.State.READY
-    return Workspace.State.FAILED
-
-
-def _has_begun_to_freeze(operation: Operation) -> bool:
-    return operation.steps.filter(name="freeze", attempt__gt=0).exists()
+    failure = Failure(code=code[:60], message=message, is_refused=is_refused)
+    workflow.workflow_of(operation).on_failure(operation, failure)
 
 
 def advance(operation: Operation, *, context: JobContext | None = None) -> Step | None:
@@ -376,7 +334,7 @@ def advance(operation: Operation, *, context: JobContext | None = None) -> Step 
     if all(step.state in (Step.State.DONE, Step.State.SKIPPED) for step in steps):
         states.end_operation(operation, Operation.State.SUCCEEDED)
         _read_subject_anew(operation)
-        _reach_goal(operation)
+        workflow.workflow_of(operation).on_success(operation)
     return following
 
 
@@ -414,107 +372,24 @@ def _go_on(job: Job, step: Step) -> bool:
     return True
 
 
-def _reach_goal(operation: Operation) -> None:
-    if operation.template is not None:
-        states.set_template_state(operation.template, Template.State.READY)
-        return
-    assert operation.workspace is not None
-    if operation.kind == Operation.Kind.RETIRE:
-        _put_into_trash(operation, operation.workspace)
-    elif operation.kind == Operation.Kind.PURGE:
-        states.set_workspace_state(operation.workspace, Workspace.State.RETIRED)
-    elif operation.kind == Operation.Kind.RESTORE:
-        _bring_back(operation.workspace)
-    elif operation.kind == Operation.Kind.FORWARD:
-        states.set_workspace_state(operation.workspace, Workspace.State.READY)
-        _put_source_away(operation)
-    elif operation.kind != Operation.Kind.LOOK:
-        states.set_workspace_state(operation.workspace, Workspace.State.READY)
-
-
-def _bring_back(workspace: Workspace) -> None:
-    """Have it ready, with the mails of its deadline as the policy is by now."""
-    states.set_workspace_state(workspace, Workspace.State.READY)
-    workspace.refresh_from_db(fields=["expires_at"])
-    policy = policy_for(workspace.template, workspace.purpose)
-    workspaces.plan_warnings(workspace, policy, now=timezone.now())
-
-
-def _put_source_away(operation: Operation) -> None:
-    """Retire what a workspace took over from, where nothing about it is in doubt.
-
-    With rescue: what was not taken along, or came later, is not lost either.
-    """
-    carry = Carry.objects.select_related("workspace").get(workspace=operation.workspace)
-    source = (
-        Workspace.objects.select_for_update(of=("self",))
-        .select_related("site__perforce_server", "template")
-        .get(pk=carry.source_id)
-    )
-    left = len(carry.all_conflicts)
-    is_busy = source.operations.filter(state=Operation.State.RUNNING).exists()
-    if not carry.retires_source:
-        carry.outcome = f"{source.name} stays, as you chose."
-    elif left:
-        carry.outcome = (
-            f"{source.name} stays until you retire it: {left:,} of its files are left "
-            "to be decided."
-        )
-    elif source.state != Workspace.State.READY or is_busy:
-        carry.outcome = f"{source.name} stays: something else is under way with it."
-    else:
-        states.set_workspace_state(
-            source,
-            Workspace.State.RETIRING,
-            message=f"Its work was brought forward into {carry.workspace.name}.",
-            actor=operation.requested_by,
-        )
-        start_operation(
-            Operation.Kind.RETIRE,
-            by=operation.requested_by,
-            workspace=source,
-            parameters={
-                "unsaved": Unsaved.RESCUE,
-                "purge": False,
-                "was": Workspace.State.READY,
-            },
-        )
-        carry.outcome = f"{source.name} goes to the trash, from where it can come back."
-    carry.save(update_fields=["outcome"])
-
-
-def _put_into_trash(operation: Operation, workspace: Workspace) -> None:
-    """Keep the clone for an undo, or purge it at once where nobody could want it."""
-    seconds = policy_for(workspace.template, workspace.purpose).trash_seconds
-    nobody_wants_it = workspace.ready_at is None or operation.parameters.get("purge")
-    if nobody_wants_it or was_destroyed(workspace):
-        seconds = 0
-    states.set_workspace_state(
-        workspace,
-        Workspace.State.TRASHED,
-        purge_at=clocks.database_now() + dt.timedelta(seconds=seconds),
-    )
-    if not seconds:
-        states.set_workspace_state(workspace, Workspace.State.PURGING)
-        start_operation(
-            Operation.Kind.PURGE, by=operation.requested_by, workspace=workspace
-        )
-
-
 def start_operation(
     kind: Operation.Kind,
     *,
     by: User,
-    workspace: Workspace | None = None,
-    template: Template | None = None,
     parameters: dict[str, Any] | None = None,
+    is_background: bool = False,
+    **subject: Any,
 ) -> Operation:
-    """Write an operation with its steps and queue the first ones."""
+    """Write an operation with its steps and queue the first ones.
+
+    Its subject comes by the name of its relation, such as `template`. What is done in
+    the background comes after everything that anybody asks for.
+    """
     operation = Operation.objects.create(
         kind=kind,
-        workspace=workspace,
-        template=template,
         requested_by=by,
+        is_background=is_background,
+        **subject,
         parameters=parameters or {},
     )
     steps = Step.objects.bulk_create(
@@ -554,7 +429,7 @@ def _defer(operation: Operation, step: Step) -> None:
 
 
 def _priority(operation: Operation) -> int:
-    if operation.workspace is not None and operation.workspace.is_pooled:
+    if operation.is_background:
         return BEHIND_REQUESTS
     return MACHINES_LATER if operation.requested_by.is_service else PEOPLE_FIRST
 
@@ -661,9 +536,7 @@ def sweep_steps(timestamp: int) -> None:
     One of an ended operation is settled: a retirement waits for it.
     """
     alive = ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
-    for step in Step.objects.filter(state__in=IN_FLIGHT).select_related(
-        "operation__workspace__site", "operation__template__site"
-    ):
+    for step in Step.objects.filter(state__in=IN_FLIGHT).select_related("operation"):
         with transaction.atomic():
             operation = _lock(step.operation)
             step.refresh_from_db(fields=["state", "job_id", "attempt"])
@@ -675,9 +548,8 @@ def sweep_steps(timestamp: int) -> None:
             if slots.is_waiting(step):
                 continue
             log.warning("step_without_job_queued_again", step_id=step.pk)
-            subject = operation.workspace or operation.template
-            states.record_event(
-                subject,
+            record_event(
+                operation.subject,
                 kind="operation_healed",
                 message=f"The job of the step {step.name} was lost; it was queued "
                 "again.",

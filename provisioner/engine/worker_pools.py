@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from provisioner.sites.models import COMMANDS_PREFIX, HOST_PREFIX
+from provisioner.engine.queues import COMMANDS_PREFIX, HOST_PREFIX
 
 SWEEPS = "sweeps"
 

@@ -18,8 +18,8 @@ from psycopg import AsyncConnection
 
 from provisioner.engine import clocks
 from provisioner.engine.models import WorkerQueues
+from provisioner.engine.queues import COMMANDS_PREFIX
 from provisioner.engine.worker_pools import Pool
-from provisioner.sites.models import COMMANDS_PREFIX
 
 ANSWER_WITHIN_SECONDS = 5.0
 

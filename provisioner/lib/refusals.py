@@ -339,8 +339,11 @@ class StepCutShort(Exception):
 class StepRefused(Exception):
     """A step found a reason to stop that no second attempt will change.
 
-    `code` is stable, `sentence` is for people.
+    `code` is stable, `sentence` is for people. With `findings` it is no failure: what
+    was asked for is refused because of them.
     """
+
+    findings: dict[str, object] | None = None
 
     def __init__(self, sentence: str, *, code: str) -> None:
         self.sentence = shown(sentence)

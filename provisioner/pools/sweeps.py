@@ -17,11 +17,11 @@ from django.db.models import Q, QuerySet
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
 from provisioner.catalog.queries import default_snapshot
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.states import record_event
 from provisioner.engine.tasks import start_operation
 from provisioner.leases.sweeps.leases import may_try_again
 from provisioner.lib.limits import LimitReached
@@ -256,7 +256,12 @@ def _make(pool: Pool, *, snapshot: Snapshot, client_type: str) -> None:
         actor=system_user(),
         data={"pool": pool.pk},
     )
-    start_operation(Operation.Kind.PROVISION, by=system_user(), workspace=member)
+    start_operation(
+        Operation.Kind.PROVISION,
+        by=system_user(),
+        workspace=member,
+        is_background=True,
+    )
 
 
 def _note(pool: Pool, obstacle: str) -> None:

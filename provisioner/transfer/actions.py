@@ -6,9 +6,9 @@ from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
 from provisioner.engine import clocks
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
@@ -107,14 +107,14 @@ def workspace_forward(
             takes_untracked=takes_untracked,
             retires_source=retires_source,
         )
-        engine_states.record_event(
+        record_event(
             made,
             kind="workspace_requested",
             message=f"Asked for a clone of {template.name} at change "
             f"{snapshot.change}, with the work of {source.name}.",
             actor=by,
         )
-        engine_states.record_event(
+        record_event(
             source,
             kind="forward_requested",
             message=f"Asked to bring its work forward into {made.name}.",

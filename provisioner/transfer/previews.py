@@ -8,13 +8,10 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
+from provisioner.engine.queries import operations_visible_to
 from provisioner.transfer.queries import carry_under_way
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import (
-    operations_visible_to,
-    snapshots_to_move_to,
-    workspaces_visible_to,
-)
+from provisioner.workspaces.queries import snapshots_to_move_to, workspaces_visible_to
 from provisioner.workspaces.unsubmitted import Findings, findings_of
 
 

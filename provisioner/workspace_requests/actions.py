@@ -8,10 +8,10 @@ from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.engine import clocks
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
@@ -173,7 +173,7 @@ def workspace_create(
         if is_warm:
             _record_claim(workspace, by=by)
         else:
-            engine_states.record_event(
+            record_event(
                 workspace,
                 kind="workspace_requested",
                 message=f"Asked for a clone of {template.name} at change "
@@ -185,7 +185,7 @@ def workspace_create(
 
 
 def _record_claim(workspace: Workspace, *, by: User) -> None:
-    engine_states.record_event(
+    record_event(
         workspace,
         kind="workspace_claimed",
         message=f"Asked for a clone of {workspace.template.name} at change "

@@ -17,6 +17,7 @@ from provisioner.api.waiting import WaitQuery, ask_again_unless
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.engine.api.shapes import OperationSerializer
+from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.refusals import (
     WorkspaceFailed,
     WorkspaceRetired,
@@ -186,7 +187,7 @@ class WorkspaceViewSet(ApiViewSet):
     @action(methods=["post"], detail=True)
     def look(self, request: Request, pk: int) -> Response:
         look = workspace_look(by=self.user, workspace=self.get_object())
-        look = workspace_queries.operations_visible_to(self.user).get(pk=look.pk)
+        look = operations_visible_to(self.user).get(pk=look.pk)
         where = reverse("api:operation-detail", [look.pk], request=request)
         body = OperationSerializer(look).data
         return Response(body, status=202, headers={"Location": where})

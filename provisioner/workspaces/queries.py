@@ -13,9 +13,9 @@ from django.db.models import (
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import SnapshotQuerySet, Template
-from provisioner.catalog.queries import _in_scope, available_snapshots
-from provisioner.engine import workflow
+from provisioner.catalog.queries import available_snapshots
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.workflow import WORKFLOWS
 from provisioner.lib.rows import with_words
 from provisioner.workspaces.models import Share, Workspace
 
@@ -122,23 +122,15 @@ def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
     )
 
 
-def operations_visible_to(user: User) -> QuerySet[Operation]:
-    """Return operations with steps: of the workspaces that a person may see.
+def operations_of_workspaces_visible_to(user: User) -> Q:
+    """Return the condition for operations of the workspaces that a person may see.
 
-    Builds of templates are for everybody to follow: their result is for everybody.
+    Each part by an index of its own; together they would be found by reading all.
     """
-    operations = Operation.objects.select_related(
-        "workspace__site", "template__site", "requested_by"
-    ).prefetch_related(Prefetch("steps", queryset=Step.objects.order_by("position")))
-    if user.is_administrator:
-        return operations
-    # Each by an index of its own; together they would be found by reading all there is.
     theirs = Workspace.objects.filter(_whose(user), is_pooled=False).order_by()
     shared = Share.objects.reaching(user).filter(workspace__is_pooled=False).order_by()
-    return operations.filter(
-        Q(template__isnull=False) & _in_scope(user, by="template")
-        | Q(workspace__in=theirs.values("pk"))
-        | Q(workspace__in=shared.values("workspace"))
+    return Q(workspace__in=theirs.values("pk")) | Q(
+        workspace__in=shared.values("workspace")
     )
 
 
@@ -239,7 +231,9 @@ def seconds_it_took(workspace: Workspace) -> float:
     )
     took = {step.name: step.seconds or 0.0 for step in made.steps.all()} if made else {}
     ended: dict[str, float] = {}
-    for spec in workflow.PROVISION:  # each comes after those that it waits for
+    for spec in WORKFLOWS[
+        Operation.Kind.PROVISION
+    ].steps:  # each comes after those that it waits for
         began = max((ended[before] for before in spec.after), default=0.0)
         ended[spec.name] = began + took.get(spec.name, 0.0)
     return round(max(ended.values()), 3)

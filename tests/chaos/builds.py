@@ -9,7 +9,7 @@ import time
 from P4 import P4
 
 from provisioner.catalog.models import Template
-from provisioner.engine import workflow
+from provisioner.catalog.workflows import TEMPLATE_BUILD
 from provisioner.engine.models import Operation, Step
 from tests.chaos import faultboard
 from tests.chaos.judge import IN_FLIGHT, Fault
@@ -81,7 +81,7 @@ class Builder:
         self.admin.ask("POST", f"/templates/{self.template.pk}/build", {}, times=times)
 
     def _disturbed_build(self, seed: int, rng: random.Random) -> str:
-        step = rng.choice([spec.name for spec in workflow.TEMPLATE_BUILD])
+        step = rng.choice([spec.name for spec in TEMPLATE_BUILD])
         is_done = rng.random() < 0.5
         kind = rng.choice(faultboard.KINDS)
         fault = faultboard.draw(kind, rng)

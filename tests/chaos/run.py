@@ -21,7 +21,7 @@ from provisioner.catalog.models import Template
 from provisioner.demo import depot
 from provisioner.demo.checks import fingerprint
 from provisioner.demo.seed import GID, PASSWORD, TEMPLATE_UID
-from provisioner.sites.actions import site_save
+from provisioner.sites.actions.sites import site_save
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
 from tests.chaos.builds import Builder

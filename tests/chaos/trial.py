@@ -319,4 +319,4 @@ def _steps_of(request: str) -> list[str]:
     }.get(request, [Operation.Kind.RETIRE])
     if "and purge" in request:
         kinds = [*kinds, Operation.Kind.PURGE]
-    return [spec.name for kind in kinds for spec in workflow.WORKFLOWS[kind]]
+    return [spec.name for kind in kinds for spec in workflow.WORKFLOWS[kind].steps]

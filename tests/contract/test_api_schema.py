@@ -39,6 +39,7 @@ from provisioner.notify.models import WebhookDelivery
 from provisioner.pools.actions import pool_create
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Share, Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import PASSWORD, SnapshotFactory, UserFactory
 from tests.support.module_rows import Write, written_once
 
@@ -139,7 +140,7 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
     operation = workspace.operations.get()
     engine_states.end_operation(operation, Operation.State.SUCCEEDED)
     engine_states.skip_waiting_steps(operation)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     token, _ = token_create(by=alice, name="to revoke")
     webhook = webhook_create(
         by=alice, url="https://hooks.example.com/", events=["workspace.ready"]

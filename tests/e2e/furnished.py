@@ -40,6 +40,7 @@ from provisioner.workspaces.actions.checking import workspace_look
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.abandoned import abandon
 from tests.support.builds import build, fails, submitted, succeeds
 from tests.support.factories import SiteFactory, TemplateFactory, UserFactory
@@ -270,7 +271,7 @@ class Furnished:
             result={"have_count": pin.have_count, "have_digest": pin.have_digest}
         )
         end(operation, OP.SUCCEEDED)
-        engine_states.set_workspace_state(workspace, W.READY)
+        set_workspace_state(workspace, W.READY)
         Workspace.objects.filter(pk=workspace.pk).update(
             unique_bytes=3 * GIB,
             measured_at=ago(minutes=3),
@@ -299,9 +300,7 @@ class Furnished:
         self.waiting = self.asked("waits-for-its-turn", purpose="build")
         self.failed = self.asked("no-room-for-this-one")
         fail_at(running_of(self.failed), "clone", code="full", message=FULL)
-        engine_states.set_workspace_state(
-            self.failed, W.FAILED, code="full", message=FULL
-        )
+        set_workspace_state(self.failed, W.FAILED, code="full", message=FULL)
         self.refused = self.ready("unsaved-work")
         end(
             workspace_retire(by=self.alice, workspace=self.refused),
@@ -311,18 +310,18 @@ class Furnished:
             findings=UNSAVED,
         )
         self.refused.refresh_from_db()
-        engine_states.set_workspace_state(self.refused, W.READY)
+        set_workspace_state(self.refused, W.READY)
         self.trashed = self.trash("gone-for-now", by=self.alice)
         self.retired = self.trash("gone-for-good", by=self.alice)
-        engine_states.set_workspace_state(self.retired, W.PURGING)
-        engine_states.set_workspace_state(self.retired, W.RETIRED)
+        set_workspace_state(self.retired, W.PURGING)
+        set_workspace_state(self.retired, W.RETIRED)
 
     def trash(self, name: str, *, by: User) -> Workspace:
         workspace = self.ready(name, by=by)
         operation = workspace_retire(by=by, workspace=workspace)
         end(operation, OP.SUCCEEDED)
         workspace.refresh_from_db()
-        engine_states.set_workspace_state(
+        set_workspace_state(
             workspace, W.TRASHED, purge_at=now() + dt.timedelta(hours=71)
         )
         Rescue.objects.create(
@@ -348,7 +347,7 @@ class Furnished:
         self.older = self.ready("older-work", snapshot=self.snapshots[0])
         self.forward = workspace_forward(by=self.alice, workspace=self.older)
         end(running_of(self.forward), OP.SUCCEEDED)
-        engine_states.set_workspace_state(self.forward, W.READY)
+        set_workspace_state(self.forward, W.READY)
         Carry.objects.update(
             shelves=[],
             conflicts={"4 untracked": [kept_aside("a b.txt", "a b.txt.from-old")]},
@@ -373,7 +372,7 @@ class Furnished:
         bisection_go_on(self.bisection.pk)
         trial = self.bisection.trials.get()
         end(running_of(trial.workspace), OP.SUCCEEDED)
-        engine_states.set_workspace_state(trial.workspace, W.READY)
+        set_workspace_state(trial.workspace, W.READY)
 
     def pools(self) -> None:
         self.pool = make_pool(self.template, self.ci, size=2)

@@ -10,6 +10,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import SubmittedChange, Template
+from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from tests.support.factories import SnapshotFactory
@@ -100,8 +101,6 @@ def _end(
         engine_states.end_operation(operation, state, code=code, message=message)
         engine_states.skip_waiting_steps(operation)
         template = Template.objects.get(pk=operation.template_id)
-        engine_states.set_template_state(
-            template, template_state, code=code, message=message
-        )
+        set_template_state(template, template_state, code=code, message=message)
     operation.refresh_from_db()
     return operation

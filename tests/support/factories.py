@@ -7,9 +7,9 @@ from factory.django import DjangoModelFactory, Password
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.engine import states as engine_states
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 
 PASSWORD = "correct horse battery staple"
 
@@ -86,4 +86,4 @@ def purge(workspace: Workspace) -> None:
         Workspace.State.PURGING,
         Workspace.State.RETIRED,
     ):
-        engine_states.set_workspace_state(workspace, state)
+        set_workspace_state(workspace, state)

@@ -13,6 +13,7 @@ from provisioner.pools.actions import pool_create
 from provisioner.pools.models import Pool
 from provisioner.pools.sweeps import sweep_pools
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import UserFactory
 
 
@@ -36,7 +37,7 @@ def finish(member: Workspace, *, seconds: float = 2.0) -> Workspace:
         ended_at=now,
     )
     engine_states.end_operation(operation, Operation.State.SUCCEEDED)
-    engine_states.set_workspace_state(member, Workspace.State.READY)
+    set_workspace_state(member, Workspace.State.READY)
     return member
 
 
@@ -47,9 +48,7 @@ def fail(member: Workspace, *, code: str = "aggregate_full") -> Workspace:
         operation, Operation.State.FAILED, code=code, message=code
     )
     engine_states.skip_waiting_steps(operation)
-    engine_states.set_workspace_state(
-        member, Workspace.State.FAILED, code=code, message=code
-    )
+    set_workspace_state(member, Workspace.State.FAILED, code=code, message=code)
     return member
 
 

@@ -34,6 +34,7 @@ from provisioner.bisect.actions import bisection_start
 from provisioner.catalog.actions.templates import template_build
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
+from provisioner.engine.queries import operations_visible_to
 from provisioner.leases.models import LeasePolicy
 from provisioner.notify.models import Webhook
 from provisioner.notify.webhooks import write_test
@@ -41,7 +42,8 @@ from provisioner.pools.models import Pool
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import operations_visible_to, workspaces_visible_to
+from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.support.module_rows import Write, written_once
 from tests.unit.web.test_audit_page import finding_about
@@ -325,7 +327,7 @@ def make_workspace(people: People) -> Workspace:
     operation = workspace.operations.get()
     engine_states.end_operation(operation, Operation.State.SUCCEEDED)
     engine_states.skip_waiting_steps(operation)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog import freshness, refresh_policy
 from provisioner.catalog.models import (
     RefreshPolicy,
@@ -14,7 +15,6 @@ from provisioner.catalog.models import (
     ServerWatch,
     Template,
 )
-from provisioner.engine import states as engine_states
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import PerforceServer
 
@@ -69,7 +69,7 @@ def refresh_policy_save(
                 "changed_at": timezone.now(),
             },
         )
-        engine_states.record_event(
+        record_event(
             template,
             kind="refresh_policy_changed",
             message=f"Refreshed: {row.get_mode_display().lower()}"
@@ -133,7 +133,7 @@ def refresh_pause(
             ServerWatch.objects.update_or_create(
                 server=server, defaults={"is_paused": is_paused, "next_poll_at": None}
             )
-        engine_states.record_event(
+        record_event(
             server,
             kind="refresh_paused" if is_paused else "refresh_resumed",
             message=f"{'Paused' if is_paused else 'Resumed'} the refresh of "

@@ -11,9 +11,11 @@ from django.db import IntegrityError, transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog import checks
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import available_snapshots, reference_snapshot
+from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.tasks import start_operation
@@ -83,7 +85,7 @@ def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Templa
     try:
         with transaction.atomic():
             template.save()
-            engine_states.record_event(
+            record_event(
                 template, kind="template_defined", message="Defined.", actor=by
             )
             checks.look_later(template)
@@ -111,7 +113,7 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
         )
         if not saved.update(**fields):
             raise TemplateBusy(name=template.name)
-        engine_states.record_event(
+        record_event(
             template,
             kind="template_changed",
             message=f"Changed {', '.join(sorted(fields))}.",
@@ -212,7 +214,7 @@ def template_build(
         if template.state == Template.State.BUILDING or _is_settling(template):
             raise TemplateBusy(name=template.name)
         check_build(template=template)
-        engine_states.set_template_state(
+        set_template_state(
             template,
             Template.State.BUILDING,
             message=_asked(parameters),
@@ -250,7 +252,7 @@ def template_build_stop(*, by: User, template: Template) -> Operation:
         message = f"{by} stopped the build. Nothing of it was published."
         engine_states.cancel_operation(build, message=message)
         has_snapshots = available_snapshots().filter(template=template).exists()
-        engine_states.set_template_state(
+        set_template_state(
             template,
             Template.State.READY if has_snapshots else Template.State.FAILED,
             code="" if has_snapshots else "cancelled",

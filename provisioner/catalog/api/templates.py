@@ -33,8 +33,8 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import snapshots_visible_to, templates_visible_to
 from provisioner.catalog.retention import pins_of_snapshot
 from provisioner.engine.api.shapes import OperationSerializer
+from provisioner.engine.queries import operations_visible_to
 from provisioner.sites.models import Site
-from provisioner.workspaces import queries as workspace_queries
 
 
 class TemplateViewSet(ApiViewSet):
@@ -103,9 +103,7 @@ class TemplateViewSet(ApiViewSet):
             is_clean=asked["clean"],
             paths=asked["paths"],
         )
-        operation = workspace_queries.operations_visible_to(self.user).get(
-            pk=operation.pk
-        )
+        operation = operations_visible_to(self.user).get(pk=operation.pk)
         where = reverse("api:operation-detail", [operation.pk], request=request)
         return Response(
             OperationSerializer(operation).data,
@@ -123,9 +121,7 @@ class TemplateViewSet(ApiViewSet):
     @action(methods=["post"], detail=True, url_path="build/stop")
     def build_stop(self, request: Request, pk: int) -> Response:
         operation = template_build_stop(by=self.user, template=self.get_object())
-        operation = workspace_queries.operations_visible_to(self.user).get(
-            pk=operation.pk
-        )
+        operation = operations_visible_to(self.user).get(pk=operation.pk)
         return Response(OperationSerializer(operation).data)
 
     @described(

@@ -8,8 +8,8 @@ from django import forms
 
 from provisioner.catalog.models import RefreshPolicy
 from provisioner.catalog.refresh_policy import Policy
-from provisioner.engine.actions import LONGEST_REASON
 from provisioner.lib.spans import span_text
+from provisioner.sites.actions.pausing import LONGEST_REASON
 from provisioner.sites.models import PerforceServer
 from provisioner.web.forms import AskingForm, SpanField
 

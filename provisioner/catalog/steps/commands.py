@@ -7,15 +7,15 @@ from typing import Any
 
 from provisioner.catalog.models import Quality
 from provisioner.catalog.steps.room import require_room
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
 from provisioner.engine.logs.excerpt import excerpt_of
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.hosts import build
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.lib.refusals import StepRefused
 
 
-def ensure_built(run: StepRun) -> dict[str, Any]:
+def ensure_built(run: TemplateRun) -> dict[str, Any]:
     """Have the build command succeed, as the template's uid; its log is kept."""
     template = run.template
     if not template.build_command.strip():
@@ -47,7 +47,7 @@ def ensure_built(run: StepRun) -> dict[str, Any]:
     return {"seconds": result.seconds}
 
 
-def ensure_tested(run: StepRun) -> dict[str, Any]:
+def ensure_tested(run: TemplateRun) -> dict[str, Any]:
     """Have the test command run; what it finds becomes the mark of the snapshot."""
     template = run.template
     result = _run_command(
@@ -71,11 +71,12 @@ def ensure_tested(run: StepRun) -> dict[str, Any]:
     return {
         "seconds": result.seconds,
         "quality": Quality.FAILED if reason else Quality.TESTED,
+        "has_rejected": bool(reason),
         "reason": reason,
     }
 
 
-def ensure_outcome(run: StepRun) -> dict[str, Any]:
+def ensure_outcome(run: TemplateRun) -> dict[str, Any]:
     """Let a test that failed be told, once the snapshot is there to look into it."""
     tested = run.result_of("test")
     if tested["quality"] == Quality.FAILED:
@@ -88,7 +89,9 @@ def ensure_outcome(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def _run_command(run: StepRun, *, command: str, timeout_seconds: float) -> BuildResult:
+def _run_command(
+    run: TemplateRun, *, command: str, timeout_seconds: float
+) -> BuildResult:
     template = run.template
     root = run.visible_root(template.junction_path)
     return build.run_build(

@@ -6,16 +6,16 @@ from typing import Any
 
 from provisioner.catalog.pins import goes_in_batches, parts_of
 from provisioner.catalog.steps.room import telling_lack_of_room
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.syncing import show_sync
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.hosts import build, client_files
 from provisioner.gateways.perforce.types import TreeSize
 from provisioner.lib.refusals import StepRefused
 
 
-def ensure_clean(run: StepRun) -> dict[str, Any]:
+def ensure_clean(run: TemplateRun) -> dict[str, Any]:
     """Have nothing in the volume but what Perforce says is there."""
     template = run.template
     _stop_old_build(run)
@@ -38,13 +38,13 @@ def ensure_clean(run: StepRun) -> dict[str, Any]:
     return {"removed": report.removed}
 
 
-def _stop_old_build(run: StepRun) -> None:
+def _stop_old_build(run: TemplateRun) -> None:
     """Have nobody else write: a killed worker's build, maybe of another operation."""
     root = run.visible_root(run.template.junction_path)
     build.stop_leftover(root, notes=run.step.log_path.parent)
 
 
-def ensure_synced(run: StepRun) -> dict[str, Any]:
+def ensure_synced(run: TemplateRun) -> dict[str, Any]:
     """Have the files of exactly the chosen change in the volume, parts at theirs.
 
     What a broken build or a killed sync did to versioned files is undone first.
@@ -87,7 +87,7 @@ def ensure_synced(run: StepRun) -> dict[str, Any]:
     }
 
 
-def _how_much(run: StepRun, *, change: int) -> tuple[int, TreeSize | None]:
+def _how_much(run: TemplateRun, *, change: int) -> tuple[int, TreeSize | None]:
     """Return how many files the tree has, and what will come, where that is all."""
     newest = run.template.snapshots.order_by("-pk").first()
     if newest is not None:
@@ -96,7 +96,7 @@ def _how_much(run: StepRun, *, change: int) -> tuple[int, TreeSize | None]:
     return size.files, size
 
 
-def _may_be_broken(run: StepRun) -> bool:
+def _may_be_broken(run: TemplateRun) -> bool:
     """Say whether something ran in the volume after it was last proved right.
 
     Comparing reads every file, so it is left out where the last build was verified.

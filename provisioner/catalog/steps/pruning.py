@@ -8,14 +8,14 @@ from typing import Any
 from provisioner.catalog import retention
 from provisioner.catalog.models import Template
 from provisioner.catalog.snapshot_comments import asked_text, build_number_of, mark_of
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.engine.models import Operation
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import PermanentGatewayError
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import VolumeSnapshot
 
 
-def ensure_pruned(run: StepRun) -> dict[str, Any]:
+def ensure_pruned(run: TemplateRun) -> dict[str, Any]:
     """Have no more snapshots than something needs; see retention.pins_of."""
     deleted, refused = delete_superfluous(
         run.ontap,

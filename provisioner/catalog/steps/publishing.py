@@ -9,17 +9,17 @@ from provisioner.catalog import checks
 from provisioner.catalog.models import Quality, Snapshot
 from provisioner.catalog.pins import goes_in_batches, parts_of
 from provisioner.catalog.snapshot_comments import SnapshotMark, asked_text, go_on_after
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.settled_tree import changes_named, require_no_writers
 from provisioner.catalog.steps.volumes import come_back_later, limits_in_our_words
 from provisioner.engine.models import Operation
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import AlreadyExists
 from provisioner.gateways.hosts import client_files, files, lint, root_paths
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.refusals import StepRefused
 
 
-def ensure_verified(run: StepRun) -> dict[str, Any]:
+def ensure_verified(run: TemplateRun) -> dict[str, Any]:
     """Have proof that the tree is its pin: nothing opened, missing or modified."""
     template, pin = run.template, run.result_of("client")
     require_no_writers(run.visible_root(template.junction_path))
@@ -67,7 +67,7 @@ def ensure_verified(run: StepRun) -> dict[str, Any]:
     }
 
 
-def remarks_on(run: StepRun, root: Path, *, files: int) -> list[str]:
+def remarks_on(run: TemplateRun, root: Path, *, files: int) -> list[str]:
     """Return what whoever gets a clone of this build should know."""
     info = run.perforce.get_info()
     said = checks.remarks_on_build(run.template, files=files, info=info)
@@ -76,7 +76,7 @@ def remarks_on(run: StepRun, root: Path, *, files: int) -> list[str]:
     return [*(remark.sentence for remark in said), *map(str, findings)]
 
 
-def ensure_snapshot(run: StepRun) -> dict[str, Any]:
+def ensure_snapshot(run: TemplateRun) -> dict[str, Any]:
     """Have the snapshot, and its published row with the pin and its mark."""
     template, operation = run.template, run.operation
     uuid = run.result_of("volume")["volume_uuid"]
@@ -131,7 +131,7 @@ def ensure_snapshot(run: StepRun) -> dict[str, Any]:
     return {"snapshot": snapshot.name, "snapshot_id": snapshot.pk}
 
 
-def _refuse_another(run: StepRun, name: str, *, volume_uuid: str) -> NoReturn:
+def _refuse_another(run: TemplateRun, name: str, *, volume_uuid: str) -> NoReturn:
     """Publish nothing in place of a snapshot that another build has made.
 
     Raises: StepRefused.

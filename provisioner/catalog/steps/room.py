@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from provisioner.catalog.models import Template, TemplateCheck
-from provisioner.engine.step_run import StepRun
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.hosts.room import NO_SPACE, Lack, lack_at
 from provisioner.gateways.ontap.types import Volume, most_inodes
@@ -25,7 +25,7 @@ _SENTENCES = {
 _CODES = {Lack.INODES: "volume_out_of_inodes", Lack.BYTES: "volume_full"}
 
 
-def ensure_inodes(run: StepRun, volume: Volume) -> None:
+def ensure_inodes(run: TemplateRun, volume: Volume) -> None:
     """Have inodes for the files that are known of, and more where few are left.
 
     They take no space until they are used, so there is no harm in too many.
@@ -67,7 +67,7 @@ def _known_files(template: Template) -> int:
 
 
 @contextmanager
-def telling_lack_of_room(run: StepRun) -> Iterator[None]:
+def telling_lack_of_room(run: TemplateRun) -> Iterator[None]:
     """Turn what fails for want of room into a sentence about that.
 
     Raises: StepRefused.
@@ -79,7 +79,7 @@ def telling_lack_of_room(run: StepRun) -> Iterator[None]:
         raise
 
 
-def require_room(run: StepRun, *, after: str) -> None:
+def require_room(run: TemplateRun, *, after: str) -> None:
     """Say what the volume lacks where what is told says that there was no space.
 
     Raises: StepRefused.

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from django.conf import settings
 
-from provisioner.engine.step_run import StepRun
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.sandbox.bounds import Bounds
 from provisioner.lib.sizes import size_text
 from provisioner.sites.sandbox import MIB, bounds_of_host
 
 
-def bounds_of(run: StepRun, *, junction_path: str, root: Path) -> Bounds:
+def bounds_of(run: TemplateRun, *, junction_path: str, root: Path) -> Bounds:
     """Return what a command sees and may take that works in one volume.
 
     Of the namespaces of our sites it sees this volume, where people see it, and of what

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from provisioner.engine.step_run import StepRun
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.gateways.perforce.types import SyncPhase, SyncProgress
 from provisioner.lib.pace import Pace
 from provisioner.lib.sizes import size_text
@@ -16,7 +16,7 @@ PLANNING_TEXT = "Perforce works out what has to be sent"
 FINISHING_TEXT = "The last file is arriving, and Perforce writes down what has arrived"
 
 
-def show_sync(run: StepRun) -> Callable[[SyncProgress], None]:
+def show_sync(run: TemplateRun) -> Callable[[SyncProgress], None]:
     """Return what shows the progress of one sync on its step."""
     meter = SyncMeter()
 

@@ -7,6 +7,7 @@ from typing import Any
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import reference_snapshot
 from provisioner.catalog.steps.room import ensure_inodes
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.volumes import (
     ensure_junction,
     ensure_ours,
@@ -14,7 +15,6 @@ from provisioner.catalog.steps.volumes import (
     ensure_templates_policy,
     require_online,
 )
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
@@ -32,7 +32,7 @@ from provisioner.lib.sizes import size_text
 from provisioner.sites.models import OpenTo
 
 
-def ensure_volume(run: StepRun) -> dict[str, Any]:
+def ensure_volume(run: TemplateRun) -> dict[str, Any]:
     """Have the template's volume, of its size: thin, without reserve or schedule."""
     template = run.template
     spec = VolumeSpec(
@@ -65,7 +65,7 @@ def ensure_volume(run: StepRun) -> dict[str, Any]:
     return {"volume_uuid": volume.uuid}
 
 
-def _ensure_size(run: StepRun, volume: Volume) -> None:
+def _ensure_size(run: TemplateRun, volume: Volume) -> None:
     """Have a volume as large as the template says by now; clones to come inherit it."""
     wanted, used = run.template.volume_size_bytes, volume.used_bytes or 0
     if abs(volume.size_bytes - wanted) < SIZES_DIFFER_BYTES:
@@ -84,7 +84,7 @@ def _ensure_size(run: StepRun, volume: Volume) -> None:
     )
 
 
-def ensure_exported(run: StepRun) -> dict[str, Any]:
+def ensure_exported(run: TemplateRun) -> dict[str, Any]:
     """Have the volume for workers alone, and its root for who builds in it."""
     ensure_policies(
         run,
@@ -95,7 +95,7 @@ def ensure_exported(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def ensure_mounted(run: StepRun) -> dict[str, Any]:
+def ensure_mounted(run: TemplateRun) -> dict[str, Any]:
     """Have the volume in the SVM's namespace at its junction path."""
     ensure_junction(
         run,
@@ -105,7 +105,7 @@ def ensure_mounted(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def ensure_visible(run: StepRun) -> dict[str, Any]:
+def ensure_visible(run: TemplateRun) -> dict[str, Any]:
     """Have the junction on this host, mounted in a way that is safe for workspaces."""
     try:
         check_mount_options(run.site.mount_options)
@@ -135,7 +135,7 @@ def template_client_spec(template: Template) -> ClientSpec:
     )
 
 
-def ensure_client(run: StepRun) -> dict[str, Any]:
+def ensure_client(run: TemplateRun) -> dict[str, Any]:
     """Have the template's client, and settle which submitted change is built."""
     template = run.template
     found = run.perforce.find_client(template.client_name)
@@ -154,7 +154,7 @@ def ensure_client(run: StepRun) -> dict[str, Any]:
     }
 
 
-def _pin_to_build(run: StepRun, spec: ClientSpec) -> dict[str, Any]:
+def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> dict[str, Any]:
     """Return the change to build and the parts that are to be at another one.
 
     A refresh of parts leaves the rest at the change of what is handed out now.
@@ -178,7 +178,9 @@ def _pin_to_build(run: StepRun, spec: ClientSpec) -> dict[str, Any]:
     }
 
 
-def _change_to_build(run: StepRun, paths: tuple[str, ...], *, asked: int | None) -> int:
+def _change_to_build(
+    run: TemplateRun, paths: tuple[str, ...], *, asked: int | None
+) -> int:
     """Return the change asked for, else the newest under these depot paths.
 
     At a change at which they have no files a sync would empty the template.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from provisioner.engine.step_run import StepRun
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.gateways.errors import AlreadyExists, Busy, LimitReached, OutOfSpace
 from provisioner.gateways.ontap.types import Volume
 from provisioner.lib.names import same_tag
@@ -14,7 +14,7 @@ from provisioner.lib.refusals import StepRefused
 from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 
 
-def ensure_export_policy(run: StepRun) -> str:
+def ensure_export_policy(run: TemplateRun) -> str:
     """Have the site's export policy with exactly its rules; return its name.
 
     Whoever may mount it does so as themselves; superuser access is for the chown of
@@ -23,7 +23,7 @@ def ensure_export_policy(run: StepRun) -> str:
     return _ensure_policy(run, run.site.export_policy)
 
 
-def ensure_frozen_policy(run: StepRun) -> str:
+def ensure_frozen_policy(run: TemplateRun) -> str:
     """Have the policy of what is being retired, for workers alone; return its name.
 
     A site that names no worker_clients cannot tell its workers from other hosts: there
@@ -32,7 +32,7 @@ def ensure_frozen_policy(run: StepRun) -> str:
     return _ensure_policy(run, run.site.frozen_policy)
 
 
-def ensure_templates_policy(run: StepRun) -> str:
+def ensure_templates_policy(run: TemplateRun) -> str:
     """Have the policy of templates, for workers alone; return its name.
 
     Nobody else has to mount a template, and whom Perforce refuses its files must not.
@@ -40,13 +40,13 @@ def ensure_templates_policy(run: StepRun) -> str:
     return _ensure_policy(run, run.site.templates_policy)
 
 
-def _ensure_policy(run: StepRun, name: str) -> str:
+def _ensure_policy(run: TemplateRun, name: str) -> str:
     ensure_policy_rules(run.ontap, name, rules=policies_of(run.site)[name])
     return name
 
 
 def ensure_ours(
-    run: StepRun, *, name: str, comment: str, create: Callable[[], Volume]
+    run: TemplateRun, *, name: str, comment: str, create: Callable[[], Volume]
 ) -> Volume:
     """Have a volume of this name that carries our tag; create it where there is none.
 
@@ -121,7 +121,11 @@ def require_online(volume: Volume) -> None:
 
 
 def ensure_policies(
-    run: StepRun, *, volume_uuid: str, export_policy: str, root_mode: str | None = None
+    run: TemplateRun,
+    *,
+    volume_uuid: str,
+    export_policy: str,
+    root_mode: str | None = None,
 ) -> None:
     """Have a volume under an export policy and snapshot policy none.
 
@@ -140,7 +144,7 @@ def ensure_policies(
         )
 
 
-def ensure_junction(run: StepRun, *, volume_uuid: str, junction_path: str) -> None:
+def ensure_junction(run: TemplateRun, *, volume_uuid: str, junction_path: str) -> None:
     """Have a volume in the SVM's namespace at this path."""
     if run.ontap.get_volume(volume_uuid).junction_path != junction_path:
         run.ontap.mount_volume(

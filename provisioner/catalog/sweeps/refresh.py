@@ -12,11 +12,11 @@ from django.db import transaction
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog import freshness, refresh_policy
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import RefreshPolicy, Template
 from provisioner.engine import clocks
-from provisioner.engine.states import record_event
 from provisioner.lib.refusals import ActionRefused
 
 log = structlog.get_logger(__name__)

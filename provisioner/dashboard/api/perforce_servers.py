@@ -14,12 +14,12 @@ from provisioner.api.fields import Text
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ShortListViewSet
 from provisioner.dashboard.slots_overview import turns_for, turns_of
-from provisioner.engine.actions import (
+from provisioner.engine.models import Step
+from provisioner.sites.actions.pausing import (
     LONGEST_REASON,
     perforce_server_pause,
     perforce_server_resume,
 )
-from provisioner.engine.models import Step
 from provisioner.sites.models import PerforceServer
 
 

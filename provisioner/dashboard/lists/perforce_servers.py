@@ -7,8 +7,11 @@ from typing import Any, ClassVar
 from provisioner.catalog.actions.refresh import refresh_pause
 from provisioner.catalog.forms.refresh import ReasonForm
 from provisioner.dashboard.slots_overview import server_lines, servers_matching
-from provisioner.engine.actions import perforce_server_pause, perforce_server_resume
 from provisioner.engine.models import Governor
+from provisioner.sites.actions.pausing import (
+    perforce_server_pause,
+    perforce_server_resume,
+)
 from provisioner.sites.models import PerforceServer
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing

@@ -14,8 +14,11 @@ from django.views.decorators.http import (
 from django.views.decorators.vary import vary_on_headers
 
 from provisioner.dashboard.slots_overview import turns_of
-from provisioner.sites import actions as site_actions
-from provisioner.sites.actions import perforce_server_connect, perforce_server_save
+from provisioner.sites.actions import sites as site_actions
+from provisioner.sites.actions.sites import (
+    perforce_server_connect,
+    perforce_server_save,
+)
 from provisioner.sites.forms import PerforceServerForm
 from provisioner.sites.models import PerforceServer
 from provisioner.sites.queries import find_server_overview

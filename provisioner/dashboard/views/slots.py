@@ -10,8 +10,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from provisioner.catalog.forms.refresh import ReasonForm
 from provisioner.dashboard.lists.perforce_servers import PERFORCE_SERVERS
-from provisioner.engine import actions as engine_actions
 from provisioner.lib.refusals import ActionRefused
+from provisioner.sites.actions import pausing as engine_actions
 from provisioner.sites.models import PerforceServer
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer

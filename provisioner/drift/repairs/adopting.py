@@ -10,6 +10,7 @@ from __future__ import annotations
 from django.db import IntegrityError, transaction
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.snapshot_comments import go_on_after
 from provisioner.drift.comparison import tag_of_volume
@@ -31,7 +32,6 @@ from provisioner.drift.repairs.templates_to_be import (
     template_to_be,
     write_template,
 )
-from provisioner.engine import states as engine_states
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.specs import render_client_spec
@@ -39,6 +39,7 @@ from provisioner.lib.refusals import ActionRefused
 from provisioner.workspaces.actions.retiring import workspace_restore
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import was_destroyed
+from provisioner.workspaces.states import set_workspace_state
 
 KNOWN = "Its workspace is known by now."
 
@@ -163,7 +164,7 @@ def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
                 name=workspace.name,
                 remote_name=workspace.remote_name,
             )
-            engine_states.set_workspace_state(
+            set_workspace_state(
                 workspace,
                 Workspace.State.FAILED,
                 code="volume_left",
@@ -193,7 +194,7 @@ def _adopted(to_be: WorkspaceToBe, *, volume: str, by: User | None) -> str:
                 go_on_after([workspace.snapshot.name])
                 workspace.snapshot_id = workspace.snapshot.pk
             workspace.save(force_insert=True)
-            engine_states.record_event(
+            record_event(
                 workspace,
                 kind="workspace_adopted",
                 message=f"Adopted for {workspace.owner} from the volume {volume}: "

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.states import set_template_state
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.adopting import (
     adopt_template,
@@ -22,13 +23,13 @@ from provisioner.drift.repairs.looking import (
     volume_now,
     workspace_in,
 )
-from provisioner.engine import states as engine_states
 from provisioner.gateways import registry
 from provisioner.gateways.errors import NotFound
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
 from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 
 
 def remove_volume(finding: Finding) -> str:
@@ -169,7 +170,7 @@ def finish_lost_volume(finding: Finding) -> str:
     if isinstance(row, Template):
         return _fail_template(row)
     workspace = workspace_in(finding, Workspace.State.READY, Workspace.State.TRASHED)
-    engine_states.set_workspace_state(
+    set_workspace_state(
         workspace,
         Workspace.State.FAILED,
         code="volume_lost",
@@ -197,7 +198,7 @@ def _is_there(finding: Finding, row: Workspace | Template) -> bool:
 
 def _fail_template(template: Template) -> str:
     with transaction.atomic():
-        engine_states.set_template_state(
+        set_template_state(
             template,
             Template.State.FAILED,
             code="volume_lost",

@@ -15,11 +15,11 @@ from django.db import IntegrityError, transaction
 
 from provisioner.accounts.models import User
 from provisioner.accounts.system import system_user
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.actions.templates import check_definition
 from provisioner.catalog.models import Template
 from provisioner.drift.comparison import tag_of_client, tag_of_volume
 from provisioner.drift.repairs.looking import CannotRepair
-from provisioner.engine import states as engine_states
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
@@ -96,7 +96,7 @@ def write_template(template: Template, *, by: User | None) -> str:
         check_definition(template)
         with transaction.atomic():
             template.save(force_insert=True)
-            engine_states.record_event(
+            record_event(
                 template,
                 kind="template_adopted",
                 message=f"Adopted from the volume {template.volume_name} and the "

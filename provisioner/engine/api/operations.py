@@ -10,7 +10,7 @@ from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
 from provisioner.engine.api.shapes import OperationListQuery, OperationSerializer
 from provisioner.engine.models import Operation
-from provisioner.workspaces import queries as workspace_queries
+from provisioner.engine.queries import operations_visible_to
 
 
 class OperationViewSet(ApiViewSet):
@@ -20,7 +20,7 @@ class OperationViewSet(ApiViewSet):
     serializer_class = OperationSerializer
 
     def get_queryset(self) -> QuerySet[Operation]:
-        return workspace_queries.operations_visible_to(self.user)
+        return operations_visible_to(self.user)
 
     @described(
         "List operations",

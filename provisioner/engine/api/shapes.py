@@ -10,13 +10,7 @@ from rest_framework import serializers
 from provisioner.api.fields import WorkedOutOnce
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.workflow import WORKFLOWS
-
-STEP_TITLES = {
-    (str(kind), spec.name): spec.title
-    for kind, specs in WORKFLOWS.items()
-    for spec in specs
-}
+from provisioner.engine.workflow import title_of
 
 
 class Progress(TypedDict, total=False):
@@ -80,7 +74,7 @@ class StepSerializer(WorkedOutOnce, serializers.ModelSerializer[Step]):
         return None if wait is None else WaitSerializer(wait).data
 
     def get_title(self, step: Step) -> str:
-        return STEP_TITLES.get((step.operation.kind, step.name), step.name)
+        return title_of(step)
 
     def get_progress(self, step: Step) -> Progress:
         progress: Progress = step.progress

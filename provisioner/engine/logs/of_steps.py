@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import OperationOverview, StepLine, operation_overview
-from provisioner.workspaces.queries import operations_visible_to
+from provisioner.engine.queries import operations_visible_to
 
 # Where nothing was printed yet, this is what people wait for.
 _USUAL_STEP = "build"
@@ -40,8 +40,7 @@ class StepLog:
     @property
     def file_name(self) -> str:
         """What a download of it is called."""
-        subject = self.operation.template or self.operation.workspace
-        return f"{subject}-{self.step.name}-{self.operation.pk}.log.txt"
+        return f"{self.operation.subject}-{self.step.name}-{self.operation.pk}.log.txt"
 
 
 def find_step_log(user: User, *, operation_pk: int, step: str) -> StepLog | None:

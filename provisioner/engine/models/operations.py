@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -10,7 +11,6 @@ from django.db.models import Q
 
 from provisioner.accounts.models import User
 from provisioner.lib.fields import EvidenceField
-from provisioner.sites.models import PerforceServer, Site
 
 
 class Operation(models.Model):
@@ -47,6 +47,9 @@ class Operation(models.Model):
         null=True,
         blank=True,
         related_name="operations",
+    )
+    is_background = models.BooleanField(
+        default=False, help_text="Nobody asked for it: it comes after all that is."
     )
     state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
     parameters = EvidenceField(default=dict, help_text="What was asked for.")
@@ -117,10 +120,19 @@ class Operation(models.Model):
         return (self.ended_at - self.created_at).total_seconds()
 
     @property
-    def site(self) -> Site:
-        subject = self.workspace or self.template
-        assert subject is not None
-        return subject.site
+    def subject(self) -> Any:
+        """The row that it is about."""
+        return self.workspace or self.template
+
+    @property
+    def subject_ids(self) -> dict[str, int | None]:
+        """What names its subject in logs."""
+        return {"workspace_id": self.workspace_id, "template_id": self.template_id}
+
+    @property
+    def site(self) -> Any:
+        """Where its subject is."""
+        return self.subject.site
 
 
 class PerforceUse(models.TextChoices):
@@ -159,7 +171,7 @@ class Step(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     job_id = models.BigIntegerField(null=True, blank=True)
     perforce_server = models.ForeignKey(
-        PerforceServer,
+        "sites.PerforceServer",
         on_delete=models.PROTECT,
         null=True,
         blank=True,

@@ -7,7 +7,6 @@ from django.db.models import Q
 
 from provisioner.accounts.models import User
 from provisioner.engine.models.operations import Operation
-from provisioner.sites.models import PerforceServer
 
 
 class Governor(models.Model):
@@ -19,7 +18,7 @@ class Governor(models.Model):
     """
 
     server = models.OneToOneField(
-        PerforceServer, on_delete=models.CASCADE, related_name="governor"
+        "sites.PerforceServer", on_delete=models.CASCADE, related_name="governor"
     )
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_by = models.ForeignKey(
@@ -61,7 +60,7 @@ class LockWait(models.Model):
     """A command of ours that waited for a lock, as its server told; the last ones."""
 
     server = models.ForeignKey(
-        PerforceServer, on_delete=models.CASCADE, related_name="lock_waits"
+        "sites.PerforceServer", on_delete=models.CASCADE, related_name="lock_waits"
     )
     at = models.DateTimeField()
     operation = models.ForeignKey(

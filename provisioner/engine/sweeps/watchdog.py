@@ -14,17 +14,13 @@ from django.db.models import Exists, OuterRef
 from procrastinate.contrib.django import app
 
 from provisioner.accounts import origin
-from provisioner.catalog.models import Template
-from provisioner.engine import states, tasks
+from provisioner.audit_log.actions import record_event
+from provisioner.engine import states, subjects, tasks
 from provisioner.engine.models import Operation, Step
-from provisioner.workspaces.models import MOVING, Workspace
+from provisioner.engine.watchdog import LOST
 
 log = structlog.get_logger(__name__)
 
-LOST = "operation_lost"
-LOST_MESSAGE = (
-    "The work on it was lost and nobody goes on with it. Try again, or retire it."
-)
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
 
 
@@ -35,7 +31,8 @@ def watchdog(timestamp: int) -> None:
     with origin.coming_by("watchdog"):
         go_on_with_operations()
         end_steps_of_ended_operations()
-        fail_what_nobody_moves()
+        for kind in subjects.kinds():
+            kind.fail_lost()
 
 
 def go_on_with_operations() -> None:
@@ -51,11 +48,7 @@ def go_on_with_operations() -> None:
 def _go_on(operation_id: int) -> None:
     operation = (
         Operation.objects.select_for_update(of=("self",))
-        .select_related(
-            "workspace__site__perforce_server",
-            "template__site__perforce_server",
-            "requested_by",
-        )
+        .select_related("requested_by", *subjects.paths(by=""))
         .get(pk=operation_id)
     )
     steps = list(operation.steps.all())
@@ -64,48 +57,23 @@ def _go_on(operation_id: int) -> None:
         return
     failed = next((step for step in steps if step.state == Step.State.FAILED), None)
     if failed is not None:
-        _end_badly(operation, failed)
+        tasks.end_badly(
+            operation,
+            code=failed.error_code or LOST.code,
+            message=failed.error_message,
+        )
         healed = f"It was ended: its step {failed.name} had failed."
     else:
         tasks.advance(operation)
         is_done = all(step.state in SETTLED for step in steps)
         healed = "It was ended." if is_done else "Its next steps were queued."
     log.warning("operation_healed", operation_id=operation.pk)
-    subject = operation.workspace or operation.template
-    assert subject is not None
-    states.record_event(
-        subject,
+    record_event(
+        operation.subject,
         kind="operation_healed",
         message=f"{operation.get_kind_display()}: nobody went on with it. {healed}",
         data={"operation": operation.pk},
     )
-
-
-def _end_badly(operation: Operation, failed: Step) -> None:
-    states.end_operation(
-        operation,
-        Operation.State.FAILED,
-        code=failed.error_code,
-        message=failed.error_message,
-    )
-    states.skip_waiting_steps(operation)
-    if operation.workspace is not None and operation.workspace.is_moving:
-        states.set_workspace_state(
-            operation.workspace,
-            Workspace.State.FAILED,
-            code=failed.error_code or LOST,
-            message=failed.error_message,
-        )
-    if (
-        operation.template is not None
-        and operation.template.state == Template.State.BUILDING
-    ):
-        states.set_template_state(
-            operation.template,
-            Template.State.FAILED,
-            code=failed.error_code or LOST,
-            message=failed.error_message,
-        )
 
 
 def end_steps_of_ended_operations() -> None:
@@ -117,34 +85,3 @@ def end_steps_of_ended_operations() -> None:
         with transaction.atomic():
             states.skip_waiting_steps(operation)
             log.warning("waiting_steps_skipped", operation_id=operation.pk)
-
-
-def fail_what_nobody_moves() -> None:
-    """Say of each moving row without a running operation that its work was lost."""
-    for workspace in Workspace.objects.filter(state__in=MOVING).exclude(
-        operations__state=Operation.State.RUNNING
-    ):
-        with transaction.atomic():
-            locked = Workspace.objects.select_for_update(of=("self",)).get(
-                pk=workspace.pk
-            )
-            if locked.is_moving and not _is_worked_on(locked):
-                log.warning("workspace_lost", workspace_id=locked.pk)
-                states.set_workspace_state(
-                    locked, Workspace.State.FAILED, code=LOST, message=LOST_MESSAGE
-                )
-    for template in Template.objects.filter(state=Template.State.BUILDING).exclude(
-        operations__state=Operation.State.RUNNING
-    ):
-        with transaction.atomic():
-            row = Template.objects.select_for_update(of=("self",)).get(pk=template.pk)
-            is_building = row.state == Template.State.BUILDING
-            if is_building and not _is_worked_on(row):
-                log.warning("template_lost", template_id=row.pk)
-                states.set_template_state(
-                    row, Template.State.FAILED, code=LOST, message=LOST_MESSAGE
-                )
-
-
-def _is_worked_on(subject: Workspace | Template) -> bool:
-    return subject.operations.filter(state=Operation.State.RUNNING).exists()

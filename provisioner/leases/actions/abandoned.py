@@ -10,8 +10,8 @@ from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.engine import clocks
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.leases.abandonment import Abandonment, abandonment_of
 from provisioner.lib.refusals import (
@@ -60,7 +60,7 @@ def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
         )
         if notice.claimed_at is not None:
             raise AskedAlready(owner=workspace.owner, name=workspace.name)
-        engine_states.record_event(
+        record_event(
             workspace,
             kind="owner_asked",
             message=f"Asked {workspace.owner} whether it is still needed: "

@@ -9,8 +9,8 @@ from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.engine import clocks
-from provisioner.engine import states as engine_states
 from provisioner.leases import queries
 from provisioner.lib.moments import exact, recorded
 from provisioner.lib.refusals import (
@@ -106,7 +106,7 @@ def workspace_extend(
             raise LeaseNotLonger(name=workspace.name)
         before = workspace.expires_at
         set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
-        engine_states.record_event(
+        record_event(
             workspace,
             kind="lease_extended",
             message=f"Extended its lease until {recorded(ends_at)}.",
@@ -136,7 +136,7 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
             raise NotAllowedToKeep
         before = workspace.expires_at
         set_lease(workspace, ends_at=None, keep_reason=reason, policy=policy, now=now)
-        engine_states.record_event(
+        record_event(
             workspace,
             kind="workspace_kept",
             message="Keeps it without an end.",
@@ -163,7 +163,7 @@ def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
         ends_at = _usual_end(policy.usual_end(now), by=by, now=now)
         set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
         end = recorded(ends_at) if ends_at else "it is retired"
-        engine_states.record_event(
+        record_event(
             workspace,
             kind="workspace_released",
             message=f"No longer kept ({was_kept_for}); its lease lasts until {end}.",
@@ -184,7 +184,7 @@ def end_lease_of_silent(workspace: Workspace, *, by: User, now: dt.datetime) -> 
     Workspace.objects.filter(pk=workspace.pk).update(heartbeat_seconds=None)
     policy = queries.policy_for(workspace.template, workspace.purpose)
     set_lease(workspace, ends_at=now, policy=policy, now=now)
-    engine_states.record_event(
+    record_event(
         workspace,
         kind="heartbeat_missed",
         message=f"Its job said nothing for {silent_for} seconds: its lease ends now.",
@@ -204,7 +204,7 @@ def renew_lease(workspace: Workspace, *, by: User, why: str) -> Workspace:
         owner.token = workspace.token
         ends_at = _usual_end(policy.usual_end(now), by=owner, now=now)
         set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
-        engine_states.record_event(
+        record_event(
             workspace,
             kind="lease_renewed",
             message=why,

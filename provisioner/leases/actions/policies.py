@@ -11,9 +11,9 @@ from django.db import connection, transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template
 from provisioner.engine import clocks
-from provisioner.engine import states as engine_states
 from provisioner.leases import queries
 from provisioner.leases.actions.leases import LONGEST_SECONDS, set_lease
 from provisioner.leases.models import LeasePolicy
@@ -290,7 +290,7 @@ def _apply(
             continue
         set_lease(workspace, ends_at=ends_at, policy=preview.policy, now=now)
         assert ends_at is not None
-        engine_states.record_event(
+        record_event(
             workspace,
             kind="lease_policy_applied",
             message=f"The lease policy changed: its lease now ends on "
@@ -301,7 +301,7 @@ def _apply(
                 "after": ends_at.isoformat(),
             },
         )
-    engine_states.record_event(
+    record_event(
         row,
         kind=kind,
         message=f"{said} How long workspaces live: {preview.moving} deadlines moved.",

@@ -15,9 +15,9 @@ from django.db.models import F
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
+from provisioner.audit_log.actions import record_event
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation
-from provisioner.engine.states import record_event
 from provisioner.leases import queries
 from provisioner.leases.actions.leases import (
     end_lease_of_silent,

@@ -6,8 +6,8 @@ from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template
-from provisioner.engine import states as engine_states
 from provisioner.notify.models import Subscription
 
 
@@ -20,7 +20,7 @@ def template_subscribe(*, by: User, template: Template) -> Subscription:
     with transaction.atomic():
         row, is_new = Subscription.objects.get_or_create(template=template, user=by)
         if is_new:
-            engine_states.record_event(
+            record_event(
                 template,
                 kind="template_subscribed",
                 message="Subscribed to mails about its failures.",
@@ -38,7 +38,7 @@ def template_unsubscribe(*, by: User, template: Template) -> None:
     with transaction.atomic():
         gone, _ = Subscription.objects.filter(template=template, user=by).delete()
         if gone:
-            engine_states.record_event(
+            record_event(
                 template,
                 kind="template_unsubscribed",
                 message="Unsubscribed from mails about its failures.",

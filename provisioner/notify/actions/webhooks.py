@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template
-from provisioner.engine import states as engine_states
 from provisioner.gateways.webhooks.addresses import (
     AddressRefused,
     check_address,
@@ -174,7 +174,7 @@ def _check_url(url: str) -> None:
 
 
 def _note(webhook: Webhook, kind: str, message: str, *, by: User) -> None:
-    engine_states.record_event(
+    record_event(
         webhook,
         kind=kind,
         message=message,

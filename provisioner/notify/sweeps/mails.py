@@ -21,12 +21,12 @@ from django.core.validators import validate_email
 from django.db import transaction
 from procrastinate.contrib.django import app
 
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE
-from provisioner.engine.states import record_event
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.notify import templates as news

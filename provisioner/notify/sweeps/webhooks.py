@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import transaction
 from procrastinate.contrib.django import app
 
+from provisioner.audit_log.actions import record_event
 from provisioner.engine import clocks
-from provisioner.engine.states import record_event
 from provisioner.gateways.webhooks.addresses import read_networks
 from provisioner.gateways.webhooks.sending import Answer, post
 from provisioner.notify import webhooks

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.names import check_one_line, perforce_user_validator
+from provisioner.engine.queues import COMMANDS_PREFIX, HOST_PREFIX
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
@@ -28,9 +29,6 @@ from provisioner.sites.values import (
     ontap_user_validator,
     p4port_validator,
 )
-
-HOST_PREFIX = "host."
-COMMANDS_PREFIX = "commands."
 
 
 class PerforceServer(models.Model):

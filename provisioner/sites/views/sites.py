@@ -15,8 +15,8 @@ from django.views.decorators.http import (
 )
 from django.views.decorators.vary import vary_on_headers
 
-from provisioner.sites import actions
-from provisioner.sites.actions import site_connect, site_save
+from provisioner.sites.actions import sites as site_actions
+from provisioner.sites.actions.sites import site_connect, site_save
 from provisioner.sites.forms import SiteForm
 from provisioner.sites.lists.sites import SITES
 from provisioner.sites.models import Site
@@ -72,7 +72,7 @@ def site_edit(request: WebRequest, pk: int) -> HttpResponse:
 def site_test(request: WebRequest, pk: int) -> HttpResponse:
     """Test the way to a site."""
     site = get_object_or_404(Site.objects.select_related("perforce_server"), pk=pk)
-    actions.site_test(by=request.user, site=site)
+    site_actions.site_test(by=request.user, site=site)
     return asked(request, _context(request, pk))
 
 
@@ -81,7 +81,7 @@ def site_test(request: WebRequest, pk: int) -> HttpResponse:
 @administrators_only
 def site_try_out(request: WebRequest, pk: int) -> HttpResponse:
     """Have a host of a site try everything out with a small volume."""
-    actions.site_try_out(by=request.user, site=get_object_or_404(Site, pk=pk))
+    site_actions.site_try_out(by=request.user, site=get_object_or_404(Site, pk=pk))
     return asked(request, _context(request, pk))
 
 

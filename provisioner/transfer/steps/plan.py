@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.engine import states as engine_states
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.hosts.carried_files import stamp_of
 from provisioner.gateways.hosts.inventory import KINDS
 from provisioner.gateways.perforce.carrying import local_place
@@ -17,13 +16,14 @@ from provisioner.gateways.perforce.types import ClientSpec, OpenedFile
 from provisioner.lib.refusals import StepRefused
 from provisioner.transfer.models import Carry
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import Look, look_at_everything
 
 UNTRACKED_AT_MOST = 100_000
 NAMED_AT_MOST = 10
 
 
-def carry_of(run: StepRun) -> Carry:
+def carry_of(run: WorkspaceRun) -> Carry:
     """Return what the workspace of this operation takes over, as it is now."""
     assert run.operation.workspace is not None
     return Carry.objects.select_related(
@@ -36,7 +36,7 @@ def carry_of(run: StepRun) -> Carry:
     ).get(workspace=run.operation.workspace)
 
 
-def ensure_looked(run: StepRun) -> dict[str, Any]:
+def ensure_looked(run: WorkspaceRun) -> dict[str, Any]:
     """Say what is not submitted, and what stands against bringing it forward.
 
     Nothing is touched.
@@ -50,7 +50,7 @@ def ensure_looked(run: StepRun) -> dict[str, Any]:
     return {"found": look.count, "blockers": len(blockers)}
 
 
-def ensure_planned(run: StepRun) -> dict[str, Any]:
+def ensure_planned(run: WorkspaceRun) -> dict[str, Any]:
     """Have written down what is brought forward; the source is only looked at.
 
     Raises: StepRefused where the source cannot be compared, has something to resolve,
@@ -83,7 +83,7 @@ def require_ready(source: Workspace) -> None:
         )
 
 
-def _blockers(run: StepRun, look: Look) -> Iterator[str]:
+def _blockers(run: WorkspaceRun, look: Look) -> Iterator[str]:
     """Yield sentences that say why this work cannot be brought forward as it is."""
     workspace = run.workspace
     if look.why_unchecked or look.files is None:
@@ -114,7 +114,7 @@ def _blockers(run: StepRun, look: Look) -> Iterator[str]:
             )
 
 
-def _plan(run: StepRun, look: Look, carry: Carry) -> dict[str, Any]:
+def _plan(run: WorkspaceRun, look: Look, carry: Carry) -> dict[str, Any]:
     assert look.files is not None
     assert look.seen_at is not None
     client = run.perforce.find_client(run.workspace.client_name)
@@ -167,7 +167,9 @@ def _plan(run: StepRun, look: Look, carry: Carry) -> dict[str, Any]:
     return plan
 
 
-def _as_edits(run: StepRun, client: ClientSpec, paths: list[str]) -> list[OpenedFile]:
+def _as_edits(
+    run: WorkspaceRun, client: ClientSpec, paths: list[str]
+) -> list[OpenedFile]:
     """Return files that were changed without opening them as their owner's edits."""
     if not paths:
         return []

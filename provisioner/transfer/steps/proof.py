@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.hosts import carried_files
 from provisioner.gateways.perforce.carrying import AS_OPENED, local_place
 from provisioner.gateways.perforce.types import OpenedFile
@@ -19,12 +18,13 @@ from provisioner.transfer.steps.plan import (
     require_ready,
     stamp_now,
 )
+from provisioner.workspaces.steps.run import WorkspaceRun
 
 _PLAIN_TYPES = ("text", "binary", "symlink")
 _GONE = ("delete", "move/delete")
 
 
-def ensure_proven(run: StepRun) -> dict[str, Any]:
+def ensure_proven(run: WorkspaceRun) -> dict[str, Any]:
     """Compare what arrived with what was planned, and both trees file by file.
 
     What is not as planned is listed; then the source stays where it is.
@@ -58,7 +58,7 @@ def ensure_proven(run: StepRun) -> dict[str, Any]:
     return {"conflicts": len(carry.all_conflicts)}
 
 
-def _opened_otherwise(run: StepRun, carry: Carry) -> Iterator[conflicts.Conflict]:
+def _opened_otherwise(run: WorkspaceRun, carry: Carry) -> Iterator[conflicts.Conflict]:
     """Yield what is not opened as it was, and is not explained yet."""
     opened = _opened_now(run, carry)
     explained = {conflict["path"] for conflict in carry.all_conflicts}
@@ -83,12 +83,12 @@ def _opened_otherwise(run: StepRun, carry: Carry) -> Iterator[conflicts.Conflict
         yield conflicts.differs(file.depot_file, reason=reason)
 
 
-def _opened_now(run: StepRun, carry: Carry) -> dict[str, OpenedFile]:
+def _opened_now(run: WorkspaceRun, carry: Carry) -> dict[str, OpenedFile]:
     files = run.perforce.list_opened(carry.workspace.client_name)
     return {file.depot_file: file for file in files}
 
 
-def _different_content(run: StepRun, carry: Carry) -> Iterator[conflicts.Conflict]:
+def _different_content(run: WorkspaceRun, carry: Carry) -> Iterator[conflicts.Conflict]:
     """Yield files that nobody merged and whose content is not the source's."""
     plan, workspace = plan_of(carry), carry.workspace
     merged = set(run.result_of("merge").get("merged", ()))
@@ -122,7 +122,7 @@ def _is_comparable(file: OpenedFile) -> bool:
     return file.action not in _GONE and base in _PLAIN_TYPES and "k" not in modifiers
 
 
-def _has_changed_since(run: StepRun, carry: Carry) -> bool:
+def _has_changed_since(run: WorkspaceRun, carry: Carry) -> bool:
     """Say whether the source is not as it was when it was looked at."""
     plan, source = plan_of(carry), carry.source
     opened = {

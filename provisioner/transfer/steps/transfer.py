@@ -12,9 +12,8 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.pins import parts_of
-from provisioner.engine import states as engine_states
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.hosts import carried_files, client_copies
 from provisioner.gateways.perforce.specs import rename_view
 from provisioner.gateways.perforce.standins import Purpose
@@ -31,11 +30,12 @@ from provisioner.transfer.steps.plan import (
     require_ready,
     users_in,
 )
+from provisioner.workspaces.steps.run import WorkspaceRun
 
 _GONE = ("delete", "move/delete")
 
 
-def ensure_shelved(run: StepRun) -> dict[str, Any]:
+def ensure_shelved(run: WorkspaceRun) -> dict[str, Any]:
     """Have copies of all that is planned in shelves of the stand-in.
 
     A try that was killed is begun anew: nothing has used its shelves.
@@ -72,7 +72,7 @@ def ensure_shelved(run: StepRun) -> dict[str, Any]:
     return {"files": sum(len(shelf["files"]) for shelf in carry.shelves)}
 
 
-def _account_of(run: StepRun, user: str) -> PerforceAccount:
+def _account_of(run: WorkspaceRun, user: str) -> PerforceAccount:
     account = run.perforce_account_of(user)
     if account is None:
         raise StepRefused(
@@ -83,7 +83,7 @@ def _account_of(run: StepRun, user: str) -> PerforceAccount:
     return account
 
 
-def _make_stand_in(run: StepRun, carry: Carry) -> str:
+def _make_stand_in(run: WorkspaceRun, carry: Carry) -> str:
     """Make a client that maps what the source's does, and has what is opened there.
 
     Return its name.
@@ -124,12 +124,12 @@ def _make_stand_in(run: StepRun, carry: Carry) -> str:
     return name
 
 
-def _remove_stand_ins(run: StepRun, carry: Carry) -> None:
+def _remove_stand_ins(run: WorkspaceRun, carry: Carry) -> None:
     """Have no stand-in, and none of its changes and shelves. Safe to repeat."""
     carry.workspace.stand_ins.remove_all(run.perforce, Purpose.TRANSFER)
 
 
-def ensure_opened(run: StepRun) -> dict[str, Any]:
+def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
     """Have opened in the new workspace what the shelves hold."""
     carry = carry_of(run)
     if carry.carried_at is not None:
@@ -180,7 +180,7 @@ def _shelves_of(carry: Carry, user: str) -> list[Shelf]:
     ]
 
 
-def ensure_merged(run: StepRun) -> dict[str, Any]:
+def ensure_merged(run: WorkspaceRun) -> dict[str, Any]:
     """Have all that is opened at the new workspace's change, merged where that works.
 
     What has a conflict is listed with the commands that resolve it.
@@ -218,7 +218,7 @@ def ensure_merged(run: StepRun) -> dict[str, Any]:
     return {"merged": merged}
 
 
-def ensure_files_copied(run: StepRun) -> dict[str, Any]:
+def ensure_files_copied(run: WorkspaceRun) -> dict[str, Any]:
     """Have untracked files, where asked for, and copies of what could not be opened.
 
     Nothing in the new workspace is overwritten.
@@ -238,7 +238,7 @@ def ensure_files_copied(run: StepRun) -> dict[str, Any]:
     return {"copied": len(outcome.copied) + len(outcome.same)}
 
 
-def _copy_what_was_not_opened(run: StepRun, carry: Carry, *, label: str) -> None:
+def _copy_what_was_not_opened(run: WorkspaceRun, carry: Carry, *, label: str) -> None:
     plan = plan_of(carry)
     planned = {file.depot_file: file for file in opened_in(plan)}
     refused = {
@@ -261,7 +261,7 @@ def _copy_what_was_not_opened(run: StepRun, carry: Carry, *, label: str) -> None
 
 
 def _copy(
-    run: StepRun, carry: Carry, paths: list[str], *, label: str, always_aside: bool
+    run: WorkspaceRun, carry: Carry, paths: list[str], *, label: str, always_aside: bool
 ) -> carried_files.CopyOutcome:
     if not paths:
         return carried_files.CopyOutcome(copied=(), same=(), kept_aside=(), failed=())
@@ -281,7 +281,7 @@ def _copy(
     )
 
 
-def ensure_shelves_gone(run: StepRun) -> dict[str, Any]:
+def ensure_shelves_gone(run: WorkspaceRun) -> dict[str, Any]:
     """Have no stand-in and no shelves of it: all they held has arrived or is listed."""
     carry = carry_of(run)
     _remove_stand_ins(run, carry)
@@ -293,7 +293,7 @@ def ensure_shelves_gone(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def _record(run: StepRun, carry: Carry) -> None:
+def _record(run: WorkspaceRun, carry: Carry) -> None:
     left = len(carry.all_conflicts)
     message = (
         f"Brought {carry.counts['opened']:,} opened and {carry.counts['untracked']:,} "
@@ -301,7 +301,7 @@ def _record(run: StepRun, carry: Carry) -> None:
         + (f"; {left:,} are left to be decided." if left else ".")
     )
     for workspace in (carry.workspace, carry.source):
-        engine_states.record_event(
+        record_event(
             workspace,
             kind="work_brought_forward",
             message=message,

@@ -10,7 +10,6 @@ from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.lib.refusals import (
-    BeingCarried,
     InvalidRequest,
     NothingToRestore,
     NothingToRetry,
@@ -18,10 +17,10 @@ from provisioner.lib.refusals import (
     WorkspaceNotReady,
     WorkspaceRetired,
 )
-from provisioner.transfer.models import Carry
-from provisioner.transfer.queries import carry_under_way
+from provisioner.workspaces.events import asks_how_to_make, before_retiring
 from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.queries import can_be_restored
+from provisioner.workspaces.states import set_workspace_state
 
 ASKED = {
     Unsaved.REFUSE: "Asked to retire it.",
@@ -59,15 +58,13 @@ def workspace_retire(
             Workspace.State.PURGING,
         ):
             raise WorkspaceRetired(name=workspace.name)
-        carry = carry_under_way(workspace)
-        if carry is not None:
-            raise BeingCarried(name=workspace.name, into=carry.workspace.name)
+        before_retiring.send(Workspace, workspace=workspace)
         running = _running(workspace)
         if running is not None and running.kind == Operation.Kind.RETIRE:
             return running
         _cancel(running, message=f"{by} retired the workspace.")
         was = workspace.state
-        engine_states.set_workspace_state(
+        set_workspace_state(
             workspace,
             Workspace.State.RETIRING,
             message=reason or ASKED[Unsaved(unsaved)],
@@ -106,7 +103,7 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
         _cancel(running, message=f"{by} asked to bring it back.")
         # The job that it was for has gone its way.
         Workspace.objects.filter(pk=workspace.pk).update(heartbeat_seconds=None)
-        engine_states.set_workspace_state(
+        set_workspace_state(
             workspace,
             Workspace.State.RESTORING,
             message="Asked to bring it back.",
@@ -136,7 +133,7 @@ def workspace_purge(*, by: User, workspace: Workspace) -> Operation:
 
 
 def _purge(*, by: User, workspace: Workspace) -> Operation:
-    engine_states.set_workspace_state(
+    set_workspace_state(
         workspace,
         Workspace.State.PURGING,
         message="Asked to destroy it for good.",
@@ -172,24 +169,16 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
             return workspace_restore(by=by, workspace=workspace)
         if last is not None and last.kind == Operation.Kind.PURGE:
             return _purge(by=by, workspace=workspace)
-        engine_states.set_workspace_state(
+        set_workspace_state(
             workspace,
             Workspace.State.PROVISIONING,
             message="Asked to try again.",
             actor=by,
         )
-        if workspace.ready_at is None and _looks_anew(workspace):
-            return start_operation(Operation.Kind.FORWARD, by=by, workspace=workspace)
-        is_trial = hasattr(workspace, "trial")
-        kind = Operation.Kind.TRIAL if is_trial else Operation.Kind.PROVISION
+        asked = asks_how_to_make.send(Workspace, workspace=workspace)
+        kinds = [Operation.Kind(kind) for _, kind in asked if kind is not None]
+        kind = kinds[0] if kinds else Operation.Kind.PROVISION
         return start_operation(kind, by=by, workspace=workspace)
-
-
-def _looks_anew(workspace: Workspace) -> bool:
-    """Say whether work is to be brought into it; look again unless copies are made."""
-    carries = Carry.objects.filter(workspace=workspace)
-    carries.filter(shelves=None).update(plan=None)
-    return carries.exists()
 
 
 def locked(workspace: Workspace) -> Workspace:

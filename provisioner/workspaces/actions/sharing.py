@@ -7,7 +7,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
-from provisioner.engine import states as engine_states
+from provisioner.audit_log.actions import record_event
 from provisioner.engine.queueing import defer_once
 from provisioner.lib.refusals import (
     AlreadyTheirs,
@@ -57,7 +57,7 @@ def workspace_share(
                 "Share it with a team."
             )
         share = Share.objects.create(workspace=workspace, created_by=by, **named)
-        engine_states.record_event(
+        record_event(
             workspace,
             kind="workspace_shared",
             message=f"Shared with {share}, who may look.",
@@ -76,7 +76,7 @@ def workspace_unshare(*, by: User, share: Share) -> None:
     with transaction.atomic():
         gone, _ = Share.objects.filter(pk=share.pk).delete()
         if gone:
-            engine_states.record_event(
+            record_event(
                 share.workspace,
                 kind="workspace_unshared",
                 message=f"No longer shared with {share}.",
@@ -112,7 +112,7 @@ def workspace_open(*, by: User, workspace: Workspace, to: OpenTo) -> Workspace:
         workspace.opened_to, workspace.root_mode = to, ""
         workspace.save(update_fields=["opened_to", "root_mode"])
         if before != to:
-            engine_states.record_event(
+            record_event(
                 workspace,
                 kind="workspace_opened",
                 message=f"Opened its directory to {to.label}.",

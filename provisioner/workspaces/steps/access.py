@@ -6,11 +6,10 @@ could read. So its owner needs at least as much.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from provisioner.bisect.models import Trial
 from provisioner.catalog.pins import parts_of
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.protections import (
     Protections,
@@ -20,13 +19,17 @@ from provisioner.gateways.perforce.protections import (
 from provisioner.gateways.perforce.readable import Reading
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.refusals import StepRefused
+from provisioner.workspaces.steps.run import WorkspaceRun
 
 
-def ensure_access(run: StepRun) -> dict[str, Any]:
+def ensure_access(
+    run: WorkspaceRun, *, changes: Collection[int] = ()
+) -> dict[str, Any]:
     """See that the owner is known to Perforce and may read all of the pinned view.
 
     The view is the one of the snapshot's client, as the server had it for a stream.
-    Without an answer there is no clone. Exclusions that no file of the snapshot is
+    `changes` are others that it will be brought to, with other files. Without an
+    answer there is no clone. Exclusions that no file of the snapshot is
     under keep nobody away. A build-only workspace is asked about too;
     where a server's row says that read access is not checked, it needs no user there.
 
@@ -46,7 +49,7 @@ def ensure_access(run: StepRun) -> dict[str, Any]:
     protections = _protections_of(run, user)
     view = parse_client_spec(workspace.snapshot.client_spec).view
     try:
-        found = _unreadable(run, view, protections)
+        found = _unreadable(run, view, protections, changes=changes)
     except TooIntricate as error:
         raise StepRefused(
             f"Whether {user} may read all of this template cannot be told: the "
@@ -65,7 +68,11 @@ def ensure_access(run: StepRun) -> dict[str, Any]:
 
 
 def _unreadable(
-    run: StepRun, view: tuple[str, ...], protections: Protections
+    run: WorkspaceRun,
+    view: tuple[str, ...],
+    protections: Protections,
+    *,
+    changes: Collection[int],
 ) -> str | None:
     """Return what keeps the owner from a file of the snapshot, None if nothing does.
 
@@ -81,10 +88,8 @@ def _unreadable(
         return never.path
     pin = run.workspace.snapshot
     crossings = reading.crossings()
-    changes = {pin.change, *(part.change for part in parts_of(pin))}
-    # A clone for a trial is brought to another change, with other files.
-    trials = Trial.objects.filter(workspace_id=run.workspace.pk)
-    for change in sorted(changes | set(trials.values_list("change", flat=True))):
+    pinned = {pin.change, *(part.change for part in parts_of(pin))}
+    for change in sorted(pinned.union(changes)):
         file = run.perforce.find_file(
             crossings,
             change=change,
@@ -95,7 +100,7 @@ def _unreadable(
     return None
 
 
-def _protections_of(run: StepRun, user: str) -> Protections:
+def _protections_of(run: WorkspaceRun, user: str) -> Protections:
     server = run.site.perforce_server
     try:
         return run.perforce.protections_of(user, host=server.read_access_host or "")

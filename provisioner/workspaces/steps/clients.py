@@ -6,12 +6,12 @@ trash. A stranger's is neither read, changed nor deleted, and holds nothing up.
 
 from __future__ import annotations
 
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.run import WorkspaceRun
 
 
-def find_own_client(run: StepRun) -> ClientSpec | None:
+def find_own_client(run: WorkspaceRun) -> ClientSpec | None:
     """Return the workspace's client, None where it is gone or a stranger's."""
     client = run.perforce.find_client(run.workspace.client_name)
     return client if client is not None and is_own(client, run.workspace) else None

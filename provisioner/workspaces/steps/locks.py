@@ -12,13 +12,13 @@ from django.db.models import QuerySet
 
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Step
-from provisioner.engine.step_run import StepRun
 from provisioner.workspaces.steps.clients import find_own_client
+from provisioner.workspaces.steps.run import WorkspaceRun
 
 REMEMBERED = "client_options"
 
 
-def unlock(run: StepRun) -> None:
+def unlock(run: WorkspaceRun) -> None:
     """Have a client that others than its owner may use; how it was is remembered."""
     client = find_own_client(run)
     if client is None or " locked" not in client.options:
@@ -30,13 +30,13 @@ def unlock(run: StepRun) -> None:
     )
 
 
-def options_before(run: StepRun) -> str:
+def options_before(run: WorkspaceRun) -> str:
     """Return the options of the client before we unlocked it, "" if we did not."""
     last = _owed(run).last()
     return "" if last is None else str(last.remote[REMEMBERED])
 
 
-def give_back(run: StepRun) -> None:
+def give_back(run: WorkspaceRun) -> None:
     """Have the client as locked as it was before we unlocked it. Safe to repeat."""
     options = options_before(run)
     if not options:
@@ -47,13 +47,13 @@ def give_back(run: StepRun) -> None:
     forget(run)
 
 
-def forget(run: StepRun) -> None:
+def forget(run: WorkspaceRun) -> None:
     """Owe the client nothing more: it is as it was."""
     for step in _owed(run):
         engine_states.remember_remote(step, {REMEMBERED: ""})
 
 
-def _owed(run: StepRun) -> QuerySet[Step]:
+def _owed(run: WorkspaceRun) -> QuerySet[Step]:
     """Return the steps that unlocked this client, in the order of their operations."""
     return (
         Step.objects.filter(

@@ -15,7 +15,6 @@ from provisioner.catalog.steps.volumes import (
     require_online,
 )
 from provisioner.engine import slots
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
@@ -30,6 +29,7 @@ from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import not_supported
 from provisioner.workspaces.steps.flushing import flush_to_pin
+from provisioner.workspaces.steps.run import WorkspaceRun
 
 P4CONFIG_NAME = ".p4config"
 IGNORE_NAME = ".cloneyardignore"
@@ -37,7 +37,7 @@ OWNER_SAMPLE_SIZE = 200
 FINDINGS_SHOWN = 200
 
 
-def ensure_clone(run: StepRun) -> dict[str, Any]:
+def ensure_clone(run: WorkspaceRun) -> dict[str, Any]:
     """Have a FlexClone of the pinned snapshot that carries our tag."""
     workspace = run.workspace
     owned_by_ontap = run.site.reown == Site.Reown.ONTAP
@@ -70,7 +70,7 @@ def ensure_clone(run: StepRun) -> dict[str, Any]:
     return {"volume_uuid": volume.uuid}
 
 
-def ensure_exported(run: StepRun) -> dict[str, Any]:
+def ensure_exported(run: WorkspaceRun) -> dict[str, Any]:
     """Have the clone under the site's export policy, without snapshots of its own.
 
     Nobody but those it is for may enter it: it is given its mode before it is mounted,
@@ -89,7 +89,7 @@ def ensure_exported(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def ensure_mounted(run: StepRun) -> dict[str, Any]:
+def ensure_mounted(run: WorkspaceRun) -> dict[str, Any]:
     """Have the clone in the SVM's namespace at its junction path."""
     ensure_junction(
         run,
@@ -99,7 +99,7 @@ def ensure_mounted(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def ensure_owner(run: StepRun) -> dict[str, Any]:
+def ensure_owner(run: WorkspaceRun) -> dict[str, Any]:
     """Have every entry of the clone owned by the workspace's uid and gid.
 
     A sample decides whether ONTAP did it; if not, the parallel chown does. Without
@@ -159,7 +159,7 @@ def ensure_owner(run: StepRun) -> dict[str, Any]:
     )
 
 
-def _ownership_by_ontap(run: StepRun) -> dict[str, Any] | None:
+def _ownership_by_ontap(run: WorkspaceRun) -> dict[str, Any] | None:
     """Return what ONTAP says of the owner where no host sees the clone; None where it
     does not say, or says that there is something to do, which a host has to.
     """
@@ -186,7 +186,7 @@ def _ownership_by_ontap(run: StepRun) -> dict[str, Any] | None:
     )
 
 
-def _ownership_known(run: StepRun, *, by: str, sentence: str) -> dict[str, Any]:
+def _ownership_known(run: WorkspaceRun, *, by: str, sentence: str) -> dict[str, Any]:
     known = {"by": by, "sentence": sentence}
     require_leave()
     Workspace.objects.filter(pk=run.workspace.pk).update(ownership=known)
@@ -216,7 +216,7 @@ def client_spec_of(workspace: Workspace) -> ClientSpec:
     )
 
 
-def ensure_client(run: StepRun) -> dict[str, Any]:
+def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
     """Have the workspace's client on the Perforce server."""
     workspace = run.workspace
     wanted = client_spec_of(workspace)
@@ -232,7 +232,7 @@ def ensure_client(run: StepRun) -> dict[str, Any]:
     return {"client": wanted.name}
 
 
-def _save_client(run: StepRun, wanted: ClientSpec) -> None:
+def _save_client(run: WorkspaceRun, wanted: ClientSpec) -> None:
     try:
         run.perforce.save_client(wanted)
     except ClientTypeMissing as error:
@@ -250,7 +250,7 @@ def _same_client(found: ClientSpec, wanted: ClientSpec) -> bool:
     )
 
 
-def ensure_flushed(run: StepRun) -> dict[str, Any]:
+def ensure_flushed(run: WorkspaceRun) -> dict[str, Any]:
     """Have the server believe exactly what the snapshot contains: the pin."""
     total = run.workspace.snapshot.have_count
     run.progress("flushing", done=0, total=total, unit="files")
@@ -262,7 +262,7 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
     return {"have_count": have.count, "have_digest": have.digest}
 
 
-def ensure_p4config(run: StepRun) -> dict[str, Any]:
+def ensure_p4config(run: WorkspaceRun) -> dict[str, Any]:
     """Have a .p4config in the root, so that p4 works there without settings.
 
     What the build makes is ignored through a file of ours beside the project's own
@@ -291,7 +291,7 @@ def ensure_p4config(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def ensure_reconciled(run: StepRun) -> dict[str, Any]:
+def ensure_reconciled(run: WorkspaceRun) -> dict[str, Any]:
     """Compare the files with the have list, as asked for, and keep what differs."""
     workspace = run.workspace
     found = client_files.reconcile_as(

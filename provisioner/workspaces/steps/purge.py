@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.catalog.steps.volumes import ensure_junction
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import Busy
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import mounts, removal
@@ -16,10 +15,11 @@ from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.retire import GONE_WITHIN_SECONDS
+from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import our_volume
 
 
-def ensure_reachable(run: StepRun) -> dict[str, Any]:
+def ensure_reachable(run: WorkspaceRun) -> dict[str, Any]:
     """Have the clone at a path of its own, where a worker can empty it."""
     volume = _volume_out_of_use(run)
     if volume is not None:
@@ -29,7 +29,7 @@ def ensure_reachable(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def ensure_unmounted(run: StepRun) -> dict[str, Any]:
+def ensure_unmounted(run: WorkspaceRun) -> dict[str, Any]:
     """Have the clone out of the SVM's namespace."""
     volume = _volume_out_of_use(run)
     if volume is not None:
@@ -37,7 +37,7 @@ def ensure_unmounted(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def _volume_out_of_use(run: StepRun) -> Volume | None:
+def _volume_out_of_use(run: WorkspaceRun) -> Volume | None:
     """Return the clone, None where there is none; a retirement has unmounted it.
 
     An older backup of the database may have in the trash what was restored since.
@@ -55,7 +55,7 @@ def _volume_out_of_use(run: StepRun) -> Volume | None:
     return volume
 
 
-def ensure_contents_removed(run: StepRun) -> dict[str, Any]:
+def ensure_contents_removed(run: WorkspaceRun) -> dict[str, Any]:
     """Remove the files one by one, where the site asks for it."""
     workspace = run.workspace
     volume = our_volume(run)
@@ -76,7 +76,7 @@ def ensure_contents_removed(run: StepRun) -> dict[str, Any]:
     return {"removed": report.removed}
 
 
-def ensure_clone_deleted(run: StepRun) -> dict[str, Any]:
+def ensure_clone_deleted(run: WorkspaceRun) -> dict[str, Any]:
     """Have the FlexClone destroyed, past the recovery queue: its work is settled."""
     volume = our_volume(run)
     if volume is not None:
@@ -86,7 +86,7 @@ def ensure_clone_deleted(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def ensure_nothing_left(run: StepRun) -> dict[str, Any]:
+def ensure_nothing_left(run: WorkspaceRun) -> dict[str, Any]:
     """Prove that no client, volume, junction or directory is left."""
     workspace = run.workspace
     if workspace.client_name:

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.pins import parts_of
-from provisioner.engine import states as engine_states
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.hosts.inventory import (
@@ -29,6 +28,7 @@ from provisioner.gateways.perforce.types import ShelveReport
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Rescue
 from provisioner.workspaces.steps.clients import find_own_client
+from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.settled import last_rescue
 from provisioner.workspaces.steps.unsubmitted import Look
 
@@ -42,7 +42,7 @@ ADDED_TO = (
 HARMLESS = ("special",)
 
 
-def rescue_work(run: StepRun, look: Look) -> Rescue | None:
+def rescue_work(run: WorkspaceRun, look: Look) -> Rescue | None:
     """Have everything that the look found in shelved changes or in the archive.
 
     What was synced after the snapshot is kept as a list. Nothing is reverted yet, and
@@ -71,7 +71,7 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
         rescue.archive_sha256 = archive.sha256
     rescue.is_complete = True
     rescue.save()
-    engine_states.record_event(
+    record_event(
         run.workspace,
         kind="work_rescued",
         message=_sentence(rescue),
@@ -81,7 +81,7 @@ def rescue_work(run: StepRun, look: Look) -> Rescue | None:
     return rescue
 
 
-def keep_have_list(run: StepRun, look: Look) -> None:
+def keep_have_list(run: WorkspaceRun, look: Look) -> None:
     """Keep what was synced after the snapshot, and nothing of the work: for an undo.
 
     What the server does not say stops no discard.
@@ -98,7 +98,7 @@ def keep_have_list(run: StepRun, look: Look) -> None:
         rescue.save()
 
 
-def _row_of(run: StepRun) -> Rescue:
+def _row_of(run: WorkspaceRun) -> Rescue:
     """Return the row of this retirement; one that goes on with another adds to that."""
     rescue = Rescue.objects.filter(operation=run.operation).first()
     if rescue is not None:
@@ -108,7 +108,7 @@ def _row_of(run: StepRun) -> Rescue:
     return Rescue(workspace=run.workspace, operation=run.operation, **settled)
 
 
-def _have_differences(run: StepRun) -> list[tuple[str, int]]:
+def _have_differences(run: WorkspaceRun) -> list[tuple[str, int]]:
     """Return what was synced since the snapshot, [] for nothing.
 
     What never was ready is not asked: it may not have been flushed, and nobody brings
@@ -151,7 +151,7 @@ def _note_shelved(
     ]
 
 
-def _shelve_for_each_user(run: StepRun, files: UnsavedFiles) -> list[ShelveReport]:
+def _shelve_for_each_user(run: WorkspaceRun, files: UnsavedFiles) -> list[ShelveReport]:
     """Shelve what each user has opened, as that user where we may."""
     users = sorted({file.user for file in files.opened})
     if not users:
@@ -162,7 +162,7 @@ def _shelve_for_each_user(run: StepRun, files: UnsavedFiles) -> list[ShelveRepor
     return [report for report in reports if report is not None]
 
 
-def _shelved(run: StepRun, user: str, *, host: str) -> ShelveReport | None:
+def _shelved(run: WorkspaceRun, user: str, *, host: str) -> ShelveReport | None:
     """Shelve what a user has opened; None where we cannot act as that user."""
     run.progress(f"shelving what {user} has opened")
     return run.as_user(
@@ -179,7 +179,7 @@ def _shelved(run: StepRun, user: str, *, host: str) -> ShelveReport | None:
 
 
 def _archived(
-    run: StepRun, look: Look, reports: list[ShelveReport], *, rescue: Rescue
+    run: WorkspaceRun, look: Look, reports: list[ShelveReport], *, rescue: Rescue
 ) -> ArchiveReport | None:
     """Archive what no shelf has; None where the shelves have everything."""
     assert look.files is not None
@@ -198,7 +198,7 @@ def _archived(
 
 
 def _write_archive(
-    run: StepRun, root: Path, entries: list[ArchiveEntry], *, rescue: Rescue
+    run: WorkspaceRun, root: Path, entries: list[ArchiveEntry], *, rescue: Rescue
 ) -> ArchiveReport:
     workspace = run.workspace
 

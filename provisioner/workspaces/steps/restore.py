@@ -13,7 +13,6 @@ from django.db import transaction
 
 from provisioner.catalog.steps.volumes import require_online
 from provisioner.engine import states as engine_states
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
@@ -22,6 +21,7 @@ from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.provision import client_spec_of
+from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.settled import (
     flush_to_what_it_had,
     is_flushed,
@@ -31,7 +31,7 @@ from provisioner.workspaces.steps.settled import (
 from provisioner.workspaces.steps.unsubmitted import our_volume
 
 
-def ensure_clone_there(run: StepRun) -> dict[str, Any]:
+def ensure_clone_there(run: WorkspaceRun) -> dict[str, Any]:
     """Have the clone: one that is gone cannot be brought back."""
     volume = our_volume(run)
     if volume is None:
@@ -44,13 +44,13 @@ def ensure_clone_there(run: StepRun) -> dict[str, Any]:
     return {"volume_uuid": volume.uuid}
 
 
-def ensure_visible(run: StepRun) -> dict[str, Any]:
+def ensure_visible(run: WorkspaceRun) -> dict[str, Any]:
     """See the clone at its path on this host."""
     run.visible_root(run.workspace.junction_path)
     return {}
 
 
-def ensure_client(run: StepRun) -> dict[str, Any]:
+def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
     """Have the client with the form that it had."""
     workspace = run.workspace
     found = run.perforce.find_client(workspace.client_name)
@@ -83,7 +83,7 @@ def _as_it_was(workspace: Workspace) -> ClientSpec:
     )
 
 
-def ensure_flushed(run: StepRun) -> dict[str, Any]:
+def ensure_flushed(run: WorkspaceRun) -> dict[str, Any]:
     """Have the server believe what the workspace has: the pin, and what came later."""
     workspace = run.workspace
     if not workspace.client_spec:
@@ -100,7 +100,7 @@ def ensure_flushed(run: StepRun) -> dict[str, Any]:
     return {"have_count": have.count, "have_digest": have.digest}
 
 
-def ensure_opened(run: StepRun) -> dict[str, Any]:
+def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
     """Have open what was open; the content on disk stays as it is.
 
     What could not be opened again is kept on the operation, in sentences.
@@ -128,7 +128,7 @@ def _empty_changes(rescue: Rescue) -> list[str]:
     return [number for number in rescue.descriptions if number not in used | kept]
 
 
-def _reopen(run: StepRun, rescue: Rescue) -> list[str]:
+def _reopen(run: WorkspaceRun, rescue: Rescue) -> list[str]:
     files = [OpenedFile(**file) for file in rescue.reverted]
     shelves = [Shelf(**{**s, "files": tuple(s["files"])}) for s in rescue.shelves]
     not_opened: list[str] = []

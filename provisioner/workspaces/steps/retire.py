@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.steps.volumes import (
     ensure_export_policy,
     ensure_frozen_policy,
     ensure_policies,
 )
 from provisioner.engine import states as engine_states
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import Busy, InUse
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import mounts
@@ -22,6 +22,7 @@ from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work
+from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.settled import note_given_back
 from provisioner.workspaces.steps.unsubmitted import (
     Look,
@@ -35,7 +36,7 @@ from provisioner.workspaces.steps.unsubmitted import (
 GONE_WITHIN_SECONDS = 30.0
 
 
-def ensure_nothing_unsaved(run: StepRun) -> dict[str, Any]:
+def ensure_nothing_unsaved(run: WorkspaceRun) -> dict[str, Any]:
     """Stop with the list of unsaved work: nobody has said what to do with it.
 
     Nothing has been touched yet, and whoever works there goes on undisturbed.
@@ -46,7 +47,7 @@ def ensure_nothing_unsaved(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def ensure_frozen(run: StepRun) -> dict[str, Any]:
+def ensure_frozen(run: WorkspaceRun) -> dict[str, Any]:
     """Have the clone out of reach of everybody but the workers' hosts."""
     volume = our_volume(run)
     if volume is None:
@@ -61,7 +62,7 @@ def ensure_frozen(run: StepRun) -> dict[str, Any]:
     return {"export_policy": policy}
 
 
-def ensure_work_settled(run: StepRun) -> dict[str, Any]:
+def ensure_work_settled(run: WorkspaceRun) -> dict[str, Any]:
     """Look once more, now that nobody adds to it, and do as was chosen with the work.
 
     What was found and discarded is kept in an event, with who asked for it.
@@ -83,7 +84,7 @@ def ensure_work_settled(run: StepRun) -> dict[str, Any]:
     return {"counts": look.counts}
 
 
-def _rescue(run: StepRun, look: Look) -> None:
+def _rescue(run: WorkspaceRun, look: Look) -> None:
     """Rescue what was found; where that is not possible, leave it to its owner."""
     try:
         rescue_work(run, look)
@@ -92,8 +93,8 @@ def _rescue(run: StepRun, look: Look) -> None:
         raise
 
 
-def _record_discarded(run: StepRun, look: Look) -> None:
-    engine_states.record_event(
+def _record_discarded(run: WorkspaceRun, look: Look) -> None:
+    record_event(
         run.workspace,
         kind="unsaved_work_discarded",
         message=f"Chose to discard {look.count:,} things that were not submitted.",
@@ -102,7 +103,7 @@ def _record_discarded(run: StepRun, look: Look) -> None:
     )
 
 
-def _thaw(run: StepRun) -> None:
+def _thaw(run: WorkspaceRun) -> None:
     """Give the clone back to its owner's hosts, and the client its lock."""
     note_given_back(run)
     volume = our_volume(run)
@@ -112,7 +113,7 @@ def _thaw(run: StepRun) -> None:
     locks.give_back(run)
 
 
-def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
+def ensure_client_deleted(run: WorkspaceRun) -> dict[str, Any]:
     """Have no client of this workspace on the server; its form is kept for an undo."""
     workspace = run.workspace
     drop_stand_ins(run)
@@ -138,7 +139,7 @@ def ensure_client_deleted(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def drop_stand_ins(run: StepRun) -> None:
+def drop_stand_ins(run: WorkspaceRun) -> None:
     """Have nothing left of clients that stood in for this workspace's own."""
     run.workspace.stand_ins.remove_all(run.perforce)
 
@@ -149,7 +150,7 @@ def _keep_client_spec(workspace: Workspace, spec: str) -> None:
     workspace.save(update_fields=["client_spec"])
 
 
-def _delete_client(run: StepRun, client: ClientSpec) -> None:
+def _delete_client(run: WorkspaceRun, client: ClientSpec) -> None:
     """Delete the client; by force only past what a rescue or a choice has settled."""
     choice = choice_of(run)
     is_half_restored = run.step.remote["is_half_restored"]
@@ -177,7 +178,7 @@ def _delete_client(run: StepRun, client: ClientSpec) -> None:
         raise refusal(look) from error
 
 
-def _rescue_what_came_since(run: StepRun) -> None:
+def _rescue_what_came_since(run: WorkspaceRun) -> None:
     """Rescue once more where something was opened after the look."""
     rescue = Rescue.objects.filter(operation=run.operation).first()
     known = set()
@@ -193,7 +194,7 @@ def _rescue_what_came_since(run: StepRun) -> None:
         _rescue(run, look)
 
 
-def _drop_changes(run: StepRun, *, delete_shelves: bool) -> None:
+def _drop_changes(run: WorkspaceRun, *, delete_shelves: bool) -> None:
     """Revert on the server alone and drop pending changes: then the client can go."""
     client = run.workspace.client_name
     if run.perforce.list_opened(client):
@@ -205,7 +206,7 @@ def _drop_changes(run: StepRun, *, delete_shelves: bool) -> None:
             )
 
 
-def ensure_unmounted(run: StepRun) -> dict[str, Any]:
+def ensure_unmounted(run: WorkspaceRun) -> dict[str, Any]:
     """Have the clone out of the SVM's namespace."""
     volume = our_volume(run)
     if volume is not None:
@@ -213,7 +214,7 @@ def ensure_unmounted(run: StepRun) -> dict[str, Any]:
     return {}
 
 
-def ensure_path_gone(run: StepRun) -> dict[str, Any]:
+def ensure_path_gone(run: WorkspaceRun) -> dict[str, Any]:
     """Have nothing at the workspace's path on this host."""
     mounts.wait_until_gone(run.workspace.path, timeout_seconds=GONE_WITHIN_SECONDS)
     return {}

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.catalog.pins import goes_in_batches, parts_of
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.hosts.comparing import compare_files
 from provisioner.gateways.hosts.inventory import KINDS, UnsavedFiles, count_unsaved
 from provisioner.gateways.ontap.types import Volume
@@ -27,6 +26,7 @@ from provisioner.workspaces.steps.provision import (
     client_spec_of,
     ignored_in,
 )
+from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.settled import (
     flush_to_what_it_had,
     is_flushed,
@@ -92,7 +92,7 @@ class Look:
 NOTHING = Look()
 
 
-def choice_of(run: StepRun) -> Unsaved:
+def choice_of(run: WorkspaceRun) -> Unsaved:
     """Return what this retirement is to do with unsaved work.
 
     Where nothing can be submitted nobody has work: what is left goes.
@@ -102,7 +102,7 @@ def choice_of(run: StepRun) -> Unsaved:
     return Unsaved(run.operation.parameters.get("unsaved", Unsaved.REFUSE))
 
 
-def look_for_unsaved_work(run: StepRun) -> Look:
+def look_for_unsaved_work(run: WorkspaceRun) -> Look:
     """Return what would be lost if the client and the clone went now.
 
     What was brought back in part is looked at like any other, once its client knows
@@ -124,7 +124,7 @@ def look_for_unsaved_work(run: StepRun) -> Look:
     return look_at_everything(run)
 
 
-def look_at_everything(run: StepRun) -> Look:
+def look_at_everything(run: WorkspaceRun) -> Look:
     """Return what is not submitted, whether or not a retirement has settled it."""
     workspace = run.workspace
     if not workspace.client_name:
@@ -177,7 +177,7 @@ def look_at_everything(run: StepRun) -> Look:
     )
 
 
-def _known_to_the_server(run: StepRun, client: ClientSpec) -> UnsavedFiles:
+def _known_to_the_server(run: WorkspaceRun, client: ClientSpec) -> UnsavedFiles:
     pending = run.perforce.list_pending_changes(client.name)
     return UnsavedFiles(
         client=client.name,
@@ -225,7 +225,7 @@ def refusal(look: Look) -> UnsavedWork:
     return UnsavedWork(sentence, findings=look.first_findings)
 
 
-def our_volume(run: StepRun) -> Volume | None:
+def our_volume(run: WorkspaceRun) -> Volume | None:
     """Return this workspace's clone, None where there is none (any more).
 
     Only a volume with our tag and a FlexClone of our template is ever touched.

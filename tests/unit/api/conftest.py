@@ -13,6 +13,7 @@ from provisioner.engine.models import Operation, Step
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import purge
 
 
@@ -66,7 +67,7 @@ def end(workspace: Workspace, state: Operation.State, *, code: str = "") -> None
 def ready(workspace: Workspace) -> Workspace:
     """One of alice's, ready to work in."""
     end(workspace, Operation.State.SUCCEEDED)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
@@ -80,7 +81,7 @@ def failed(workspace: Workspace) -> Workspace:
         step, code="aggregate_full", message="The aggregate is full."
     )
     end(workspace, Operation.State.FAILED, code="aggregate_full")
-    engine_states.set_workspace_state(
+    set_workspace_state(
         workspace,
         Workspace.State.FAILED,
         code="aggregate_full",

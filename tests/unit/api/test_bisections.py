@@ -21,6 +21,7 @@ from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory
 
 ADDRESS = "/api/v1/bisections"
@@ -60,7 +61,7 @@ def end_trial(
     to = Operation.State.FAILED if code else Operation.State.SUCCEEDED
     engine_states.end_operation(operation, to, code=code, message=message)
     engine_states.skip_waiting_steps(operation)
-    engine_states.set_workspace_state(
+    set_workspace_state(
         trial.workspace,
         Workspace.State.FAILED if code else Workspace.State.READY,
         code=code,

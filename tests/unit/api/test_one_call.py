@@ -12,7 +12,6 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.leases.actions.leases import workspace_keep
 from provisioner.leases.sweeps.leases import sweep_leases
@@ -20,6 +19,7 @@ from provisioner.sites.models import ServerAbilities
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.requests import KEYS_KEPT
+from provisioner.workspaces.states import set_workspace_state
 from tests.unit.api.conftest import api_of, end
 
 WORKSPACES = "/api/v1/workspaces"
@@ -40,7 +40,7 @@ def ask(client: APIClient, **fields: Any) -> Any:
 def become(state: Workspace.State, *, code: str = "") -> Workspace:
     workspace = Workspace.objects.get()
     end(workspace, Operation.State.SUCCEEDED)
-    engine_states.set_workspace_state(workspace, state, code=code, message=code)
+    set_workspace_state(workspace, state, code=code, message=code)
     return workspace
 
 

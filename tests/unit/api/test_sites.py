@@ -6,7 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.sites.actions import site_test
+from provisioner.sites.actions.sites import site_test
 from provisioner.sites.models import Site
 from tests.support.factories import SiteFactory
 

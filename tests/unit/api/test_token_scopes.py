@@ -13,7 +13,6 @@ from provisioner.accounts.models import ApiToken, TokenUse, User
 from provisioner.accounts.tokens import token_create
 from provisioner.bisect.models import Bisection
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import workspace_keep
@@ -27,6 +26,7 @@ from provisioner.notify.models import Subscription
 from provisioner.transfer.actions import workspace_forward
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory
 from tests.unit.api.conftest import JsonClient, end
 
@@ -53,7 +53,7 @@ def got_ready(client: APIClient, **asked: Any) -> Workspace:
     assert answer.status_code == 202, answer.json()
     workspace = Workspace.objects.get(pk=answer.json()["id"])
     end(workspace, Operation.State.SUCCEEDED)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 

@@ -10,6 +10,7 @@ from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def trashed(ready: Workspace, alice: User) -> Workspace:
     operation = workspace_retire(by=alice, workspace=ready)
     engine_states.end_operation(operation, Operation.State.SUCCEEDED)
     engine_states.skip_waiting_steps(operation)
-    engine_states.set_workspace_state(ready, Workspace.State.TRASHED)
+    set_workspace_state(ready, Workspace.State.TRASHED)
     return ready
 
 

@@ -13,10 +13,10 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from provisioner.catalog.models import Snapshot
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspaces.api.waiting import wait_until_settled
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.unit.api.conftest import end
 
 WORKSPACES = "/api/v1/workspaces"
@@ -35,7 +35,7 @@ def settled_meanwhile(*, after_seconds: float, to: Workspace.State) -> Iterator[
             time.sleep(after_seconds)
             workspace = Workspace.objects.get()
             end(workspace, Operation.State.SUCCEEDED)
-            engine_states.set_workspace_state(workspace, to)
+            set_workspace_state(workspace, to)
         finally:
             connection.close()
 

@@ -25,6 +25,7 @@ from provisioner.engine.models import Operation
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_look
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.command_line import CommandLine, Ran
 from tests.support.factories import PASSWORD, SnapshotFactory, TemplateFactory
 from tests.support.proxy import HOLD, LOSE, PASS, Between
@@ -39,7 +40,7 @@ FOUND = {"untracked": [{"path": "/mnt/hers/notes.txt", "action": "add"}]}
 def become(workspace: Workspace, state: Workspace.State, **why: Any) -> None:
     """End what is under way in a workspace, as its last step would."""
     end(workspace, Operation.State.SUCCEEDED)
-    engine_states.set_workspace_state(workspace, state, **why)
+    set_workspace_state(workspace, state, **why)
 
 
 def printed(ran: Ran, *, code: int = cloneyard.DONE) -> Any:
@@ -333,7 +334,7 @@ def test_a_retirement_that_was_refused_shows_what_was_found(
         message="1 thing in this workspace is not submitted.",
         findings=FOUND,
     )
-    engine_states.set_workspace_state(ready, Workspace.State.READY)
+    set_workspace_state(ready, Workspace.State.READY)
     waited = command_line.run("wait", "hers", "--json")
 
     assert asked.stdout == "hers is being retired: “cloneyard wait hers”.\n"

@@ -15,6 +15,7 @@ from provisioner.engine.models import Operation, Step
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import UserFactory, purge
 
 UNSAVED = {
@@ -116,7 +117,7 @@ def ready(workspace: Workspace) -> Workspace:
         flush, result={"have_count": pin.have_count, "have_digest": pin.have_digest}
     )
     end(running_of(workspace), Operation.State.SUCCEEDED)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
@@ -128,7 +129,7 @@ def failed(workspace: Workspace) -> Workspace:
     engine_states.start_step(step)
     engine_states.fail_step(step, code="full", message="The aggregate is full.")
     end(running_of(workspace), Operation.State.FAILED, code="full")
-    engine_states.set_workspace_state(
+    set_workspace_state(
         workspace,
         Workspace.State.FAILED,
         code="full",
@@ -149,7 +150,7 @@ def refused(ready: Workspace, alice: User) -> Workspace:
         findings=UNSAVED,
     )
     ready.refresh_from_db()
-    engine_states.set_workspace_state(ready, Workspace.State.READY)
+    set_workspace_state(ready, Workspace.State.READY)
     return ready
 
 

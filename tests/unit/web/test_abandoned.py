@@ -7,10 +7,10 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.notify.models import Notice
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.abandoned import abandon
 from tests.unit.web.conftest import end, is_polling, running_of
 from tests.unit.web.test_lists import confirm, post, table
@@ -99,7 +99,7 @@ def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
     end(running_of(ready), Operation.State.SUCCEEDED)
     ready.refresh_from_db()
     assert is_polling(as_admin.get(ABANDONED).text)
-    engine_states.set_workspace_state(ready, Workspace.State.TRASHED)
+    set_workspace_state(ready, Workspace.State.TRASHED)
     Workspace.objects.filter(pk=ready.pk).update(unique_bytes=3 * 2**30)
 
     page = as_admin.get(progress, headers={"HX-Request": "true"}).text
@@ -111,9 +111,9 @@ def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
     assert "Nothing looks abandoned" in page
     assert "It goes for good on <time" in page
     assert "3 GiB</data>" in page
-    engine_states.set_workspace_state(ready, Workspace.State.PURGING)
+    set_workspace_state(ready, Workspace.State.PURGING)
     assert "and not gone yet" in as_admin.get(ABANDONED).text
-    engine_states.set_workspace_state(ready, Workspace.State.RETIRED)
+    set_workspace_state(ready, Workspace.State.RETIRED)
     assert "and not gone yet" not in as_admin.get(ABANDONED).text
     assert "1 of 1 are in the trash or gone, 1 for good." in as_admin.get(progress).text
 
@@ -124,7 +124,7 @@ def test_what_stopped_it_stays_on_the_page(as_admin: Client, ready: Workspace) -
     answer = confirm(as_admin, preview, ABANDONED)
     end(running_of(ready), Operation.State.REFUSED, message="Not comparable.")
     ready.refresh_from_db()
-    engine_states.set_workspace_state(ready, Workspace.State.READY)
+    set_workspace_state(ready, Workspace.State.READY)
 
     page = as_admin.get(answer["Location"]).text
 

@@ -13,10 +13,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from provisioner.accounts.models import User
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.unit.web.conftest import end
 
 TEMPLATES = sorted((settings.BASE_DIR / "templates").rglob("*.html"))
@@ -124,7 +124,7 @@ def test_pages_show_control_characters_of_others_as_pictures(
         findings={"untracked": [path]},
     )
     ready.refresh_from_db()
-    engine_states.set_workspace_state(ready, Workspace.State.READY)
+    set_workspace_state(ready, Workspace.State.READY)
 
     answer = as_alice.get(f"/workspaces/{ready.pk}/retire/")
 

@@ -15,13 +15,13 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
 from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.web.bulk import MOST_AT_A_TIME
 from provisioner.web.lists.listing import CountingPaginator, KeyPaginator
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.unit.web.conftest import end, running_of
 
 ALL, TRASH = "/workspaces/", "/trash/"
@@ -29,7 +29,7 @@ ALL, TRASH = "/workspaces/", "/trash/"
 
 def make_ready(workspace: Workspace) -> Workspace:
     end(running_of(workspace), Operation.State.SUCCEEDED)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
@@ -42,7 +42,7 @@ def three(alice: User, snapshot: Snapshot) -> list[Workspace]:
     )
     end(workspace_retire(by=alice, workspace=y), Operation.State.SUCCEEDED)
     y.refresh_from_db()
-    engine_states.set_workspace_state(y, Workspace.State.TRASHED)
+    set_workspace_state(y, Workspace.State.TRASHED)
     return [x, y, z]
 
 
@@ -186,7 +186,7 @@ def test_a_refusal_at_the_end_stops_no_other_and_says_why(
         Operation.State.SUCCEEDED,
     )
     three[0].refresh_from_db()
-    engine_states.set_workspace_state(three[0], Workspace.State.TRASHED)
+    set_workspace_state(three[0], Workspace.State.TRASHED)
 
     page = as_admin.get(confirm(as_admin, preview, ALL)["Location"]).text
 

@@ -12,9 +12,9 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import ServerWatch, Snapshot
 from provisioner.engine import slots, tasks
 from provisioner.engine import states as engine_states
-from provisioner.engine.actions import perforce_server_pause
 from provisioner.engine.models import Governor
 from provisioner.gateways.perforce.types import LockUse
+from provisioner.sites.actions.pausing import perforce_server_pause
 from provisioner.sites.models import PerforceServer
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace

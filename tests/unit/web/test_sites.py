@@ -13,7 +13,7 @@ from provisioner.accounts.models import User
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_queues
 from provisioner.sites import connections
-from provisioner.sites.actions import site_test
+from provisioner.sites.actions.sites import site_test
 from provisioner.sites.connections.checklist import Check
 from provisioner.sites.forms import PerforceServerForm, SiteForm
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site

@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.workspaces.models import Workspace
@@ -131,7 +132,7 @@ def test_htmx_gets_the_progress_then_all_of_it(
     assert "HX-Request" in moving["Vary"]
     end(build, Operation.State.SUCCEEDED)
     template.refresh_from_db()
-    engine_states.set_template_state(template, Template.State.READY)
+    set_template_state(template, Template.State.READY)
     settled = as_alice.get(address_of(template), headers=HTMX)
     assert settled["HX-Retarget"] == "#template"
     assert not is_polling(settled.text)
@@ -162,7 +163,7 @@ def test_a_failed_build_says_why_and_where_its_log_is(
     engine_states.fail_step(step, code="x", message="No.")
     end(build, Operation.State.FAILED, code="build_failed", message="Exit code 2.")
     template.refresh_from_db()
-    engine_states.set_template_state(
+    set_template_state(
         template, Template.State.FAILED, code="build_failed", message="Exit code 2."
     )
     page = as_alice.get(address_of(template)).text

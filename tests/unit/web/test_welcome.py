@@ -8,7 +8,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Snapshot
 from provisioner.sites import connections
-from provisioner.sites.actions import perforce_server_test
+from provisioner.sites.actions.sites import perforce_server_test
 from provisioner.sites.connections.checklist import Check
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace

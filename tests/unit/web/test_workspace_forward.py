@@ -20,6 +20,7 @@ from provisioner.transfer.models import Carry
 from provisioner.transfer.steps.conflicts import kept_aside
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory
 
 SignIn = Callable[[User], Client]
@@ -29,7 +30,7 @@ def be_ready(workspace: Workspace) -> Workspace:
     operation = workspace.operations.get(state=Operation.State.RUNNING)
     engine_states.end_operation(operation, Operation.State.SUCCEEDED)
     engine_states.skip_waiting_steps(operation)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 

@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory, TemplateFactory
 from tests.unit.web.conftest import end, is_polling, running_of
 from tests.unit.web.test_lists import confirm, post, states_of, table
@@ -86,7 +86,7 @@ def test_it_polls_while_something_moves_and_no_longer(
 ) -> None:
     assert 'hx-trigger="every 2s"' in as_alice.get("/").text
     end(running_of(workspace), Operation.State.SUCCEEDED)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     assert not is_polling(as_alice.get("/").text)
 
 

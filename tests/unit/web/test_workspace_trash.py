@@ -13,6 +13,7 @@ from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.states import set_workspace_state
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def trashed(ready: Workspace, alice: User) -> Workspace:
     engine_states.end_operation(operation, Operation.State.SUCCEEDED)
     engine_states.skip_waiting_steps(operation)
     ready.refresh_from_db()
-    engine_states.set_workspace_state(
+    set_workspace_state(
         ready,
         Workspace.State.TRASHED,
         purge_at=timezone.now() + dt.timedelta(hours=73),

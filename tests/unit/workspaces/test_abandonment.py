@@ -16,6 +16,7 @@ from provisioner.leases.abandonment import Abandonment, abandonment_of
 from provisioner.lib.refusals import NotAllowed
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.abandoned import abandon
 
 
@@ -24,7 +25,7 @@ def make_ready(owner: User, snapshot: Snapshot, *, name: str) -> Workspace:
     operation = workspace.operations.get()
     engine_states.end_operation(operation, Operation.State.SUCCEEDED)
     engine_states.skip_waiting_steps(operation)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 

@@ -17,7 +17,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.mounts import Mount
 from provisioner.gateways.ontap.types import ExportRule
-from provisioner.sites.actions import (
+from provisioner.sites.actions.sites import (
     perforce_server_test,
     site_save,
     site_test,

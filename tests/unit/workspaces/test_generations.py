@@ -16,7 +16,6 @@ from provisioner.catalog.queries import (
     reference_snapshot,
     templates_visible_to,
 )
-from provisioner.engine import states as engine_states
 from provisioner.lib.refusals import (
     InvalidRequest,
     NoGoodSnapshot,
@@ -26,6 +25,7 @@ from provisioner.lib.refusals import (
 )
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.behind import known_to_be_behind
 from tests.support.factories import SnapshotFactory, UserFactory, purge
 
@@ -217,10 +217,10 @@ def test_what_a_workspace_needs_is_kept_until_it_is_gone_for_good(
     for state in (Workspace.State.RETIRING, Workspace.State.TRASHED):
         assert kept(tested_template)[300] == ["mine"]
         assert not retention.withdraw(failed)
-        engine_states.set_workspace_state(workspace, state)
+        set_workspace_state(workspace, state)
     assert kept(tested_template)[300] == ["mine"]
     for state in (Workspace.State.PURGING, Workspace.State.RETIRED):
-        engine_states.set_workspace_state(workspace, state)
+        set_workspace_state(workspace, state)
 
     assert failed in retention.superfluous(tested_template)
     assert retention.withdraw(failed)
@@ -310,7 +310,7 @@ def test_a_workspace_of_parts_knows_its_mark(template: Template) -> None:
 def test_the_one_who_is_gone_pins_nothing(template: Template, alice: User) -> None:
     snapshot = SnapshotFactory(template=template)
     workspace = workspace_create(by=alice, template=template)
-    engine_states.set_workspace_state(workspace, Workspace.State.RETIRING)
+    set_workspace_state(workspace, Workspace.State.RETIRING)
     purge(workspace)
 
     assert retention.pins_of_snapshot(snapshot).workspaces == []

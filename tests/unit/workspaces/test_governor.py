@@ -25,12 +25,15 @@ from provisioner.catalog.sweeps.watch import sweep_watch
 from provisioner.dashboard.slots_overview import turns_for
 from provisioner.engine import slots, tasks
 from provisioner.engine import states as engine_states
-from provisioner.engine.actions import perforce_server_pause, perforce_server_resume
 from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
 from provisioner.gateways.errors import Busy, Unreachable
 from provisioner.gateways.perforce.types import LockUse
 from provisioner.lib.refusals import InvalidRequest, NotAllowed
 from provisioner.pools.sweeps import sweep_pools
+from provisioner.sites.actions.pausing import (
+    perforce_server_pause,
+    perforce_server_resume,
+)
 from provisioner.sites.models import PerforceServer
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire

@@ -17,10 +17,10 @@ from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child, manage
-from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.workflows import PROVISION
 from tests.support.factories import UserFactory
 from tests.support.forkserver import Warm, warm
 from tests.support.lab import Lab
@@ -132,7 +132,7 @@ def test_workers_killed_while_provisioning_are_a_non_event(
     alice: User = UserFactory(username="alice", uid=20001, gid=20000)
     lab.break_ontap({"latency_seconds": LATENCY_SECONDS})
     lab.break_perforce({"latency_seconds": LATENCY_SECONDS})
-    names = {spec.name for spec in workflow.PROVISION}
+    names = {spec.name for spec in PROVISION}
     for _try in range(3):  # one may end between two looks
         workspace = workspace_create(
             by=alice, template=published_template, wants_reconcile=True

@@ -15,6 +15,7 @@ from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
 from provisioner.engine import states as engine_states
 from provisioner.engine import tasks
@@ -40,6 +41,7 @@ from provisioner.notify.sweeps.mails import send_due
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
 from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.clock import BEGINS_AT, Clock, clock
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.mail_server import BACKEND, Killed, Mailbox
@@ -88,7 +90,7 @@ def make_ready(
         lease_seconds=lease_seconds,
     )
     end_running(workspace, Operation.State.SUCCEEDED)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 
@@ -112,10 +114,10 @@ def work(workspace: Workspace, clock: Clock) -> None:
         end_running(workspace, Operation.State.SUCCEEDED)
         policy = lease_queries.policy_for(workspace.template, workspace.purpose)
         until = clock.now + dt.timedelta(seconds=policy.trash_seconds)
-        engine_states.set_workspace_state(workspace, State.TRASHED, purge_at=until)
+        set_workspace_state(workspace, State.TRASHED, purge_at=until)
     elif workspace.state == State.PURGING:
         end_running(workspace, Operation.State.SUCCEEDED)
-        engine_states.set_workspace_state(workspace, State.RETIRED)
+        set_workspace_state(workspace, State.RETIRED)
     elif workspace.state == State.RESTORING:
         operation = workspace.operations.get(state=Operation.State.RUNNING)
         with transaction.atomic():
@@ -277,7 +279,7 @@ def test_who_had_work_discarded_by_somebody_is_told_that(
     if was_found:
         # Whoever chose it last had it done.
         for actor in (workspace.owner, admin):
-            engine_states.record_event(
+            record_event(
                 workspace, kind="unsaved_work_discarded", message="3", actor=actor
             )
     work(workspace, clock)
@@ -301,7 +303,7 @@ def test_what_an_earlier_try_had_rescued_is_told(
     )
     end_running(workspace, Operation.State.FAILED)
     failed = Workspace.State.FAILED
-    engine_states.set_workspace_state(workspace, failed, code="x", message="It failed.")
+    set_workspace_state(workspace, failed, code="x", message="It failed.")
     workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
     work(workspace, clock)
 
@@ -605,7 +607,7 @@ def test_a_retirement_that_fails_is_tried_again_with_pauses_and_one_mail(
         workspace.refresh_from_db()
         if workspace.state == Workspace.State.RETIRING:
             end_running(workspace, Operation.State.REFUSED, message="Not comparable.")
-            engine_states.set_workspace_state(workspace, Workspace.State.READY)
+            set_workspace_state(workspace, Workspace.State.READY)
         tick(clock)
         clock.advance(minutes=30)
 
@@ -677,7 +679,7 @@ def test_a_trash_that_could_not_be_emptied_is_tried_again(
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.PURGING
     end_running(workspace, Operation.State.FAILED, message="Busy.")
-    engine_states.set_workspace_state(workspace, Workspace.State.FAILED, code="busy")
+    set_workspace_state(workspace, Workspace.State.FAILED, code="busy")
 
     run(clock, days=0.5 / 24, every=MINUTE)
     workspace.refresh_from_db()

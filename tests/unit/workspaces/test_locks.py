@@ -19,6 +19,7 @@ from provisioner.lib.refusals import NothingToStop
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -82,7 +83,7 @@ def test_a_workspace_is_retired_while_its_last_step_ends(
             retired = others.submit(in_a_connection_of_its_own(retire))
             wait_until_somebody_waits_for_a_lock()
             engine_states.end_operation(operation, Operation.State.SUCCEEDED)
-            engine_states.set_workspace_state(workspace, Workspace.State.READY)
+            set_workspace_state(workspace, Workspace.State.READY)
         retirement = retired.result()
 
     assert isinstance(retirement, Operation)

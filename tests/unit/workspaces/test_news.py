@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.notify.models import Notice, Subscription
@@ -136,7 +137,7 @@ def test_a_cancelled_build_is_not_told(
     submitted(good, 101, "alice")
     operation = build(good, by=admin, change=101)
     engine_states.end_operation(operation, Operation.State.CANCELLED)
-    engine_states.set_template_state(good, Template.State.FAILED, code="cancelled")
+    set_template_state(good, Template.State.FAILED, code="cancelled")
 
     assert told(clock) == []
     assert not Notice.objects.exists()

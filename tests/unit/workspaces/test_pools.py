@@ -20,6 +20,7 @@ from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.queries import operations_visible_to
 from provisioner.engine.tasks import BEHIND_REQUESTS
 from provisioner.gateways import registry
 from provisioner.leases import queries as lease_queries
@@ -44,11 +45,7 @@ from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspace_requests.claim import why_cold
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import (
-    operations_visible_to,
-    seconds_it_took,
-    workspaces_visible_to,
-)
+from provisioner.workspaces.queries import seconds_it_took, workspaces_visible_to
 from provisioner.workspaces.ready_times import usual_seconds
 from tests.support.factories import SnapshotFactory, UserFactory, purge
 from tests.support.warm_pools import fail, filled, finish, make_pool

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from provisioner.accounts.models import User
+from provisioner.catalog import pins
 from provisioner.catalog.models import Template
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
@@ -20,6 +21,7 @@ from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps import flushing
+from provisioner.workspaces.workflows import PROVISION
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
@@ -129,7 +131,7 @@ def test_a_large_flush_goes_on_in_batches(
         flush(client, in_batches=in_batches, **how)
 
     monkeypatch.setattr(perforce, "flush", watched)
-    monkeypatch.setattr(flushing, "FILES_IN_A_BATCH", 1)
+    monkeypatch.setattr(pins, "FILES_IN_A_BATCH", 1)
 
     have = flushing.flush_to_pin(perforce, workspace)
 
@@ -194,7 +196,7 @@ def test_a_step_that_was_done_already_changes_nothing(
         )
 
     before = everything()
-    for spec in workflow.PROVISION:
+    for spec in PROVISION:
         workflow.perform(step_named(workspace, spec.name))
         assert everything() == before, spec.name
 

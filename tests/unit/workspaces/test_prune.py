@@ -126,7 +126,7 @@ def test_what_a_build_left_that_failed_goes_with_the_next(keeps_one: Template) -
     """Its snapshot was made, and ONTAP was away until the build gave up."""
     left = keeps_one.snapshots.get()
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM workspaces_snapshot WHERE id = %s", [left.pk])
+        cursor.execute("DELETE FROM catalog_snapshot WHERE id = %s", [left.pk])
     assert left.name in on_ontap(keeps_one)
 
     build_again(keeps_one)

@@ -19,11 +19,12 @@ from provisioner.catalog.queries import (
     snapshots_visible_to,
     templates_visible_to,
 )
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
+from provisioner.engine.queries import operations_visible_to
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory, TemplateFactory, purge
 
 
@@ -60,7 +61,7 @@ def test_retired_workspaces_are_seen_but_not_among_ones_own(
     alice: User, snapshot: Snapshot
 ) -> None:
     [workspace] = ask(alice, snapshot.template)
-    engine_states.set_workspace_state(workspace, Workspace.State.RETIRING)
+    set_workspace_state(workspace, Workspace.State.RETIRING)
     purge(workspace)
 
     assert list(workspace_queries.workspaces_visible_to(alice)) == [workspace]
@@ -74,9 +75,9 @@ def test_operations_are_seen_with_ones_workspaces_and_builds_by_all(
     provision = workspace.operations.get()
     build = template_build(by=admin, template=snapshot.template)
 
-    assert set(workspace_queries.operations_visible_to(alice)) == {provision, build}
-    assert set(workspace_queries.operations_visible_to(carol)) == {build}
-    assert set(workspace_queries.operations_visible_to(admin)) == {provision, build}
+    assert set(operations_visible_to(alice)) == {provision, build}
+    assert set(operations_visible_to(carol)) == {build}
+    assert set(operations_visible_to(admin)) == {provision, build}
 
 
 def test_the_default_snapshot_is_the_newest_that_is_there(
@@ -141,7 +142,7 @@ def shown_snapshots(rows: QuerySet[Snapshot]) -> list[object]:
     [
         (workspace_queries.workspaces_visible_to, shown_workspaces, 3),
         (workspace_queries.workspaces_of, shown_workspaces, 3),
-        (workspace_queries.operations_visible_to, shown_operations, 2),
+        (operations_visible_to, shown_operations, 2),
         (templates_visible_to, shown_templates, 1),
         (snapshots_visible_to, shown_snapshots, 1),
     ],

@@ -9,9 +9,9 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.step_run import StepRun
-from provisioner.engine.steps import ensure_quiet
 from provisioner.gateways.errors import Busy
 from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.steps.quiet import ensure_quiet
 
 pytestmark = pytest.mark.django_db
 

@@ -22,6 +22,7 @@ from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
+from provisioner.workspaces.workflows import PURGE, RETIRE
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab
@@ -106,9 +107,7 @@ def test_a_step_that_was_done_already_changes_nothing(
     kinds = (Operation.Kind.RETIRE, Operation.Kind.PURGE)
     steps = Step.objects.filter(operation__workspace=workspace)
     done = list(steps.filter(operation__kind__in=kinds).order_by("pk"))
-    assert {step.name for step in done} == {
-        spec.name for spec in (*workflow.RETIRE, *workflow.PURGE)
-    }
+    assert {step.name for step in done} == {spec.name for spec in (*RETIRE, *PURGE)}
 
     for step in done:
         workflow.perform(step)

@@ -10,11 +10,13 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.states import TEMPLATE_TRANSITIONS
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.refusals import StateChanged
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import WORKSPACE_TRANSITIONS, set_workspace_state
 from tests.support.factories import purge
 
 W = Workspace.State
@@ -26,8 +28,8 @@ def workspace(alice: User, snapshot: Snapshot) -> Workspace:
 
 
 def test_every_state_has_its_row_in_the_table() -> None:
-    assert set(engine_states.WORKSPACE_TRANSITIONS) == set(Workspace.State)
-    assert set(engine_states.TEMPLATE_TRANSITIONS) == set(Template.State)
+    assert set(WORKSPACE_TRANSITIONS) == set(Workspace.State)
+    assert set(TEMPLATE_TRANSITIONS) == set(Template.State)
     assert set(engine_states.STEP_TRANSITIONS) == set(Step.State)
 
 
@@ -44,15 +46,15 @@ def test_a_workspace_moves_only_as_the_table_says(
         purge_at=timezone.now(),
     )
 
-    if to in engine_states.WORKSPACE_TRANSITIONS[start]:
-        engine_states.set_workspace_state(workspace, to, code="because")
+    if to in WORKSPACE_TRANSITIONS[start]:
+        set_workspace_state(workspace, to, code="because")
         workspace.refresh_from_db()
         assert workspace.state == to
         assert workspace.events.filter(kind=f"workspace_{to.value}").exists()
     else:
         events = workspace.events.count()
         with pytest.raises(StateChanged), transaction.atomic():
-            engine_states.set_workspace_state(workspace, to, code="because")
+            set_workspace_state(workspace, to, code="because")
         workspace.refresh_from_db()
         assert workspace.state == start
         assert workspace.events.count() == events
@@ -120,7 +122,7 @@ def test_the_database_refuses_two_running_operations(workspace: Workspace) -> No
 
 
 def test_a_retired_name_is_free_again(workspace: Workspace, alice: User) -> None:
-    engine_states.set_workspace_state(workspace, W.RETIRING)
+    set_workspace_state(workspace, W.RETIRING)
     purge(workspace)
 
     again = workspace_create(by=alice, template=workspace.template, name=workspace.name)

@@ -31,7 +31,7 @@ from provisioner.lib.refusals import (
     TemplateBusy,
     TemplateInvalid,
 )
-from provisioner.sites.actions import site_save
+from provisioner.sites.actions.sites import site_save
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.factories import PerforceServerFactory, SiteFactory, UserFactory
 

@@ -11,6 +11,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
 from provisioner.catalog.overviews import find_template_overview
+from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 
@@ -28,7 +29,7 @@ def test_a_build_that_ends_meanwhile_has_its_outcome_or_still_runs(
         done += 1
         if done == reads:
             engine_states.end_operation(build, Operation.State.SUCCEEDED)
-            engine_states.set_template_state(template, Template.State.READY)
+            set_template_state(template, Template.State.READY)
         return answer
 
     with connection.execute_wrapper(end_after_some):

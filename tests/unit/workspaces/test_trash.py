@@ -12,6 +12,7 @@ import pytest
 from pytest_django import Settings
 
 from provisioner.audit_log.models import Event
+from provisioner.catalog import pins
 from provisioner.demo.checks import left_behind
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation
@@ -29,8 +30,8 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
 )
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
-from provisioner.workspaces.steps import flushing
 from provisioner.workspaces.steps import retire as retiring
+from provisioner.workspaces.workflows import RESTORE
 from tests.support.entries import entries_below
 from tests.support.jobs import settle
 from tests.support.lab import Lab
@@ -199,7 +200,7 @@ def test_files_synced_after_the_snapshot_are_known_again(
     workspace: Workspace, at_work: AtWork, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is flushed in batches, as that of a new workspace of many files."""
-    monkeypatch.setattr(flushing, "FILES_IN_A_BATCH", 0)
+    monkeypatch.setattr(pins, "FILES_IN_A_BATCH", 0)
     perforce = registry.perforce(workspace.site.perforce_server)
     submit_from(at_work)
     have = perforce.have_list(workspace.client_name)
@@ -593,7 +594,7 @@ def test_a_step_of_a_restoration_that_was_done_already_changes_nothing(
     restoration = restore(workspace)
     before, opened = contents_of(workspace.path), opened_in(workspace)
 
-    for spec in workflow.RESTORE:
+    for spec in RESTORE:
         workflow.perform(restoration.steps.get(name=spec.name))
         assert contents_of(workspace.path) == before, spec.name
         assert opened_in(workspace) == opened, spec.name

@@ -15,13 +15,13 @@ from pytest_django import Settings
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.engine import states as engine_states
 from provisioner.gateways.webhooks.sending import signature
 from provisioner.notify import webhooks
 from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent
 from provisioner.notify.sweeps import webhooks as sweep
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
 from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
 from tests.support.clock import Clock, clock
 from tests.support.factories import TemplateFactory, UserFactory
@@ -57,7 +57,7 @@ def make_hook(owner: User, listener: Listener, **fields: Any) -> Webhook:
 
 def ready_workspace(owner: User, snapshot: Snapshot) -> Workspace:
     workspace = workspace_create(by=owner, template=snapshot.template)
-    engine_states.set_workspace_state(workspace, Workspace.State.READY)
+    set_workspace_state(workspace, Workspace.State.READY)
     return workspace
 
 

@@ -16,6 +16,7 @@ from provisioner.engine.tasks import start_operation
 from provisioner.engine.workflow import WORKFLOWS, StepSpec
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.workflows import PROVISION, PURGE, RETIRE
 
 KINDS = list(Operation.Kind)
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
@@ -42,7 +43,7 @@ def test_every_kind_has_its_workflow() -> None:
 def test_steps_come_after_steps_that_exist_and_never_after_themselves(
     kind: Operation.Kind,
 ) -> None:
-    specs = WORKFLOWS[kind]
+    specs = WORKFLOWS[kind].steps
     names = [spec.name for spec in specs]
 
     assert len(set(names)) == len(names)
@@ -54,7 +55,7 @@ def test_steps_come_after_steps_that_exist_and_never_after_themselves(
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_are_listed_after_those_they_come_after(kind: Operation.Kind) -> None:
     seen: set[str] = set()
-    for spec in WORKFLOWS[kind]:
+    for spec in WORKFLOWS[kind].steps:
         assert set(spec.after) <= seen, spec.name
         seen.add(spec.name)
 
@@ -63,10 +64,10 @@ def test_steps_are_listed_after_those_they_come_after(kind: Operation.Kind) -> N
 def test_steps_run_on_known_queues_and_are_told_in_words(kind: Operation.Kind) -> None:
     site = Site(name="munich")
 
-    queues = {spec.queue_at(site) for spec in WORKFLOWS[kind]}
+    queues = {spec.queue_at(site) for spec in WORKFLOWS[kind].steps}
 
     assert queues <= {"storage", "perforce", "host.munich", "commands.munich"}
-    for spec in WORKFLOWS[kind]:
+    for spec in WORKFLOWS[kind].steps:
         assert spec.title
         assert len(spec.name) <= 40
         assert spec.ensure.__doc__, spec.name
@@ -77,8 +78,8 @@ def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget
 ):
     counted = {
         (kind, spec.name, spec.perforce)
-        for kind, specs in WORKFLOWS.items()
-        for spec in specs
+        for kind, workflow in WORKFLOWS.items()
+        for spec in workflow.steps
         if spec.perforce in (PerforceUse.SHORT, PerforceUse.LONG)
     }
 
@@ -101,7 +102,7 @@ def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget
 def test_each_step_on_the_queue_of_perforce_says_that_it_uses_it(
     kind: Operation.Kind,
 ) -> None:
-    for spec in WORKFLOWS[kind]:
+    for spec in WORKFLOWS[kind].steps:
         assert spec.perforce or spec.queue != PERFORCE, spec.name
 
 
@@ -110,7 +111,7 @@ def test_a_step_that_is_left_out_hands_on_what_it_waits_for(
     data: st.DataObject, kind: Operation.Kind
 ) -> None:
     """Whatever is left out, and in whatever order jobs end: order is kept, all run."""
-    specs = WORKFLOWS[kind]
+    specs = WORKFLOWS[kind].steps
     present = [spec.name for spec in specs if data.draw(st.booleans(), spec.name)]
     operation = Operation(kind=kind)
     steps = [
@@ -129,7 +130,7 @@ def test_a_step_that_is_left_out_hands_on_what_it_waits_for(
 
 def test_both_branches_of_a_workspace_may_start_at_once() -> None:
     operation = Operation(kind=Operation.Kind.PROVISION)
-    steps = [Step(operation=operation, name=spec.name) for spec in workflow.PROVISION]
+    steps = [Step(operation=operation, name=spec.name) for spec in PROVISION]
 
     assert [step.name for step in workflow.ready_to_start(operation, steps)] == [
         "access"
@@ -141,16 +142,16 @@ def test_both_branches_of_a_workspace_may_start_at_once() -> None:
 
 
 def test_nothing_is_made_before_read_access_is_known() -> None:
-    for spec in workflow.PROVISION[1:]:
-        assert "access" in predecessors(workflow.PROVISION, spec.name)
+    for spec in PROVISION[1:]:
+        assert "access" in predecessors(PROVISION, spec.name)
 
 
 def test_storage_goes_last() -> None:
     for before in ("unsaved", "freeze", "work", "client"):
-        assert before in predecessors(workflow.RETIRE, "unmount")
-    assert "destroy" not in {spec.name for spec in workflow.RETIRE}
-    assert predecessors(workflow.PURGE, "proof") == {
-        spec.name for spec in workflow.PURGE if spec.name != "proof"
+        assert before in predecessors(RETIRE, "unmount")
+    assert "destroy" not in {spec.name for spec in RETIRE}
+    assert predecessors(PURGE, "proof") == {
+        spec.name for spec in PURGE if spec.name != "proof"
     }
 
 
@@ -173,7 +174,7 @@ def test_steps_that_do_not_apply_are_left_out(
 
     names = set(workspace.operations.get().steps.values_list("name", flat=True))
 
-    assert {spec.name for spec in workflow.PROVISION} - names == left_out
+    assert {spec.name for spec in PROVISION} - names == left_out
 
 
 @pytest.mark.parametrize("removes", [True, False])

@@ -10,7 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from provisioner.catalog.states import TEMPLATE_TRANSITIONS
 from provisioner.engine import states as engine_states
+from provisioner.workspaces.states import WORKSPACE_TRANSITIONS
 
 BEGIN, END = "<!-- state diagrams begin -->", "<!-- state diagrams end -->"
 
@@ -36,8 +38,8 @@ class Command(BaseCommand):
 
 def _diagrams() -> str:
     tables: tuple[tuple[str, Mapping[Any, tuple[Any, ...]]], ...] = (
-        ("Workspace", engine_states.WORKSPACE_TRANSITIONS),
-        ("Template", engine_states.TEMPLATE_TRANSITIONS),
+        ("Workspace", WORKSPACE_TRANSITIONS),
+        ("Template", TEMPLATE_TRANSITIONS),
         ("Step", engine_states.STEP_TRANSITIONS),
     )
     return "\n".join(_diagram(title, table) for title, table in tables)

@@ -216,7 +216,7 @@ def forget_build(snapshot: Snapshot) -> None:
     """Have the database be from before a build, with the numbers of then."""
     with connection.cursor() as cursor:
         for statement in (
-            "DELETE FROM workspaces_snapshot WHERE operation_id = %s",
+            "DELETE FROM catalog_snapshot WHERE operation_id = %s",
             "DELETE FROM engine_step WHERE operation_id = %s",
             "DELETE FROM engine_operation WHERE id = %s",
         ):

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.engine import states
+from provisioner.audit_log.actions import record_event
 from provisioner.engine.models import Governor
 from provisioner.engine.tasks import give_turns
 from provisioner.lib.refusals import InvalidRequest
@@ -36,7 +36,7 @@ def perforce_server_pause(*, by: User, server: PerforceServer, reason: str) -> G
                 "paused_reason": reason,
             },
         )
-        states.record_event(
+        record_event(
             server,
             kind="perforce_server_paused",
             message="Paused what uses it.",
@@ -62,7 +62,7 @@ def perforce_server_resume(
             .update(paused_at=None, paused_by=None, paused_reason="")
         )
         if was_paused:
-            states.record_event(
+            record_event(
                 server,
                 kind="perforce_server_resumed",
                 message="Resumed what uses it.",

@@ -1,7 +1,7 @@
-"""What has entered the trail is told to people and to programs, in its transaction.
+"""What enters the audit log is told to people and to programs, in its transaction.
 
-The trail is where everything that happens comes by, whoever moves it: a step that
-ended, the watchdog, a person.
+Everything that happens comes by there, whoever moves it: a step that ended, the
+watchdog, a person.
 """
 
 from __future__ import annotations
@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models.signals import post_save
+from django.dispatch import receiver
 from django.utils import timezone
-from procrastinate.contrib.django import app
 
 from provisioner.audit_log.models import Event
-from provisioner.bisect.models import Trial
 from provisioner.engine.models import Operation
-from provisioner.engine.queueing import defer
 from provisioner.notify import templates, webhooks
 
 OF_BUILDS = {
@@ -23,31 +21,15 @@ OF_BUILDS = {
     "template_failed": (Operation.State.FAILED,),
 }
 
-ENDS_OF_TRIALS = ("workspace_ready", "workspace_failed", "workspace_trashed")
-GO_ON_BISECTING = "go_on_bisecting"
 
-
-def listen() -> None:
-    """Connect the receiver; called once, when the app is ready."""
-    post_save.connect(_entered, sender=Event, dispatch_uid="telling")
-
-
+@receiver(post_save, sender=Event, dispatch_uid="notify")
 def _entered(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
     if not created or raw:
         return
     if instance.workspace is not None:
         webhooks.tell_of_workspace(instance, instance.workspace)
-        if instance.kind in ENDS_OF_TRIALS:
-            _trial_may_have_ended(instance)
     elif instance.template is not None and instance.kind in OF_BUILDS:
         _build_ended(instance)
-
-
-def _trial_may_have_ended(event: Event) -> None:
-    """Let the bisection that a workspace was made for look at it, if any."""
-    for trial in Trial.objects.filter(workspace=event.workspace, verdict=""):
-        job = app.configure_task(GO_ON_BISECTING, queue="sweeps")
-        defer(job, bisection_id=trial.bisection_id)
 
 
 def _build_ended(event: Event) -> None:

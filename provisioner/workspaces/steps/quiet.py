@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.engine.models import Step
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import Busy
+from provisioner.workspaces.steps.run import WorkspaceRun
 
 
-def ensure_quiet(run: StepRun) -> dict[str, Any]:
+def ensure_quiet(run: WorkspaceRun) -> dict[str, Any]:
     """Have no step of an earlier operation still at work on this workspace.
 
     Retiring, restoring and purging begin with it: each may have cut another short.

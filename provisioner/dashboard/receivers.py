@@ -47,7 +47,7 @@ NOT_A_CHANGE = frozenset({"last_login"})
 
 
 def watch() -> None:
-    """Connect the receivers; called once, when the app is ready."""
+    """Connect the receivers."""
     user_logged_in.connect(_signed_in, dispatch_uid="trail")
     user_logged_out.connect(_signed_out, dispatch_uid="trail")
     user_login_failed.connect(_sign_in_failed, dispatch_uid="trail")
@@ -208,3 +208,6 @@ def _values(row: Any) -> dict[str, Any]:
                 else str(value)
             )
     return values
+
+
+watch()

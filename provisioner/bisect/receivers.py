@@ -1,0 +1,37 @@
+"""What bisections do when something happens to their workspaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models.signals import post_save
+from django.dispatch import receiver
+from procrastinate.contrib.django import app
+
+from provisioner.audit_log.models import Event
+from provisioner.bisect.models import Trial
+from provisioner.bisect.sweeps import GO_ON_BISECTING
+from provisioner.engine.models import Operation
+from provisioner.engine.queueing import defer
+from provisioner.workspaces.events import asks_how_to_make
+from provisioner.workspaces.models import Workspace
+
+ENDS_OF_TRIALS = ("workspace_ready", "workspace_failed", "workspace_trashed")
+
+
+@receiver(asks_how_to_make)
+def make_for_trial(workspace: Workspace, **kwargs: Any) -> str | None:
+    """Return the kind for a workspace in which a change is tried."""
+    return Operation.Kind.TRIAL if hasattr(workspace, "trial") else None
+
+
+@receiver(post_save, sender=Event, dispatch_uid="bisect")
+def go_on(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
+    """Let the bisection that a workspace was made for look at it, if any."""
+    if not created or raw or instance.kind not in ENDS_OF_TRIALS:
+        return
+    if instance.workspace_id is None:
+        return
+    for trial in Trial.objects.filter(workspace=instance.workspace_id, verdict=""):
+        job = app.configure_task(GO_ON_BISECTING, queue="sweeps")
+        defer(job, bisection_id=trial.bisection_id)

@@ -1,0 +1,49 @@
+"""A step of a bisection, as a list of steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from provisioner.bisect import steps
+from provisioner.engine.models import Operation
+from provisioner.engine.queues import COMMANDS, HOST
+from provisioner.engine.workflow import SHORT, StepSpec, Workflow, register
+from provisioner.workspaces.steps.run import WorkspaceRun
+from provisioner.workspaces.workflows import PROVISION, has_failed, is_ready
+
+
+def _has_command(operation: Operation) -> bool:
+    assert operation.workspace is not None
+    return bool(operation.workspace.trial.bisection.command)
+
+
+# Build only: no client but the one that maps the files, and nothing is flushed.
+TRIAL = (
+    *(
+        replace(spec, ensure=steps.ensure_access) if spec.name == "access" else spec
+        for spec in PROVISION
+        if spec.name in ("access", "clone", "export", "mount", "owner")
+    ),
+    StepSpec(
+        "files",
+        "Bring it to the change",
+        steps.ensure_at_change,
+        HOST,
+        ("owner",),
+        perforce=SHORT,
+    ),
+    StepSpec(
+        "run",
+        "Run the command",
+        steps.ensure_run,
+        COMMANDS,
+        ("files",),
+        applies=_has_command,
+    ),
+)
+
+
+register(
+    Operation.Kind.TRIAL,
+    Workflow(steps=TRIAL, on_success=is_ready, on_failure=has_failed, run=WorkspaceRun),
+)

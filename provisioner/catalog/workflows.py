@@ -1,0 +1,167 @@
+"""A build of a template, as a list of steps, and what becomes of the template."""
+
+from __future__ import annotations
+
+import structlog
+from django.db import transaction
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.catalog.queries import in_scope
+from provisioner.catalog.states import set_template_state
+from provisioner.catalog.steps import commands, contents, pruning, publishing, volume
+from provisioner.catalog.steps.run import TemplateRun
+from provisioner.engine import subjects
+from provisioner.engine.models import Operation
+from provisioner.engine.queues import COMMANDS, HOST, PERFORCE, STORAGE
+from provisioner.engine.subjects import SubjectKind
+from provisioner.engine.watchdog import LOST
+from provisioner.engine.workflow import (
+    LIGHT,
+    LONG,
+    Failure,
+    StepSpec,
+    Workflow,
+    register,
+)
+from provisioner.sites.models import Site
+
+log = structlog.get_logger(__name__)
+
+
+def _is_clean_build(operation: Operation) -> bool:
+    return bool(operation.parameters.get("clean"))
+
+
+def _has_test(operation: Operation) -> bool:
+    assert operation.template is not None
+    return bool(operation.template.test_command.strip())
+
+
+TEMPLATE_BUILD = (
+    StepSpec("volume", "Create the volume", volume.ensure_volume, STORAGE),
+    StepSpec("export", "Export it", volume.ensure_exported, STORAGE, ("volume",)),
+    StepSpec("mount", "Mount it", volume.ensure_mounted, STORAGE, ("export",)),
+    StepSpec("visible", "Check the mount", volume.ensure_visible, HOST, ("mount",)),
+    StepSpec(
+        "client",
+        "Define the client",
+        volume.ensure_client,
+        PERFORCE,
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "clean",
+        "Remove what is not versioned",
+        contents.ensure_clean,
+        HOST,
+        ("visible", "client"),
+        applies=_is_clean_build,
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "sync",
+        "Sync the files",
+        contents.ensure_synced,
+        HOST,
+        ("visible", "client", "clean"),
+        perforce=LONG,
+    ),
+    StepSpec("build", "Build", commands.ensure_built, COMMANDS, ("sync",)),
+    StepSpec(
+        "test", "Test", commands.ensure_tested, COMMANDS, ("build",), applies=_has_test
+    ),
+    StepSpec(
+        "verify",
+        "Verify",
+        publishing.ensure_verified,
+        HOST,
+        ("test",),
+        perforce=LONG,
+    ),
+    StepSpec(
+        "snapshot",
+        "Take and publish the snapshot",
+        publishing.ensure_snapshot,
+        STORAGE,
+        ("verify",),
+    ),
+    StepSpec(
+        "prune",
+        "Delete snapshots that nothing needs",
+        pruning.ensure_pruned,
+        STORAGE,
+        ("snapshot",),
+    ),
+    StepSpec(
+        "outcome",
+        "Say what the test found",
+        commands.ensure_outcome,
+        STORAGE,
+        ("prune",),
+        applies=_has_test,
+    ),
+)
+
+
+def _subject(operation: Operation) -> Template:
+    assert operation.template is not None
+    return operation.template
+
+
+def _is_ready(operation: Operation) -> None:
+    set_template_state(_subject(operation), Template.State.READY)
+
+
+def _has_failed(operation: Operation, failure: Failure) -> None:
+    _fail(_subject(operation), failure)
+
+
+def _fail(template: Template, failure: Failure) -> None:
+    if template.state == Template.State.BUILDING:
+        set_template_state(
+            template,
+            Template.State.FAILED,
+            code=failure.code,
+            message=failure.message,
+        )
+
+
+def _fail_lost() -> None:
+    """Say of each template that no operation builds that its build was lost."""
+    for template in Template.objects.filter(state=Template.State.BUILDING).exclude(
+        operations__state=Operation.State.RUNNING
+    ):
+        with transaction.atomic():
+            row = Template.objects.select_for_update(of=("self",)).get(pk=template.pk)
+            running = row.operations.filter(state=Operation.State.RUNNING)
+            is_building = row.state == Template.State.BUILDING
+            if is_building and not running.exists():
+                log.warning("template_lost", template_id=row.pk)
+                _fail(row, LOST)
+
+
+def _visible_to(user: User) -> Q:
+    """Builds are for everybody to follow: their result is for everybody."""
+    return Q(template__isnull=False) & in_scope(user, by="template")
+
+
+subjects.register(
+    SubjectKind(
+        field="template",
+        related=(),
+        sites=lambda: Site.objects.select_related("perforce_server"),
+        visible=_visible_to,
+        fail_lost=_fail_lost,
+    )
+)
+register(
+    Operation.Kind.TEMPLATE_BUILD,
+    Workflow(
+        steps=TEMPLATE_BUILD,
+        on_success=_is_ready,
+        on_failure=_has_failed,
+        run=TemplateRun,
+    ),
+)

@@ -1,0 +1,73 @@
+"""What operations are about: any row that says its site.
+
+A feature registers its rows here; the engine asks what they are, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.db.models import Prefetch, Q, QuerySet
+
+from provisioner.accounts.models import User
+
+
+class Server(Protocol):
+    """A Perforce server, as far as slots are concerned."""
+
+    pk: int
+    name: str
+    flush_limit: int
+
+
+class Site(Protocol):
+    """Where a subject is: which queues reach it, and at which server it is."""
+
+    host_queue: str
+    commands_queue: str
+
+    @property
+    def perforce_server(self) -> Any: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubjectKind:
+    """Rows that operations can be about.
+
+    `field` is the operation's relation to them, `related` what steps want to have with
+    them, `sites` how to load their sites. `visible` is the condition for operations
+    about rows that a person may see. `fail_lost` says so on each row that is moving
+    although no operation moves it.
+    """
+
+    field: str
+    related: tuple[str, ...]
+    sites: Callable[[], QuerySet[Any]]
+    visible: Callable[[User], Q]
+    fail_lost: Callable[[], None]
+
+    def to_load(self, *, by: str) -> tuple[list[str], Prefetch[str]]:
+        """Return what to select and what to prefetch where `by` leads to operations."""
+        path = f"{by}{self.field}"
+        select = [path, *(f"{path}__{name}" for name in self.related)]
+        return select, Prefetch(f"{path}__site", self.sites())
+
+
+_kinds: dict[str, SubjectKind] = {}
+
+
+def register(kind: SubjectKind) -> None:
+    """Let operations be about rows of a kind."""
+    _kinds[kind.field] = kind
+
+
+def paths(*, by: str) -> list[str]:
+    """Return what to select where `by` leads to operations, to have their subjects."""
+    return [f"{by}{kind.field}" for kind in kinds()]
+
+
+def kinds() -> Iterator[SubjectKind]:
+    """Yield every kind that a feature has registered."""
+    yield from _kinds.values()

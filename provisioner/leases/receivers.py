@@ -1,0 +1,26 @@
+"""What leases do when something happens to a workspace, and what they say of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.dispatch import receiver
+from django.utils import timezone
+
+from provisioner.leases.queries import policy_for
+from provisioner.notify.workspaces import plan_warnings
+from provisioner.workspaces.events import asks_trash_seconds, workspace_restored
+from provisioner.workspaces.models import Workspace
+
+
+@receiver(asks_trash_seconds)
+def trash_seconds(workspace: Workspace, **kwargs: Any) -> int:
+    """Return for how long the policy has the trash keep a workspace."""
+    return policy_for(workspace.template, workspace.purpose).trash_seconds
+
+
+@receiver(workspace_restored)
+def plan_mails_anew(workspace: Workspace, **kwargs: Any) -> None:
+    """Have the mails of its deadline as the policy is by now."""
+    policy = policy_for(workspace.template, workspace.purpose)
+    plan_warnings(workspace, policy, now=timezone.now())

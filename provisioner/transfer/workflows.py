@@ -1,0 +1,166 @@
+"""A transfer of work as a list of steps, and what becomes of both workspaces."""
+
+from __future__ import annotations
+
+from provisioner.engine.models import Operation
+from provisioner.engine.queues import HOST, PERFORCE
+from provisioner.engine.tasks import start_operation
+from provisioner.engine.workflow import (
+    LIGHT,
+    SHORT,
+    Failure,
+    StepSpec,
+    Workflow,
+    register,
+)
+from provisioner.transfer.models import Carry
+from provisioner.transfer.steps import plan, proof, transfer
+from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.states import set_workspace_state
+from provisioner.workspaces.steps.run import WorkspaceRun
+from provisioner.workspaces.workflows import PROVISION, has_failed
+
+# Read access is checked, and the clone made, while the source is looked at.
+FORWARD = (
+    *(spec for spec in PROVISION if spec.name != "reconcile"),
+    StepSpec(
+        "look",
+        "Look at what is to be taken along",
+        plan.ensure_planned,
+        HOST,
+        perforce=SHORT,
+    ),
+    StepSpec(
+        "shelve",
+        "Shelve copies of what is opened",
+        transfer.ensure_shelved,
+        HOST,
+        ("access", "look"),
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "unshelve",
+        "Open them here",
+        transfer.ensure_opened,
+        HOST,
+        ("shelve", "flush", "p4config"),
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "merge",
+        "Merge what others did",
+        transfer.ensure_merged,
+        HOST,
+        ("unshelve",),
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "files",
+        "Copy what Perforce does not know",
+        transfer.ensure_files_copied,
+        HOST,
+        ("merge",),
+    ),
+    StepSpec(
+        "proof",
+        "Compare what arrived",
+        proof.ensure_proven,
+        HOST,
+        ("files",),
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "shelves",
+        "Remove the shelved copies",
+        transfer.ensure_shelves_gone,
+        PERFORCE,
+        ("proof",),
+        perforce=LIGHT,
+    ),
+)
+
+
+# It says what stands against a transfer, too.
+LOOK = (
+    StepSpec(
+        "look",
+        "Look for what is not submitted",
+        plan.ensure_looked,
+        HOST,
+        perforce=SHORT,
+    ),
+)
+
+
+def _has_arrived(operation: Operation) -> None:
+    assert operation.workspace is not None
+    set_workspace_state(operation.workspace, Workspace.State.READY)
+    _put_source_away(operation)
+
+
+def _put_source_away(operation: Operation) -> None:
+    """Retire what a workspace took over from, where nothing about it is in doubt.
+
+    With rescue: what was not taken along, or came later, is not lost either.
+    """
+    carry = Carry.objects.select_related("workspace").get(workspace=operation.workspace)
+    source = (
+        Workspace.objects.select_for_update(of=("self",))
+        .select_related("site__perforce_server", "template")
+        .get(pk=carry.source_id)
+    )
+    left = len(carry.all_conflicts)
+    is_busy = source.operations.filter(state=Operation.State.RUNNING).exists()
+    if not carry.retires_source:
+        carry.outcome = f"{source.name} stays, as you chose."
+    elif left:
+        carry.outcome = (
+            f"{source.name} stays until you retire it: {left:,} of its files are left "
+            "to be decided."
+        )
+    elif source.state != Workspace.State.READY or is_busy:
+        carry.outcome = f"{source.name} stays: something else is under way with it."
+    else:
+        set_workspace_state(
+            source,
+            Workspace.State.RETIRING,
+            message=f"Its work was brought forward into {carry.workspace.name}.",
+            actor=operation.requested_by,
+        )
+        start_operation(
+            Operation.Kind.RETIRE,
+            by=operation.requested_by,
+            workspace=source,
+            parameters={
+                "unsaved": Unsaved.RESCUE,
+                "purge": False,
+                "was": Workspace.State.READY,
+            },
+        )
+        carry.outcome = f"{source.name} goes to the trash, from where it can come back."
+    carry.save(update_fields=["outcome"])
+
+
+def _nothing_moved(operation: Operation) -> None:
+    """A check leaves the workspace as it was."""
+
+
+def _nothing_failed(operation: Operation, failure: Failure) -> None:
+    """A check leaves the workspace as it was, however it ends."""
+
+
+register(
+    Operation.Kind.FORWARD,
+    Workflow(
+        steps=FORWARD, on_success=_has_arrived, on_failure=has_failed, run=WorkspaceRun
+    ),
+)
+register(
+    Operation.Kind.LOOK,
+    Workflow(
+        steps=LOOK,
+        on_success=_nothing_moved,
+        on_failure=_nothing_failed,
+        run=WorkspaceRun,
+    ),
+)

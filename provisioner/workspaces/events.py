@@ -1,0 +1,17 @@
+"""What features above workspaces are told, and asked."""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+workspace_restored = Signal()
+"""A workspace came back from the trash (workspace)."""
+
+asks_trash_seconds = Signal()
+"""For how long the trash keeps a workspace (workspace): receivers return seconds."""
+
+before_retiring = Signal()
+"""A workspace is about to be retired (workspace): receivers may raise a refusal."""
+
+asks_how_to_make = Signal()
+"""Which operation makes a workspace anew (workspace): receivers return its kind."""

@@ -1,0 +1,30 @@
+"""What steps about workspaces are given."""
+
+from __future__ import annotations
+
+from provisioner.catalog.models import Template
+from provisioner.catalog.steps.run import TemplateRun
+from provisioner.engine.models import Step
+from provisioner.workspaces.models import Workspace
+
+
+class WorkspaceRun(TemplateRun):
+    """One attempt at one step about a workspace."""
+
+    def __init__(self, step: Step, *, about: Workspace | None = None) -> None:
+        super().__init__(step)
+        self._about = about
+
+    def at(self, workspace: Workspace) -> WorkspaceRun:
+        """Return this attempt as one at another workspace of the same site."""
+        return WorkspaceRun(self.step, about=workspace)
+
+    @property
+    def workspace(self) -> Workspace:
+        workspace = self._about or self.operation.workspace
+        assert workspace is not None
+        return workspace
+
+    @property
+    def template(self) -> Template:
+        return self.workspace.template

@@ -1,0 +1,343 @@
+"""The life of a workspace as lists of steps, and what becomes of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import structlog
+from django.db import transaction
+
+from provisioner.engine import clocks, subjects
+from provisioner.engine.models import Operation
+from provisioner.engine.queues import HOST, PERFORCE, STORAGE
+from provisioner.engine.subjects import SubjectKind
+from provisioner.engine.tasks import start_operation
+from provisioner.engine.watchdog import LOST
+from provisioner.engine.workflow import (
+    LIGHT,
+    SHORT,
+    Failure,
+    StepSpec,
+    Workflow,
+    register,
+)
+from provisioner.sites.models import Site
+from provisioner.workspaces.events import asks_trash_seconds, workspace_restored
+from provisioner.workspaces.models import MOVING, Unsaved, Workspace
+from provisioner.workspaces.queries import (
+    operations_of_workspaces_visible_to,
+    was_destroyed,
+)
+from provisioner.workspaces.states import set_workspace_state
+from provisioner.workspaces.steps import provision, purge, restore, retire
+from provisioner.workspaces.steps.access import ensure_access
+from provisioner.workspaces.steps.quiet import ensure_quiet
+from provisioner.workspaces.steps.run import WorkspaceRun
+
+log = structlog.get_logger(__name__)
+
+
+def _has_client(operation: Operation) -> bool:
+    assert operation.workspace is not None
+    return bool(operation.workspace.client_name)
+
+
+def _wants_reconcile(operation: Operation) -> bool:
+    assert operation.workspace is not None
+    return _has_client(operation) and operation.workspace.wants_reconcile
+
+
+def _had_client(operation: Operation) -> bool:
+    """Trials also have a client, for as long as their files are synced."""
+    return _has_client(operation) or hasattr(operation.workspace, "trial")
+
+
+PROVISION = (
+    StepSpec(
+        "access",
+        "Check read access",
+        ensure_access,
+        PERFORCE,
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "clone", "Clone the snapshot", provision.ensure_clone, STORAGE, ("access",)
+    ),
+    StepSpec("export", "Export it", provision.ensure_exported, STORAGE, ("clone",)),
+    StepSpec("mount", "Mount it", provision.ensure_mounted, STORAGE, ("export",)),
+    StepSpec("owner", "Make it yours", provision.ensure_owner, HOST, ("mount",)),
+    StepSpec(
+        "client",
+        "Define the client",
+        provision.ensure_client,
+        PERFORCE,
+        ("access",),
+        applies=_has_client,
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "flush",
+        "Flush to the change of the snapshot",
+        provision.ensure_flushed,
+        PERFORCE,
+        ("client",),
+        applies=_has_client,
+        perforce=SHORT,
+    ),
+    StepSpec(
+        "p4config",
+        "Write .p4config",
+        provision.ensure_p4config,
+        HOST,
+        ("owner",),
+        applies=_has_client,
+    ),
+    StepSpec(
+        "reconcile",
+        "Compare files with the depot",
+        provision.ensure_reconciled,
+        HOST,
+        ("p4config", "flush"),
+        applies=_wants_reconcile,
+        perforce=SHORT,
+    ),
+)
+
+
+def _holds_work(operation: Operation) -> bool:
+    assert operation.workspace is not None
+    return operation.workspace.holds_work
+
+
+def _stops_at_unsaved_work(operation: Operation) -> bool:
+    unsaved = operation.parameters.get("unsaved", Unsaved.REFUSE)
+    return _holds_work(operation) and unsaved == Unsaved.REFUSE
+
+
+RETIRE = (
+    StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
+    StepSpec(
+        "unsaved",
+        "Look for unsaved work",
+        retire.ensure_nothing_unsaved,
+        HOST,
+        ("quiet",),
+        applies=_stops_at_unsaved_work,
+        perforce=SHORT,
+    ),
+    StepSpec("freeze", "Freeze it", retire.ensure_frozen, STORAGE, ("unsaved",)),
+    StepSpec(
+        "work",
+        "Settle what is not submitted",
+        retire.ensure_work_settled,
+        HOST,
+        ("freeze",),
+        applies=_holds_work,
+        perforce=SHORT,
+    ),
+    StepSpec(
+        "client",
+        "Delete the client",
+        retire.ensure_client_deleted,
+        HOST,
+        ("work",),
+        applies=_had_client,
+        perforce=LIGHT,
+    ),
+    StepSpec("unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("client",)),
+    StepSpec(
+        "gone", "See that it is gone", retire.ensure_path_gone, HOST, ("unmount",)
+    ),
+)
+
+
+RESTORE = (
+    StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
+    StepSpec(
+        "clone", "Find the clone", restore.ensure_clone_there, STORAGE, ("quiet",)
+    ),
+    StepSpec("export", "Export it", provision.ensure_exported, STORAGE, ("clone",)),
+    StepSpec("mount", "Mount it", provision.ensure_mounted, STORAGE, ("export",)),
+    StepSpec("visible", "See it", restore.ensure_visible, HOST, ("mount",)),
+    StepSpec(
+        "client",
+        "Define the client as it was",
+        restore.ensure_client,
+        PERFORCE,
+        ("clone",),
+        applies=_has_client,
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "flush",
+        "Flush to what it had",
+        restore.ensure_flushed,
+        HOST,
+        ("client",),
+        applies=_has_client,
+        perforce=SHORT,
+    ),
+    StepSpec(
+        "opened",
+        "Open again what was opened",
+        restore.ensure_opened,
+        HOST,
+        ("visible", "flush"),
+        applies=_has_client,
+        perforce=LIGHT,
+    ),
+)
+
+
+def _removes_contents(operation: Operation) -> bool:
+    return bool(operation.site.remove_contents)
+
+
+PURGE = (
+    StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
+    StepSpec(
+        "mount",
+        "Mount it out of sight",
+        purge.ensure_reachable,
+        STORAGE,
+        ("quiet",),
+        applies=_removes_contents,
+    ),
+    StepSpec(
+        "contents",
+        "Remove the contents",
+        purge.ensure_contents_removed,
+        HOST,
+        ("mount",),
+        applies=_removes_contents,
+    ),
+    StepSpec(
+        "unmount", "Unmount it", purge.ensure_unmounted, STORAGE, ("quiet", "contents")
+    ),
+    StepSpec(
+        "destroy",
+        "Destroy the clone",
+        purge.ensure_clone_deleted,
+        STORAGE,
+        ("unmount",),
+    ),
+    StepSpec(
+        "proof",
+        "Prove that nothing is left",
+        purge.ensure_nothing_left,
+        HOST,
+        ("destroy",),
+    ),
+)
+
+
+def is_ready(operation: Operation) -> None:
+    """Have the workspace ready for its owner."""
+    set_workspace_state(_subject(operation), Workspace.State.READY)
+
+
+def _is_back(operation: Operation) -> None:
+    workspace = _subject(operation)
+    set_workspace_state(workspace, Workspace.State.READY)
+    workspace.refresh_from_db(fields=["expires_at"])
+    workspace_restored.send(Workspace, workspace=workspace)
+
+
+def _is_gone(operation: Operation) -> None:
+    set_workspace_state(_subject(operation), Workspace.State.RETIRED)
+
+
+def _put_into_trash(operation: Operation) -> None:
+    """Keep the clone for an undo, or purge it at once where nobody could want it."""
+    workspace = _subject(operation)
+    seconds = 0
+    nobody_wants_it = workspace.ready_at is None or operation.parameters.get("purge")
+    if not nobody_wants_it and not was_destroyed(workspace):
+        answers = asks_trash_seconds.send(Workspace, workspace=workspace)
+        seconds = max((int(answer or 0) for _, answer in answers), default=0)
+    set_workspace_state(
+        workspace,
+        Workspace.State.TRASHED,
+        purge_at=clocks.database_now() + dt.timedelta(seconds=seconds),
+    )
+    if not seconds:
+        set_workspace_state(workspace, Workspace.State.PURGING)
+        start_operation(
+            Operation.Kind.PURGE, by=operation.requested_by, workspace=workspace
+        )
+
+
+def has_failed(operation: Operation, failure: Failure) -> None:
+    """Say on the workspace why the operation that moved it failed."""
+    _fail(_subject(operation), failure)
+
+
+def _not_retired(operation: Operation, failure: Failure) -> None:
+    """One that was refused, or changed nothing yet, leaves a usable workspace so."""
+    was_ready = operation.parameters.get("was") == Workspace.State.READY
+    has_begun = operation.steps.filter(name="freeze", attempt__gt=0).exists()
+    if was_ready and (failure.is_refused or not has_begun):
+        set_workspace_state(
+            _subject(operation),
+            Workspace.State.READY,
+            code=failure.code,
+            message=failure.message,
+        )
+    else:
+        _fail(_subject(operation), failure)
+
+
+def _fail(workspace: Workspace, failure: Failure) -> None:
+    if workspace.is_moving:
+        set_workspace_state(
+            workspace,
+            Workspace.State.FAILED,
+            code=failure.code,
+            message=failure.message,
+        )
+
+
+def _subject(operation: Operation) -> Workspace:
+    assert operation.workspace is not None
+    return operation.workspace
+
+
+def _fail_lost() -> None:
+    """Say of each moving workspace that no operation moves that its work was lost."""
+    for workspace in Workspace.objects.filter(state__in=MOVING).exclude(
+        operations__state=Operation.State.RUNNING
+    ):
+        with transaction.atomic():
+            locked = Workspace.objects.select_for_update(of=("self",)).get(
+                pk=workspace.pk
+            )
+            running = locked.operations.filter(state=Operation.State.RUNNING)
+            if locked.is_moving and not running.exists():
+                log.warning("workspace_lost", workspace_id=locked.pk)
+                _fail(locked, LOST)
+
+
+subjects.register(
+    SubjectKind(
+        field="workspace",
+        related=("snapshot", "template"),
+        sites=lambda: Site.objects.select_related("perforce_server"),
+        visible=operations_of_workspaces_visible_to,
+        fail_lost=_fail_lost,
+    )
+)
+for _kind, _steps, _on_success, _on_failure in (
+    (Operation.Kind.PROVISION, PROVISION, is_ready, has_failed),
+    (Operation.Kind.RETIRE, RETIRE, _put_into_trash, _not_retired),
+    (Operation.Kind.RESTORE, RESTORE, _is_back, has_failed),
+    (Operation.Kind.PURGE, PURGE, _is_gone, has_failed),
+):
+    register(
+        _kind,
+        Workflow(
+            steps=_steps,
+            on_success=_on_success,
+            on_failure=_on_failure,
+            run=WorkspaceRun,
+        ),
+    )
