@@ -14,6 +14,7 @@ from django.db.models import Q
 from knox.models import AbstractAuthToken
 
 from provisioner.accounts.names import check_one_line, perforce_user_validator
+from provisioner.lib.rows import few
 
 
 class Quota(models.Model):
@@ -43,6 +44,7 @@ class Team(Quota):
         return self.name
 
 
+@few
 class User(AbstractUser, Quota):  # noqa: DJ008 - AbstractUser has __str__
     """An account; `is_staff` makes it an administrator of Cloneyard.
 

@@ -8,15 +8,29 @@ from __future__ import annotations
 
 import datetime as dt
 from enum import StrEnum
+from typing import Any, Protocol
 
 from django.contrib.auth.models import AnonymousUser
 
 from provisioner.accounts.models import User
-from provisioner.bisect.models import Bisection
-from provisioner.catalog.models import Template
 from provisioner.lib.refusals import NotAllowed, OutOfScope
-from provisioner.notify.models import Webhook
-from provisioner.workspaces.models import Share, Workspace
+
+
+class Owned(Protocol):
+    """A row that is somebody's, maybe by a token."""
+
+    token_id: Any
+    owner_id: int
+
+    @property
+    def owner(self) -> User: ...
+
+
+class Named(Protocol):
+    """A template, as far as scopes are concerned."""
+
+    pk: Any
+    name: str
 
 
 class Role(StrEnum):
@@ -72,70 +86,40 @@ PERMISSIONS: dict[Verb, frozenset[Role]] = {
 }
 
 
-def roles_of(
-    user: User | AnonymousUser, workspace: Workspace | Bisection | None = None
-) -> set[Role]:
-    """Return the parts that somebody plays, towards a workspace where one is given.
-
-    A bisection is to its owner, and to others, what its workspaces are.
-    """
+def roles_of(user: User | AnonymousUser) -> set[Role]:
+    """Return the parts that somebody plays towards everything."""
     if not isinstance(user, User) or not user.is_active:
         return {Role.NOBODY}
     roles = {Role.MACHINE if user.is_service else Role.STRANGER}
     if user.is_administrator:
         roles.add(Role.ADMINISTRATOR)
-    if workspace is None:
-        return roles
-    if isinstance(workspace, Workspace) and workspace.is_pooled:
-        return roles  # what lies in a warm pool is nobody's yet
-    if user.scope is not None:
-        # A scoped token plays a part towards what it got itself, and nothing else.
-        its_own = workspace.token_id == user.scope.pk
-        return roles | {Role.OWNER} if its_own else roles
-    if workspace.owner_id == user.pk:
-        roles.add(Role.OWNER)
-    elif user.team_id is not None and workspace.owner.team_id == user.team_id:
-        roles.add(Role.TEAM_MATE)
-    elif isinstance(workspace, Workspace) and _is_reader(user, workspace):
-        roles.add(Role.READER)
     return roles
 
 
-def _is_reader(user: User, workspace: Workspace) -> bool:
-    return Share.objects.reaching(user).filter(workspace=workspace).exists()
+def roles_towards(user: User | AnonymousUser, row: Owned) -> set[Role]:
+    """Return the parts that somebody plays towards what has an owner."""
+    roles = roles_of(user)
+    if not isinstance(user, User) or Role.NOBODY in roles:
+        return roles
+    if user.scope is not None:
+        # A scoped token plays a part towards what it got itself, and nothing else.
+        its_own = row.token_id == user.scope.pk
+        return roles | {Role.OWNER} if its_own else roles
+    if row.owner_id == user.pk:
+        roles.add(Role.OWNER)
+    elif user.team_id is not None and row.owner.team_id == user.team_id:
+        roles.add(Role.TEAM_MATE)
+    return roles
 
 
-def may(
-    user: User | AnonymousUser,
-    verb: Verb,
-    workspace: Workspace | Bisection | None = None,
-) -> bool:
-    """Say whether the table allows it."""
-    return bool(PERMISSIONS[verb] & roles_of(user, workspace))
-
-
-def can_see_workspace(user: User, workspace: Workspace) -> bool:
-    return may(user, Verb.SEE_WORKSPACE, workspace)
-
-
-def can_change_workspace(user: User, workspace: Workspace) -> bool:
-    return may(user, Verb.CHANGE_WORKSPACE, workspace)
-
-
-def can_change_bisection(user: User, bisection: Bisection) -> bool:
-    return may(user, Verb.CHANGE_WORKSPACE, bisection)
+def may(user: User | AnonymousUser, verb: Verb, roles: set[Role] | None = None) -> bool:
+    """Say whether the table allows it; `roles` are those towards a particular row."""
+    return bool(PERMISSIONS[verb] & (roles_of(user) if roles is None else roles))
 
 
 def can_be_told(user: User) -> bool:
     """Say whether mails and webhooks are for who asks: for no scoped token."""
     return may(user, Verb.VISIT) and user.scope is None
-
-
-def can_change_webhook(user: User, webhook: Webhook) -> bool:
-    roles = roles_of(user)
-    if webhook.owner_id == user.pk and can_be_told(user):
-        roles = roles | {Role.OWNER}
-    return bool(PERMISSIONS[Verb.CHANGE_WEBHOOK] & roles)
 
 
 def can_manage_templates(user: User) -> bool:
@@ -146,7 +130,7 @@ def can_administer(user: User) -> bool:
     return may(user, Verb.ADMINISTER)
 
 
-def require_in_scope(user: User, *, template: Template, purpose: str) -> None:
+def require_in_scope(user: User, *, template: Named, purpose: str) -> None:
     """Refuse what the token that somebody asks with is not for.
 
     Raises: OutOfScope.

@@ -1,4 +1,4 @@
-"""The one writer of the trail: who, what, why, from where.
+"""The one writer of the audit log: who, what, why, from where.
 
 Events are written in the transaction of what they tell about, so neither is ever
 without the other. Secrets never enter: what is handed over here is read by people.
@@ -8,46 +8,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Model
+
 from provisioner.accounts import origin
-from provisioner.accounts.models import Team, User
+from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
-from provisioner.bisect.models import Bisection
-from provisioner.catalog.models import Template
-from provisioner.leases.models import LeasePolicy
-from provisioner.notify.models import Webhook
-from provisioner.pools.models import Pool
-from provisioner.sites.models import PerforceServer, Site
-from provisioner.workspaces.models import Workspace
 
-Subject = (
-    Workspace
-    | Template
-    | Site
-    | PerforceServer
-    | User
-    | Team
-    | LeasePolicy
-    | Webhook
-    | Pool
-    | Bisection
-)
-
-_KINDS: dict[type[Any], Event.SubjectKind] = {
-    Workspace: Event.SubjectKind.WORKSPACE,
-    Template: Event.SubjectKind.TEMPLATE,
-    Site: Event.SubjectKind.SITE,
-    PerforceServer: Event.SubjectKind.PERFORCE_SERVER,
-    User: Event.SubjectKind.ACCOUNT,
-    Team: Event.SubjectKind.TEAM,
-    LeasePolicy: Event.SubjectKind.POLICY,
-    Webhook: Event.SubjectKind.WEBHOOK,
-    Pool: Event.SubjectKind.POOL,
-    Bisection: Event.SubjectKind.BISECTION,
+_KINDS = {
+    "workspaces.workspace": Event.SubjectKind.WORKSPACE,
+    "catalog.template": Event.SubjectKind.TEMPLATE,
+    "sites.site": Event.SubjectKind.SITE,
+    "sites.perforceserver": Event.SubjectKind.PERFORCE_SERVER,
+    "accounts.user": Event.SubjectKind.ACCOUNT,
+    "accounts.team": Event.SubjectKind.TEAM,
+    "leases.leasepolicy": Event.SubjectKind.POLICY,
+    "notify.webhook": Event.SubjectKind.WEBHOOK,
+    "pools.pool": Event.SubjectKind.POOL,
+    "bisect.bisection": Event.SubjectKind.BISECTION,
 }
+"""What the log calls the rows that it knows, by the labels of their models."""
 
 
 def record_event(
-    subject: Subject | None,
+    subject: Model | None,
     *,
     kind: str,
     message: str,
@@ -75,31 +58,28 @@ def record_event(
     )
 
 
-def kind_of(subject: Subject) -> Event.SubjectKind:
-    """Return what the trail calls things like this one."""
-    return next(kind for model, kind in _KINDS.items() if isinstance(subject, model))
+def kind_of(subject: Model) -> Event.SubjectKind:
+    """Return what the log calls things like this one."""
+    return _KINDS[subject._meta.label_lower]
 
 
-def _about(subject: Subject | None) -> dict[str, Any]:
+def _about(subject: Model | None) -> dict[str, Any]:
     """Return the fields that point an event at its subject, and name it."""
     if subject is None:
         return {}
+    kind = kind_of(subject)
     fields: dict[str, Any] = {
-        "subject_kind": kind_of(subject),
+        "subject_kind": kind,
         "subject_id": subject.pk,
         "subject": _name_of(subject)[:200],
     }
-    if isinstance(subject, Workspace):
-        fields["workspace"] = subject
-    if isinstance(subject, Template):
-        fields["template"] = subject
+    if kind in (Event.SubjectKind.WORKSPACE, Event.SubjectKind.TEMPLATE):
+        fields[kind.value] = subject
     return fields
 
 
-def _name_of(subject: Subject) -> str:
+def _name_of(subject: Model) -> str:
     """Return its short name: a site's title may be anything."""
     if isinstance(subject, User):
         return subject.get_username()
-    if isinstance(subject, LeasePolicy | Pool | Bisection):
-        return str(subject)
-    return subject.name
+    return str(getattr(subject, "name", subject))

@@ -13,6 +13,7 @@ from provisioner.accounts.system import system_user
 from provisioner.audit_log.actions import record_event
 from provisioner.bisect import search
 from provisioner.bisect.models import Bisection, Trial, Verdict
+from provisioner.bisect.permissions import can_change_bisection
 from provisioner.bisect.steps import INTERRUPTED
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import generations_for_trials
@@ -22,6 +23,8 @@ from provisioner.engine.queueing import defer
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
+from provisioner.leases.warnings import plan_warnings
+from provisioner.lib.locks import pass_one_by_one
 from provisioner.lib.refusals import (
     AccountIncomplete,
     ActionRefused,
@@ -31,8 +34,7 @@ from provisioner.lib.refusals import (
     NotBeingTried,
     TooManyCommands,
 )
-from provisioner.limits.admission import check_admission, pass_one_by_one
-from provisioner.notify import workspaces
+from provisioner.limits.admission import check_admission
 from provisioner.workspaces.actions.making import insert_workspace, snapshot_to_clone
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsaved, Workspace
@@ -103,7 +105,7 @@ def bisection_verdict(
 
     Raises: NotAllowed, InvalidRequest, BisectionOver, NotBeingTried.
     """
-    permissions.require(permissions.can_change_bisection(by, bisection))
+    permissions.require(can_change_bisection(by, bisection))
     if verdict not in Verdict.values:
         raise InvalidRequest(f"There is no verdict “{verdict}”.")
     with transaction.atomic():
@@ -125,7 +127,7 @@ def bisection_stop(*, by: User, bisection: Bisection) -> Bisection:
 
     Raises: NotAllowed.
     """
-    permissions.require(permissions.can_change_bisection(by, bisection))
+    permissions.require(can_change_bisection(by, bisection))
     with transaction.atomic():
         bisection = _locked(bisection.pk)
         if bisection.is_running:
@@ -341,7 +343,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
             by=owner, policy=policy, lease_seconds=None, now=now
         ),
     )
-    workspaces.plan_warnings(workspace, policy, now=now)
+    plan_warnings(workspace, policy, now=now)
     Trial.objects.create(bisection=bisection, workspace=workspace, change=change)
     record_event(
         workspace,

@@ -8,11 +8,11 @@ from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 
-from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.bisect import search
 from provisioner.bisect.actions import WAITS_FOR_VERDICT
 from provisioner.bisect.models import Bisection, Trial, Verdict
+from provisioner.bisect.permissions import can_change_bisection
 from provisioner.engine.models import Operation
 from provisioner.lib.rows import with_words
 from provisioner.workspaces.queries import _whose
@@ -53,7 +53,7 @@ class BisectionOverview:
 
     def __init__(self, bisection: Bisection, *, user: User) -> None:
         self.bisection = bisection
-        self.can_change = permissions.can_change_bisection(user, bisection)
+        self.can_change = can_change_bisection(user, bisection)
         rows = bisection.changes or []
         self._submitted: dict[int, dict[str, Any]] = {r["change"]: r for r in rows}
 

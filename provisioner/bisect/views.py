@@ -14,12 +14,12 @@ from django.views.decorators.http import (
 )
 from django.views.decorators.vary import vary_on_headers
 
-from provisioner.accounts import permissions
 from provisioner.bisect import actions
 from provisioner.bisect.actions import bisection_start
 from provisioner.bisect.forms import BisectionCreateForm
 from provisioner.bisect.lists import BISECTIONS
 from provisioner.bisect.models import Bisection
+from provisioner.bisect.permissions import can_change_bisection
 from provisioner.bisect.queries import bisections_visible_to, find_bisection
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.lib.refusals import ActionRefused
@@ -96,7 +96,7 @@ def bisection_stop(request: WebRequest, pk: int) -> HttpResponse:
 def _to_change(request: WebRequest, pk: int) -> Bisection:
     """Return a bisection that the person may change; 404 or the 403 page otherwise."""
     bisection = get_object_or_404(bisections_visible_to(request.user), pk=pk)
-    if not permissions.can_change_bisection(request.user, bisection):
+    if not can_change_bisection(request.user, bisection):
         raise PermissionDenied(
             "You may look at this bisection. Deciding it is for its owner."
         )

@@ -23,7 +23,6 @@ from provisioner.catalog.models import (
     TemplateWatch,
 )
 from provisioner.engine.models import Governor, Operation
-from provisioner.workspaces.models import Workspace
 
 _Touch = SubmittedChange.templates.through
 
@@ -231,8 +230,7 @@ def change_of(build: Operation) -> int:
 
 def _used_at(template: Template) -> dt.datetime | None:
     """Return when somebody last got a workspace of it, or asked to build it."""
-    theirs = Workspace.objects.filter(template=template, is_pooled=False)
-    got = theirs.aggregate(at=Max("created_at"))
+    got = template.workspaces.filter(is_pooled=False).aggregate(at=Max("created_at"))
     asked = Operation.objects.filter(
         template=template, requested_by__is_service=False
     ).aggregate(at=Max("created_at"))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from django.db import transaction
-from django.db.models import Count, QuerySet, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from provisioner.catalog.models import AT_LEAST, Quality, Snapshot, Template
 from provisioner.catalog.queries import available_snapshots
-from provisioner.workspaces.models import Workspace
 
 
 @dataclass(kw_only=True)
@@ -30,7 +29,7 @@ class Pins:
     is_default: bool = False
     is_last_tested: bool = False
     workspaces_number: int = 0
-    workspaces: list[Workspace] = field(default_factory=list)
+    workspaces: list[Any] = field(default_factory=list)
 
     @property
     def more(self) -> int:
@@ -83,11 +82,12 @@ def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
     }
     for snapshot in snapshots:
         snapshot.template = template
-    needing = _needing(snapshots)
-    for pk, number in needing.values_list("snapshot").annotate(Count("pk")):
-        pins[pk].workspaces_number = number
-    for workspace in _by_name(needing, most=named):
-        pins[workspace.snapshot_id].workspaces.append(workspace)
+    for need in _needs:
+        rows = need.rows(snapshots)
+        for pk, number in rows.values_list("snapshot").annotate(Count("pk")):
+            pins[pk].workspaces_number += number
+        for row in need.by_name(rows, most=named):
+            pins[row.snapshot_id].workspaces.append(row)
     return list(pins.values())
 
 
@@ -97,20 +97,22 @@ def pins_of_snapshot(snapshot: Snapshot) -> Pins | None:
     return next((pin for pin in pins if pin.snapshot == snapshot), None)
 
 
-def _needing(snapshots: Sequence[Snapshot]) -> QuerySet[Workspace]:
-    workspaces = Workspace.objects.filter(snapshot__in=snapshots).order_by()
-    return workspaces.exclude(state=Workspace.State.RETIRED)
+class Need(Protocol):
+    """What needs snapshots: rows with a `snapshot` each, such as workspaces."""
+
+    def rows(self, snapshots: Sequence[Snapshot]) -> QuerySet[Any]:
+        """Return the rows that need any of these."""
+
+    def by_name(self, rows: QuerySet[Any], *, most: int | None) -> QuerySet[Any]:
+        """Return them by name, or the first of each snapshot."""
 
 
-def _by_name(
-    workspaces: QuerySet[Workspace], *, most: int | None
-) -> QuerySet[Workspace]:
-    """Return them, or the first of each snapshot."""
-    if most is not None:
-        place = Window(RowNumber(), partition_by="snapshot", order_by=("name", "pk"))
-        workspaces = workspaces.annotate(place=place).filter(place__lte=most)
-    named = workspaces.select_related("owner").order_by("name", "pk")
-    return named.only("name", "state", "is_pooled", "snapshot", "owner__username")
+_needs: list[Need] = []
+
+
+def register_need(need: Need) -> None:
+    """Keep snapshots for as long as rows of a feature need them."""
+    _needs.append(need)
 
 
 def superfluous(template: Template) -> list[Snapshot]:
@@ -123,7 +125,7 @@ def withdraw(snapshot: Snapshot) -> bool:
     with transaction.atomic():
         # Whoever asks for a workspace of it holds this lock until its row is there.
         Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
-        if _needing([snapshot]).exists():
+        if any(need.rows([snapshot]).exists() for need in _needs):
             return False
         Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=timezone.now())
     return True

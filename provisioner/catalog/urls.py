@@ -8,10 +8,8 @@ from provisioner.api.routes import Route
 from provisioner.catalog.api.checks import TemplateCheckViewSet
 from provisioner.catalog.api.templates import SnapshotViewSet, TemplateViewSet
 from provisioner.catalog.views import refresh, templates
-from provisioner.dashboard.views.templates import template_list
 
 urlpatterns: list[URLPattern] = [
-    path("templates/", template_list, name="template-list"),
     path("templates/new/", templates.template_create, name="template-create"),
     path("templates/<int:pk>/", templates.template_detail, name="template-detail"),
     path("templates/<int:pk>/edit/", templates.template_edit, name="template-edit"),
@@ -27,7 +25,6 @@ urlpatterns: list[URLPattern] = [
         name="template-refresh",
     ),
     path("templates/<int:pk>/check/", templates.template_check, name="template-check"),
-    path("refreshes/", refresh.refresh_list, name="refresh-list"),
     path("refreshes/pause/", refresh.refresh_pause, name="refresh-pause"),
 ]
 

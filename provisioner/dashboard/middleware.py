@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
 
 from provisioner.dashboard.views import health
-
-Handler = Callable[[HttpRequest], HttpResponse]
+from provisioner.web.middleware import Handler
 
 
 class ProbeMiddleware:

@@ -12,7 +12,6 @@ from django.db.models.lookups import IsNull
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.accounts.permissions import can_change_workspace
 from provisioner.audit_log.models import Event
 from provisioner.catalog import freshness
 from provisioner.catalog.models import Template
@@ -27,6 +26,7 @@ from provisioner.lib.rows import with_words
 from provisioner.limits.admission import quota_limits
 from provisioner.transfer.queries import CarryOverview, carry_of
 from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
     can_be_restored,
     snapshots_to_move_to,

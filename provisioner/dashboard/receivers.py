@@ -18,6 +18,7 @@ from django.contrib.auth.signals import (
 )
 from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_delete, post_save, pre_save
+from django.dispatch import receiver
 from django.utils import timezone
 
 from provisioner.accounts import origin
@@ -25,8 +26,10 @@ from provisioner.accounts.models import ApiToken, Team, User
 from provisioner.accounts.tokens import has_expired
 from provisioner.audit_log.actions import kind_of, record_event
 from provisioner.audit_log.models import Event
+from provisioner.dashboard.setup import guide_for
 from provisioner.leases.models import LeasePolicy
 from provisioner.pools.models import Pool
+from provisioner.sites.events import asks_where_to_go_on
 from provisioner.sites.models import PerforceServer, Site
 
 # Beyond this many failures a minute from one address, only the first ones are kept:
@@ -44,6 +47,12 @@ BY_HAND: tuple[type[Model], ...] = (
 SECRET = frozenset({"password"})
 # Written by signing in, not by a person.
 NOT_A_CHANGE = frozenset({"last_login"})
+
+
+@receiver(asks_where_to_go_on)
+def go_on_with_setup(user: User, **kwargs: Any) -> str | None:
+    """Lead back to the setup for as long as something is missing."""
+    return None if guide_for(user) is None else "welcome"
 
 
 def watch() -> None:

@@ -7,18 +7,54 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.dashboard.api.audit_log import EventViewSet
 from provisioner.dashboard.api.perforce_servers import PerforceServerViewSet
+from provisioner.dashboard.api.sharing import (
+    WorkspaceOpenViewSet,
+    WorkspaceShareViewSet,
+)
 from provisioner.dashboard.views import (
     administration,
+    checking,
     command_line,
     health,
     palette,
     perforce_servers,
     setup,
     slots,
+    templates,
+    workspaces,
 )
 from provisioner.dashboard.views import audit_log as audit_log_views
 
 urlpatterns: list[URLPattern] = [
+    path("templates/", templates.template_list, name="template-list"),
+    path("refreshes/", templates.refresh_list, name="refresh-list"),
+    path("", workspaces.workspace_list, name="workspace-list"),
+    path("team/", workspaces.workspace_team_list, name="workspace-team-list"),
+    path("trash/", workspaces.workspace_trash, name="workspace-trash"),
+    path("retired/", workspaces.workspace_retired_list, name="workspace-retired-list"),
+    path(
+        "templates/<int:template_pk>/get/",
+        workspaces.workspace_create,
+        name="workspace-create",
+    ),
+    path("workspaces/<int:pk>/", workspaces.workspace_detail, name="workspace-detail"),
+    path(
+        "workspaces/<int:pk>/retire/",
+        workspaces.workspace_retire,
+        name="workspace-retire",
+    ),
+    path(
+        "workspaces/<int:pk>/restore/",
+        workspaces.workspace_restore,
+        name="workspace-restore",
+    ),
+    path(
+        "workspaces/<int:pk>/purge/", workspaces.workspace_purge, name="workspace-purge"
+    ),
+    path(
+        "workspaces/<int:pk>/retry/", workspaces.workspace_retry, name="workspace-retry"
+    ),
+    path("workspaces/<int:pk>/look/", checking.workspace_look, name="workspace-look"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("cli", command_line.command_line, name="command-line"),
@@ -66,6 +102,12 @@ urlpatterns: list[URLPattern] = [
 ]
 
 api_routes = [
+    Route("v1/workspaces", WorkspaceOpenViewSet, "workspace-root"),
+    Route(
+        "v1/workspaces/<int:workspace_pk>/shares",
+        WorkspaceShareViewSet,
+        "workspace-share",
+    ),
     Route("v1/perforce-servers", PerforceServerViewSet, "perforce-server"),
     Route("v1/events", EventViewSet, "event"),
 ]

@@ -15,17 +15,10 @@ from provisioner.catalog.models import Template
 from provisioner.leases.models import LeasePolicy
 from provisioner.lib import times
 from provisioner.lib.moments import exact
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import LEASED, Workspace
 
 HOUR = 3600
 DAY = 24 * HOUR
-
-LEASED = (
-    Workspace.State.PROVISIONING,
-    Workspace.State.READY,
-    Workspace.State.FAILED,
-)
-"""Where a lease counts: the other states have another end, or none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from django.dispatch import receiver
 from django.utils import timezone
 
-from provisioner.leases.queries import policy_for
-from provisioner.notify.workspaces import plan_warnings
+from provisioner.leases.queries import Deadline, deadline_of, policy_for
+from provisioner.leases.warnings import plan_warnings
+from provisioner.notify.events import asks_deadline
 from provisioner.workspaces.events import asks_trash_seconds, workspace_restored
 from provisioner.workspaces.models import Workspace
 
@@ -24,3 +26,10 @@ def plan_mails_anew(workspace: Workspace, **kwargs: Any) -> None:
     """Have the mails of its deadline as the policy is by now."""
     policy = policy_for(workspace.template, workspace.purpose)
     plan_warnings(workspace, policy, now=timezone.now())
+
+
+@receiver(asks_deadline)
+def deadline(workspace: Workspace, now: dt.datetime, **kwargs: Any) -> Deadline:
+    """Return when the lease of a workspace ends, as mails about it say."""
+    policy = policy_for(workspace.template, workspace.purpose)
+    return deadline_of(workspace, policy, now)

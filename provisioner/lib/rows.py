@@ -6,10 +6,16 @@ from typing import TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
-from provisioner.accounts.models import User
-from provisioner.catalog.models import Template
-
 Row = TypeVar("Row", bound=Model)
+AnyModel = TypeVar("AnyModel", bound=type[Model])
+
+_few: set[type[Model]] = set()
+
+
+def few(model: AnyModel) -> AnyModel:
+    """Mark rows that are few beside what is theirs, for searches by their names."""
+    _few.add(model)
+    return model
 
 
 def one_of(rows: QuerySet[Row]) -> Row | None:
@@ -37,12 +43,12 @@ def with_words(rows: QuerySet[Row], text: str, *fields: str) -> QuerySet[Row]:
 def _has_word(model: type[Model], field: str, word: str) -> Q:
     """Return the condition for a word in a field.
 
-    People and templates are few beside what is theirs: they are looked through once,
-    and not again for each row that leads to them.
+    Rows that are few beside what is theirs are looked through once, and not again for
+    each row that leads to them.
     """
     relation, _, of_theirs = field.partition("__")
     related = model._meta.get_field(relation).related_model
-    if related not in (User, Template):
+    if related not in _few:
         return Q(**{f"{field}__icontains": word})
-    theirs = related.objects.filter(_has_word(related, of_theirs, word))
+    theirs = related._default_manager.filter(_has_word(related, of_theirs, word))
     return Q(**{f"{relation}__in": theirs.order_by().values("pk")})

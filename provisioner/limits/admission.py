@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from django.db import connection
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -36,6 +35,7 @@ from provisioner.lib.limits import (
     refuse_what_is_near,
     refuse_what_is_reached,
 )
+from provisioner.lib.locks import pass_one_by_one
 from provisioner.lib.rows import one_of
 from provisioner.limits.tallies import CountedTemplate, Tallies, Tally
 from provisioner.sites.models import Site, SiteCapacity
@@ -119,15 +119,6 @@ def _one_at_a_time_where_bounded(user: User) -> None:
     has_bounded_token = user.scope is not None and user.scope.max_workspaces is not None
     if has_bounded_token or _is_bounded(_bounds_of(user)):
         pass_one_by_one("admission_owner", user.pk)
-
-
-def pass_one_by_one(what: str, pk: int) -> None:
-    """Wait until nobody else is here about the same, and keep others out.
-
-    It ends with the transaction. Teams come before sites, sites before people.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, pk])
 
 
 # --- people

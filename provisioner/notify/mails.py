@@ -17,10 +17,10 @@ from provisioner.catalog import freshness
 from provisioner.catalog.queries import default_snapshot
 from provisioner.engine.logs.excerpt import Excerpt, excerpt_of
 from provisioner.engine.models import Operation
-from provisioner.leases import queries as lease_queries
 from provisioner.lib import times
 from provisioner.lib.moments import exact
 from provisioner.notify import templates
+from provisioner.notify.events import asks_deadline
 from provisioner.notify.models import Notice, Subscription
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.queries import operations_since_whole
@@ -71,8 +71,8 @@ def address_of(notice: Notice) -> str:
 def _about_workspace(
     notice: Notice, workspace: Workspace, *, now: dt.datetime
 ) -> dict[str, Any]:
-    policy = lease_queries.policy_for(workspace.template, workspace.purpose)
-    deadline = lease_queries.deadline_of(workspace, policy, now)
+    answers = asks_deadline.send(Workspace, workspace=workspace, now=now)
+    deadline: Any = answers[0][1]
     operation = Operation.objects.filter(pk=notice.data.get("operation")).first()
     # A retirement that was tried again goes on with what the first had settled.
     retiring = operations_since_whole(workspace)

@@ -13,15 +13,14 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from provisioner.engine.models import Operation
-from provisioner.leases import queries as lease_queries
 from provisioner.notify import templates
 from provisioner.notify.models import Notice
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import LEASED, Workspace
 
 SUPERSEDED = "A later mail about the same deadline was due."
 
 STILL_TRUE_IN = {
-    Notice.Kind.LEASE_ENDS: lease_queries.LEASED,
+    Notice.Kind.LEASE_ENDS: LEASED,
     Notice.Kind.TRASHED: (Workspace.State.TRASHED,),
     Notice.Kind.RETIRE_FAILED: (Workspace.State.READY, Workspace.State.FAILED),
     Notice.Kind.ABANDONED: (Workspace.State.READY,),
@@ -61,65 +60,6 @@ def say(
             retry_at=None,
         )
     return notice
-
-
-def plan_warnings(
-    workspace: Workspace, policy: lease_queries.Policy, *, now: dt.datetime
-) -> None:
-    """Have exactly the mails of this workspace's deadline ahead, and no others.
-
-    Call it in the transaction that sets or clears `expires_at`, or that changes the
-    policy: what belongs to another deadline is voided.
-    """
-    ahead = _ahead(workspace, policy, now=now)
-    unsent(workspace).filter(kind=Notice.Kind.LEASE_ENDS, due_at__gt=now).exclude(
-        deadline_at=workspace.expires_at,
-        seconds_before__in=[moment.seconds_before for moment in ahead],
-    ).update(voided_at=now, void_reason="The deadline or its moments changed.")
-    unsent(workspace).filter(kind=Notice.Kind.LEASE_ENDS).exclude(
-        deadline_at=workspace.expires_at
-    ).update(voided_at=now, void_reason="The deadline moved.")
-    _say_each(workspace, ahead)
-
-
-def plan_first_warnings(
-    workspace: Workspace, policy: lease_queries.Policy, *, now: dt.datetime
-) -> None:
-    """Plan the mails of a workspace that nobody had before: there are none yet."""
-    Notice.objects.bulk_create(
-        (
-            Notice(
-                workspace=workspace,
-                kind=Notice.Kind.LEASE_ENDS,
-                due_at=moment.at,
-                deadline_at=workspace.expires_at,
-                seconds_before=moment.seconds_before,
-            )
-            for moment in _ahead(workspace, policy, now=now)
-        ),
-        ignore_conflicts=True,
-    )
-
-
-def _ahead(
-    workspace: Workspace, policy: lease_queries.Policy, *, now: dt.datetime
-) -> tuple[lease_queries.WarningMoment, ...]:
-    return lease_queries.warning_moments(
-        workspace, policy, ends_at=workspace.expires_at, now=now
-    )
-
-
-def _say_each(
-    workspace: Workspace, moments: tuple[lease_queries.WarningMoment, ...]
-) -> None:
-    for moment in moments:
-        say(
-            workspace,
-            Notice.Kind.LEASE_ENDS,
-            due_at=moment.at,
-            deadline_at=workspace.expires_at,
-            seconds_before=moment.seconds_before,
-        )
 
 
 def unsent(workspace: Workspace) -> QuerySet[Notice]:

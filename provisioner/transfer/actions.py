@@ -13,6 +13,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
+from provisioner.leases.warnings import plan_warnings
 from provisioner.lib.refusals import (
     AccountIncomplete,
     BeingCarried,
@@ -24,7 +25,6 @@ from provisioner.lib.refusals import (
 )
 from provisioner.lib.typed_names import check_name
 from provisioner.limits.admission import check_admission
-from provisioner.notify import workspaces
 from provisioner.transfer.models import Carry
 from provisioner.transfer.queries import carry_under_way
 from provisioner.workspaces.actions.making import (
@@ -34,6 +34,7 @@ from provisioner.workspaces.actions.making import (
 )
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import snapshots_to_move_to
 
 
@@ -59,7 +60,7 @@ def workspace_forward(
     NothingGoodNewer, WorkspaceNotReady, SnapshotGone, AccountIncomplete, NameTaken,
     LimitReached.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     if name:
         check_name(name)
     with transaction.atomic():
@@ -67,7 +68,7 @@ def workspace_forward(
         under_way = carry_under_way(source)
         if under_way is not None:
             made = under_way.workspace
-            if not permissions.can_change_workspace(by, made):
+            if not can_change_workspace(by, made):
                 raise BeingCarried(name=source.name, into=made.name)
             return made
         owner, template, now = source.owner, source.template, clocks.database_now()
@@ -99,7 +100,7 @@ def workspace_forward(
                 by=asker, policy=policy, lease_seconds=None, now=now
             ),
         )
-        workspaces.plan_warnings(made, policy, now=now)
+        plan_warnings(made, policy, now=now)
         Carry.objects.create(
             workspace=made,
             source=source,
@@ -167,7 +168,7 @@ def workspace_forward_abort(*, by: User, workspace: Workspace) -> Operation:
 
     Raises: NotAllowed, NothingToAbort.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     carry = Carry.objects.filter(workspace=workspace).first()
     can_be = workspace.ready_at is None and not workspace.is_put_away
     if carry is None or not can_be:

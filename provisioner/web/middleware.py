@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.cache import patch_cache_control
 
 from provisioner.accounts import origin, zones
 from provisioner.accounts.models import User
-from provisioner.dashboard.middleware import Handler
 from provisioner.lib.terminal import harmless_page
 
 
@@ -80,3 +81,6 @@ class ZoneMiddleware:
         browsers = request.COOKIES.get(zones.COOKIE, "")
         with timezone.override(zones.zone_of(user, browsers=browsers)):
             return self.get_response(request)
+
+
+Handler = Callable[[HttpRequest], HttpResponse]

@@ -17,6 +17,7 @@ from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.heartbeats import check_heartbeat
 from provisioner.leases.actions.leases import end_of_first_lease
+from provisioner.leases.warnings import plan_first_warnings
 from provisioner.lib.refusals import (
     AccountIncomplete,
     InvalidRequest,
@@ -26,7 +27,6 @@ from provisioner.limits.admission import (
     check_admission,
     check_claim,
 )
-from provisioner.notify import workspaces
 from provisioner.workspace_requests.claim import (
     find_pool,
     hand_out,
@@ -169,7 +169,7 @@ def workspace_create(
                 gid=by.gid,
                 p4_user=by.perforce_name,
             )
-        workspaces.plan_first_warnings(workspace, policy, now=now)
+        plan_first_warnings(workspace, policy, now=now)
         if is_warm:
             _record_claim(workspace, by=by)
         else:

@@ -18,6 +18,8 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.engine.queries import operations_visible_to
+from provisioner.leases.api import workspaces as s
+from provisioner.leases.api.workspaces import WorkspaceListQuery, WorkspaceRetireQuery
 from provisioner.lib.refusals import (
     WorkspaceFailed,
     WorkspaceRetired,
@@ -31,8 +33,6 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
     workspace_retry,
 )
-from provisioner.workspaces.api import shapes as s
-from provisioner.workspaces.api.shapes import WorkspaceListQuery, WorkspaceRetireQuery
 from provisioner.workspaces.api.waiting import wait_until_settled
 from provisioner.workspaces.models import Workspace
 

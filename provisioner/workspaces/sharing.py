@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from provisioner.accounts.models import User
-from provisioner.accounts.permissions import can_change_workspace
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces.models import Share, Workspace
+from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
     GONE,
     siblings_of,

@@ -20,15 +20,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from provisioner.accounts.models import Team, User
-from provisioner.accounts.permissions import (
-    PERMISSIONS,
-    Role,
-    Verb,
-    can_change_workspace,
-    can_see_workspace,
-    may,
-    roles_of,
-)
+from provisioner.accounts.permissions import PERMISSIONS, Role, Verb, may
 from provisioner.accounts.tokens import token_create
 from provisioner.bisect.actions import bisection_start
 from provisioner.catalog.actions.templates import template_build
@@ -42,6 +34,11 @@ from provisioner.pools.models import Pool
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.permissions import (
+    can_change_workspace,
+    can_see_workspace,
+    roles_towards,
+)
 from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
@@ -538,9 +535,10 @@ def test_everybody_plays_the_part_they_should(
 ) -> None:
     for who, user in people.items():
         role = ROLES[who]
-        assert role in roles_of(user or AnonymousUser(), workspace)
+        played = roles_towards(user or AnonymousUser(), workspace)
+        assert role in played
         for verb, roles in PERMISSIONS.items():
-            assert may(user or AnonymousUser(), verb, workspace) == (role in roles)
+            assert may(user or AnonymousUser(), verb, played) == (role in roles)
 
 
 def test_what_is_listed_is_what_may_be_seen(
@@ -573,7 +571,7 @@ def test_who_left_is_nobody(people: People, workspace: Workspace) -> None:
     alice = people["alice"]
     assert alice is not None
     alice.is_active = False
-    assert roles_of(alice, workspace) == {Role.NOBODY}
+    assert roles_towards(alice, workspace) == {Role.NOBODY}
 
 
 def test_people_without_a_team_are_not_each_others_mates(

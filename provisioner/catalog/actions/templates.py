@@ -13,6 +13,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog import checks
+from provisioner.catalog.events import before_building
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import available_snapshots, reference_snapshot
 from provisioner.catalog.states import set_template_state
@@ -39,7 +40,6 @@ from provisioner.lib.refusals import (
 )
 from provisioner.lib.sizes import size_text
 from provisioner.lib.typed_names import check_name
-from provisioner.limits.admission import check_build
 from provisioner.sites.models import Site
 
 LARGEST_CHANGE = 2**31 - 1
@@ -213,7 +213,7 @@ def template_build(
         )
         if template.state == Template.State.BUILDING or _is_settling(template):
             raise TemplateBusy(name=template.name)
-        check_build(template=template)
+        before_building.send(Template, template=template)
         set_template_state(
             template,
             Template.State.BUILDING,

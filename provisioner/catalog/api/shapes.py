@@ -14,7 +14,6 @@ from provisioner.catalog.actions.templates import MOST_PATHS
 from provisioner.catalog.api.refresh_shapes import LagSerializer, RefreshSerializer
 from provisioner.catalog.models import LineEnd, Snapshot, Template
 from provisioner.lib.names import LONGEST_NAME
-from provisioner.workspaces.models import Workspace
 
 LARGEST_CHANGE = 2**31 - 1  # Perforce changes are signed 32-bit numbers
 
@@ -70,13 +69,11 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
         return behind
 
 
-class PinningWorkspaceSerializer(serializers.ModelSerializer[Workspace]):
+class PinningWorkspaceSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
     owner = serializers.CharField(source="owner.username")
-
-    class Meta:
-        model = Workspace
-        fields = ("id", "name", "owner", "state")
-        read_only_fields = fields
+    state = serializers.CharField()
 
 
 class PinsSerializer(serializers.Serializer[Any]):

@@ -20,6 +20,7 @@ from provisioner.lib.names import (
     same_tag,
     underscored,
 )
+from provisioner.lib.rows import few
 from provisioner.sites.models import Site
 
 
@@ -48,6 +49,7 @@ AT_LEAST: dict[str, tuple[Quality, ...]] = {
 """What is as good as what a template, or a request, asks for."""
 
 
+@few
 class Template(models.Model):
     """A synced, built tree that workspaces are cloned from.
 

@@ -14,7 +14,8 @@ from provisioner.lib.refusals import (
     WorkspaceNotReady,
     WorkspaceRetired,
 )
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import LEASED, Workspace
+from provisioner.workspaces.permissions import can_change_workspace
 
 # Silence is looked for once a minute; shorter spans would promise too much.
 SHORTEST_SECONDS = 30
@@ -40,14 +41,14 @@ def workspace_heartbeat(*, by: User, workspace: Workspace) -> Workspace:
 
     Raises: NotAllowed, NoHeartbeat, WorkspaceRetired, WorkspaceNotReady.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     with transaction.atomic():
         workspace = Workspace.objects.select_for_update(of=("self",)).get(
             pk=workspace.pk
         )
         if workspace.is_put_away:
             raise WorkspaceRetired(name=workspace.name)
-        if workspace.state not in queries.LEASED:
+        if workspace.state not in LEASED:
             raise WorkspaceNotReady(
                 name=workspace.name, state=workspace.get_state_display().lower()
             )

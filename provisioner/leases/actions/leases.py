@@ -12,6 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine import clocks
 from provisioner.leases import queries
+from provisioner.leases.warnings import plan_warnings
 from provisioner.lib.moments import exact, recorded
 from provisioner.lib.refusals import (
     InvalidRequest,
@@ -22,8 +23,8 @@ from provisioner.lib.refusals import (
     WorkspaceNotKept,
     WorkspaceNotReady,
 )
-from provisioner.notify import workspaces
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import LEASED, Workspace
+from provisioner.workspaces.permissions import can_change_workspace
 
 LONGEST_REASON = 500
 # Fits into an integer of the database.
@@ -67,7 +68,7 @@ def set_lease(
     Workspace.objects.filter(pk=workspace.pk).update(
         expires_at=ends_at, keep_reason=keep_reason
     )
-    workspaces.plan_warnings(workspace, policy, now=now)
+    plan_warnings(workspace, policy, now=now)
 
 
 def workspace_extend(
@@ -85,7 +86,7 @@ def workspace_extend(
     Raises: NotAllowed, InvalidRequest, WorkspaceNotReady, WorkspaceKept,
     LeaseNotLonger, LeaseTooLong.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     if seconds is not None and until is not None:
         raise InvalidRequest("Say for how long or until when, one of the two.")
     with transaction.atomic():
@@ -123,7 +124,7 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
 
     Raises: NotAllowed, NotAllowedToKeep, InvalidRequest, WorkspaceNotReady.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     reason = " ".join(reason.split())
     if not reason:
         raise InvalidRequest("Say why it is to be kept: others will ask.")
@@ -154,7 +155,7 @@ def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
 
     Raises: NotAllowed, WorkspaceNotKept, WorkspaceNotReady.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     with transaction.atomic():
         workspace, policy, now = _leased(workspace)
         if not workspace.keep_reason:
@@ -226,7 +227,7 @@ def _leased(
         .select_related("owner", "template", "site")
         .get(pk=workspace.pk)
     )
-    if workspace.state not in queries.LEASED:
+    if workspace.state not in LEASED:
         raise WorkspaceNotReady(
             name=workspace.name, state=workspace.get_state_display().lower()
         )

@@ -17,11 +17,11 @@ from provisioner.engine import clocks
 from provisioner.leases import queries
 from provisioner.leases.actions.leases import LONGEST_SECONDS, set_lease
 from provisioner.leases.models import LeasePolicy
+from provisioner.leases.warnings import plan_warnings
 from provisioner.lib.moments import exact, recorded
 from provisioner.lib.refusals import InvalidRequest, PreviewStale
 from provisioner.lib.times import duration_text
-from provisioner.notify import workspaces as notices
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import LEASED, Workspace
 
 MOST_WARNINGS = 14
 
@@ -240,9 +240,7 @@ def _covered(
 ) -> list[Workspace]:
     """Return the workspaces for which the policy is or would be the nearest one."""
     workspaces = (
-        Workspace.objects.filter(
-            purpose=purpose, state__in=queries.LEASED, is_pooled=False
-        )
+        Workspace.objects.filter(purpose=purpose, state__in=LEASED, is_pooled=False)
         .select_related("owner", "template", "site")
         .order_by("expires_at", "pk")
     )
@@ -281,12 +279,12 @@ def _apply(
             .select_related("owner", "template", "site")
             .get(pk=one.workspace.pk)
         )
-        if workspace.state not in queries.LEASED or workspace.keep_reason:
+        if workspace.state not in LEASED or workspace.keep_reason:
             continue  # meanwhile
         before = workspace.expires_at
         ends_at = preview.policy.pulled_in(before, now=now)
         if ends_at == before:
-            notices.plan_warnings(workspace, preview.policy, now=now)
+            plan_warnings(workspace, preview.policy, now=now)
             continue
         set_lease(workspace, ends_at=ends_at, policy=preview.policy, now=now)
         assert ends_at is not None

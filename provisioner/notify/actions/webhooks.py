@@ -22,6 +22,7 @@ from provisioner.gateways.webhooks.addresses import (
 from provisioner.lib.refusals import InvalidRequest, WebhookOff
 from provisioner.notify import webhooks
 from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent, new_salt
+from provisioner.notify.permissions import can_change_webhook
 
 MOST_WEBHOOKS = 20
 
@@ -74,7 +75,7 @@ def webhook_update(
 
     Raises: NotAllowed, InvalidRequest.
     """
-    permissions.require(permissions.can_change_webhook(by, webhook))
+    permissions.require(can_change_webhook(by, webhook))
     if url is not None:
         _check_url(url)
     with transaction.atomic():
@@ -103,7 +104,7 @@ def webhook_renew_secret(*, by: User, webhook: Webhook) -> Webhook:
 
     Raises: NotAllowed.
     """
-    permissions.require(permissions.can_change_webhook(by, webhook))
+    permissions.require(can_change_webhook(by, webhook))
     with transaction.atomic():
         webhook.salt = new_salt()
         webhook.save(update_fields=["salt"])
@@ -116,7 +117,7 @@ def webhook_delete(*, by: User, webhook: Webhook) -> None:
 
     Raises: NotAllowed.
     """
-    permissions.require(permissions.can_change_webhook(by, webhook))
+    permissions.require(can_change_webhook(by, webhook))
     with transaction.atomic():
         _note(webhook, "webhook_deleted", "Deleted the webhook.", by=by)
         webhook.delete()
@@ -127,7 +128,7 @@ def webhook_test(*, by: User, webhook: Webhook) -> WebhookDelivery:
 
     Raises: NotAllowed, WebhookOff.
     """
-    permissions.require(permissions.can_change_webhook(by, webhook))
+    permissions.require(can_change_webhook(by, webhook))
     _refuse_what_is_not_sent(
         WebhookDelivery(webhook=webhook, event=WebhookDelivery.TEST)
     )
@@ -140,7 +141,7 @@ def delivery_repeat(*, by: User, delivery: WebhookDelivery) -> WebhookDelivery:
 
     Raises: NotAllowed, WebhookOff.
     """
-    permissions.require(permissions.can_change_webhook(by, delivery.webhook))
+    permissions.require(can_change_webhook(by, delivery.webhook))
     _refuse_what_is_not_sent(delivery)
     with transaction.atomic():
         return webhooks.write_again(delivery)

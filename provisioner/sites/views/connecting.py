@@ -10,8 +10,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from provisioner.dashboard.setup import guide_for
 from provisioner.lib.refusals import ActionRefused
+from provisioner.sites.events import asks_where_to_go_on
 from provisioner.sites.forms import PerforceServerForm, SiteForm
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.sites.queries import (
@@ -43,8 +43,10 @@ def saved(
             form.refuse(refusal)
         else:
             messages.success(request, f"{row.name} is saved.")
-            if guide_for(request.user) is not None:
-                return redirect("welcome")
+            answers = asks_where_to_go_on.send(type(row), user=request.user)
+            pages = [page for _, page in answers if page]
+            if pages:
+                return redirect(pages[0])
             return redirect(f"{kind}-detail", row.pk)
     secret_name = own_variable(variable, key=row.name) if row.pk else ""
     context = {"form": form, "row": row, "secret_name": secret_name}

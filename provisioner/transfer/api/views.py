@@ -12,11 +12,11 @@ from rest_framework.reverse import reverse
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.api.waiting import WaitQuery, ask_again_unless
+from provisioner.leases.api.workspaces import WorkspaceSerializer
 from provisioner.transfer.actions import workspace_forward, workspace_forward_abort
 from provisioner.transfer.api.shapes import CarrySerializer, ForwardSerializer
 from provisioner.transfer.queries import carry_of
 from provisioner.workspaces import queries as workspace_queries
-from provisioner.workspaces.api.shapes import WorkspaceSerializer
 from provisioner.workspaces.api.waiting import wait_until_settled
 from provisioner.workspaces.models import Workspace
 

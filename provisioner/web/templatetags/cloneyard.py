@@ -19,9 +19,6 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from provisioner.drift.models import Finding
-from provisioner.engine.overviews import StepLine
-from provisioner.leases import queries as lease_queries
 from provisioner.lib import moments, sizes, spans, terminal, times
 from provisioner.lib.limits import Limit
 from provisioner.web.http import digest
@@ -188,17 +185,6 @@ def exact(moment: dt.datetime | None) -> SafeString | str:
     return _time(moment, title=age, text=moments.exact(moment))
 
 
-@register.simple_tag
-def lease_end(lease: lease_queries.LeaseEnd) -> SafeString:
-    """Say in a row when a lease ends: "in 3 days", "kept", or that it does not."""
-    if lease.kept_because:
-        return format_html('<span title="{}">kept</span>', lease.kept_because)
-    if lease.ends_at is None:
-        return SafeString('<span class="aside">&ndash;</span>')
-    is_soon = SafeString(' class="lease-soon"' if lease.is_soon else "")
-    return format_html("<span{}>{}</span>", is_soon, ago(lease.ends_at))
-
-
 @register.filter
 def span(seconds: int | None) -> str:
     """Show a length of time exactly: "30 d", "1 d 12 h"."""
@@ -251,31 +237,10 @@ def count(number: int, one: str, many: str) -> str:
     return f"{intcomma(number)} {one if number == 1 else many}"
 
 
-@register.simple_tag
-def measure(line: StepLine) -> str:
-    """Return how far a step is, in words: "812 of 3,612 files, 90 files a second"."""
-    unit, text = line.step.progress.get("unit", ""), line.step.progress.get("text", "")
-    parts = []
-    if line.total:
-        parts.append(f"{intcomma(line.done)} of {intcomma(line.total)} {unit}".strip())
-    elif line.done:
-        parts.append(f"{intcomma(line.done)} {unit}".strip())
-    return ", ".join([*parts, text] if text else parts)
-
-
 @register.filter
 def printed(text: str) -> str:
     """Return what a terminal would show, without what could do harm here."""
     return terminal.shown_text(text)
-
-
-@register.simple_tag
-def open_findings() -> SafeString | str:
-    """Return how many differences wait for an administrator, "" for none."""
-    number = Finding.objects.filter(resolved_at=None).count()
-    if not number:
-        return ""
-    return format_html(' <span class="tally">({})</span>', intcomma(number))
 
 
 @register.simple_tag

@@ -11,6 +11,7 @@ from provisioner.engine.tasks import start_operation
 from provisioner.lib.refusals import InvalidRequest, WorkspaceNotReady
 from provisioner.workspaces.actions.retiring import locked
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.permissions import can_change_workspace
 
 
 def workspace_look(*, by: User, workspace: Workspace) -> Operation:
@@ -20,7 +21,7 @@ def workspace_look(*, by: User, workspace: Workspace) -> Operation:
 
     Raises: NotAllowed, InvalidRequest, WorkspaceNotReady.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     if not workspace.holds_work:
         raise InvalidRequest(f"{workspace.name} has nothing that can be submitted.")
     with transaction.atomic():

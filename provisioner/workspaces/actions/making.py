@@ -9,6 +9,7 @@ from django.db import IntegrityError, connection, transaction
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import available_snapshots, default_snapshot
+from provisioner.lib.locks import pass_one_by_one
 from provisioner.lib.names import LONGEST_NAME
 from provisioner.lib.refusals import (
     InvalidRequest,
@@ -17,7 +18,6 @@ from provisioner.lib.refusals import (
     NoSnapshot,
     SnapshotGone,
 )
-from provisioner.limits.admission import pass_one_by_one
 from provisioner.workspaces.models import Workspace
 
 SUGGESTIONS_TRIED = 1000

@@ -19,6 +19,7 @@ from provisioner.lib.refusals import (
 )
 from provisioner.workspaces.events import asks_how_to_make, before_retiring
 from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import can_be_restored
 from provisioner.workspaces.states import set_workspace_state
 
@@ -47,7 +48,7 @@ def workspace_retire(
     Raises: NotAllowed, InvalidRequest, WorkspaceRetired, WorkspaceNotReady,
     BeingCarried.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     if unsaved not in Unsaved.values:
         raise InvalidRequest(f"There is no choice “{unsaved}” for unsaved work.")
     with transaction.atomic():
@@ -90,7 +91,7 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
 
     Raises: NotAllowed, NothingToRestore, WorkspaceRetired.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     with transaction.atomic():
         workspace = locked(workspace)
         if workspace.state in (Workspace.State.RETIRED, Workspace.State.PURGING):
@@ -119,7 +120,7 @@ def workspace_purge(*, by: User, workspace: Workspace) -> Operation:
 
     Raises: NotAllowed, NotInTrash, WorkspaceRetired.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     with transaction.atomic():
         workspace = locked(workspace)
         if workspace.state == Workspace.State.RETIRED:
@@ -147,7 +148,7 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
 
     Raises: NotAllowed, NothingToRetry, WorkspaceNotReady.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     with transaction.atomic():
         workspace = locked(workspace)
         if workspace.is_moving:

@@ -17,6 +17,7 @@ from provisioner.lib.refusals import (
 )
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces.models import Share, Workspace
+from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import GONE
 
 MOST_SHARES = 100
@@ -35,7 +36,7 @@ def workspace_share(
     Raises: NotAllowed, InvalidRequest, NobodyOfThatName, AlreadyTheirs,
     WorkspaceNotReady.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     if bool(person) == bool(team):
         raise InvalidRequest("Name a person or a team.")
     reader = _person(person, workspace) if person else _team(team, workspace)
@@ -72,7 +73,7 @@ def workspace_unshare(*, by: User, share: Share) -> None:
 
     Raises: NotAllowed.
     """
-    permissions.require(permissions.can_change_workspace(by, share.workspace))
+    permissions.require(can_change_workspace(by, share.workspace))
     with transaction.atomic():
         gone, _ = Share.objects.filter(pk=share.pk).delete()
         if gone:
@@ -96,7 +97,7 @@ def workspace_open(*, by: User, workspace: Workspace, to: OpenTo) -> Workspace:
 
     Raises: NotAllowed, WorkspaceNotReady.
     """
-    permissions.require(permissions.can_change_workspace(by, workspace))
+    permissions.require(can_change_workspace(by, workspace))
     with transaction.atomic():
         workspace = (
             Workspace.objects.select_for_update(of=("self",))

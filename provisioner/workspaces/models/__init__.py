@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.shares import Share
-from provisioner.workspaces.models.workspaces import MOVING, Unsaved, Workspace
+from provisioner.workspaces.models.workspaces import LEASED, MOVING, Unsaved, Workspace
 
-__all__ = ["MOVING", "Rescue", "Share", "Unsaved", "Workspace"]
+__all__ = ["LEASED", "MOVING", "Rescue", "Share", "Unsaved", "Workspace"]

@@ -437,3 +437,11 @@ class Unsaved(models.TextChoices):
     REFUSE = "refuse", "Stop and show it"
     RESCUE = "rescue", "Rescue it: shelve what is opened, archive the rest"
     DISCARD = "discard", "Discard it"
+
+
+LEASED = (
+    Workspace.State.PROVISIONING,
+    Workspace.State.READY,
+    Workspace.State.FAILED,
+)
+"""Where a lease counts: the other states have another end, or none."""

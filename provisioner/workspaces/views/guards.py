@@ -7,8 +7,8 @@ from functools import wraps
 from django.core.exceptions import PermissionDenied
 from django.http.response import HttpResponseBase
 
-from provisioner.accounts import permissions
 from provisioner.web.http import P, View, WebRequest
+from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import workspaces_visible_to
 
 
@@ -24,9 +24,7 @@ def for_changing(view: View[P]) -> View[P]:
     ) -> HttpResponseBase:
         workspaces = workspaces_visible_to(request.user)
         workspace = workspaces.filter(pk=str(kwargs["pk"])).first()
-        if workspace is not None and not permissions.can_change_workspace(
-            request.user, workspace
-        ):
+        if workspace is not None and not can_change_workspace(request.user, workspace):
             raise PermissionDenied(
                 "You may look at this workspace. Changing it is for its owner."
             )

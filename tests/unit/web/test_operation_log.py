@@ -237,7 +237,9 @@ def test_the_log_of_an_operation_is_that_of_the_step_in_question(
     assert sent_to() == address_of(build, "verify")
     engine_states.fail_step(verify, code="x", message="x")
     assert sent_to() == address_of(build, "verify")
-    build.steps.filter(name="build").update(result={"quality": "failed"})
+    build.steps.filter(name="build").update(
+        result={"quality": "failed", "has_rejected": True}
+    )
     assert sent_to() == address_of(build)
     log.unlink()
     verify.log_path.unlink()

@@ -5,7 +5,8 @@ import pytest
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import StepLine
-from provisioner.web.templatetags.cloneyard import STATE_ICONS, count, measure
+from provisioner.engine.templatetags.operations import measure
+from provisioner.web.templatetags.cloneyard import STATE_ICONS, count
 from provisioner.workspaces.models import Workspace
 
 

@@ -40,7 +40,7 @@ from provisioner.notify.models import Notice
 from provisioner.notify.sweeps.mails import send_due
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.models import LEASED, Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.clock import BEGINS_AT, Clock, clock
 from tests.support.factories import SnapshotFactory, UserFactory
@@ -815,7 +815,7 @@ class World:
 
     def _another(self, hours: int) -> None:
         """Put this one away, and go on with another."""
-        if self.workspace.state in lease_queries.LEASED:
+        if self.workspace.state in LEASED:
             workspace_retire(by=self.owner, workspace=self.workspace)
             work(self.workspace, self.clock)
         self._begin(hours)
@@ -875,11 +875,11 @@ class World:
         )
         self.workspace.refresh_from_db()
         after = self.workspace.expires_at
-        if before is not None and self.workspace.state in lease_queries.LEASED:
+        if before is not None and self.workspace.state in LEASED:
             assert after is not None
             earliest = now + dt.timedelta(seconds=max(self.warn, default=0))
             assert after == before or earliest <= after < before
-        if self.workspace.state in lease_queries.LEASED:
+        if self.workspace.state in LEASED:
             self.expected.set_end(after, warn=self.warn, now=now)
 
     def _trouble(self, trouble: str) -> None:
@@ -893,7 +893,7 @@ class World:
             self._begin(30 * 24)
             was = self.workspace
         retired = retire_expired(now=now)
-        is_leased = was.state in lease_queries.LEASED
+        is_leased = was.state in LEASED
         self._check_end(was, retired=bool(retired))
         purge_expired(now=now)
         work(self.workspace, self.clock)
@@ -901,7 +901,7 @@ class World:
             self.expected.replan(self.warn, now=now)
         tell_owners(now=now)
         due = self.expected.due(now) if is_leased else None
-        if self.workspace.state not in lease_queries.LEASED:
+        if self.workspace.state not in LEASED:
             due = None
         before = len(Mailbox.delivered)
         trouble = Mailbox.trouble

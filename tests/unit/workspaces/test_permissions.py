@@ -10,6 +10,7 @@ from provisioner.catalog.models import Snapshot
 from provisioner.lib.refusals import NotAllowed
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.permissions import can_change_workspace, can_see_workspace
 from tests.support.factories import UserFactory
 
 
@@ -51,8 +52,8 @@ def test_permissions_are_as_the_table_says(
 ) -> None:
     user = people[who]
 
-    assert permissions.can_see_workspace(user, workspace) == may_see
-    assert permissions.can_change_workspace(user, workspace) == may_change
+    assert can_see_workspace(user, workspace) == may_see
+    assert can_change_workspace(user, workspace) == may_change
     assert permissions.can_manage_templates(user) == may_manage_templates
 
 

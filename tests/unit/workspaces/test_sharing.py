@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from provisioner.accounts.models import Team, User
-from provisioner.accounts.permissions import Role, can_see_workspace, roles_of
+from provisioner.accounts.permissions import Role
 from provisioner.accounts.tokens import token_create
 from provisioner.lib.refusals import (
     ActionRefused,
@@ -20,6 +20,7 @@ from provisioner.lib.refusals import (
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.sharing import workspace_share, workspace_unshare
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.permissions import can_see_workspace, roles_towards
 from provisioner.workspaces.queries import workspaces_shared_with, workspaces_visible_to
 from provisioner.workspaces.sharing import company_of
 from tests.support.factories import SnapshotFactory, UserFactory
@@ -51,7 +52,7 @@ def test_a_share_opens_the_workspace_until_it_is_revoked(
     again = workspace_share(by=alice, workspace=workspace, team="Audio")
 
     assert again == share
-    assert roles_of(carol, workspace) == {Role.STRANGER, Role.READER}
+    assert roles_towards(carol, workspace) == {Role.STRANGER, Role.READER}
     assert workspaces_visible_to(carol).get() == workspace
     assert workspaces_shared_with(carol).get() == workspace
     assert not workspaces_shared_with(alice)

@@ -15,15 +15,16 @@ from provisioner.accounts import permissions
 from provisioner.api.fields import Text
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
+from provisioner.leases.api.workspaces import WorkspaceSerializer
 from provisioner.sites.models import OpenTo
-from provisioner.workspaces import queries
+from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.actions.sharing import (
     workspace_open,
     workspace_share,
     workspace_unshare,
 )
-from provisioner.workspaces.api.shapes import WorkspaceSerializer
 from provisioner.workspaces.models import Share, Workspace
+from provisioner.workspaces.permissions import can_change_workspace
 
 
 class ShareSerializer(serializers.ModelSerializer[Share]):
@@ -67,7 +68,9 @@ class WorkspaceOpenViewSet(ApiViewSet):
     serializer_class = WorkspaceSerializer
 
     def get_queryset(self) -> QuerySet[Workspace]:
-        return queries.with_newest_operation(queries.workspaces_visible_to(self.user))
+        return workspace_queries.with_newest_operation(
+            workspace_queries.workspaces_visible_to(self.user)
+        )
 
     @described(
         "Say who may enter a workspace's directory",
@@ -82,7 +85,7 @@ class WorkspaceOpenViewSet(ApiViewSet):
     @action(methods=["post"], detail=True)
     def open(self, request: Request, pk: int) -> Response:
         workspace = self.get_object()
-        permissions.require(permissions.can_change_workspace(self.user, workspace))
+        permissions.require(can_change_workspace(self.user, workspace))
         to = OpenTo(self.read_body(OpenSerializer)["to"])
         workspace_open(by=self.user, workspace=workspace, to=to)
         return Response(self.get_serializer(self.get_object()).data)
@@ -99,9 +102,10 @@ class WorkspaceShareViewSet(ApiViewSet):
 
     def _workspace(self) -> Workspace:
         workspace = get_object_or_404(
-            queries.workspaces_visible_to(self.user), pk=self.kwargs["workspace_pk"]
+            workspace_queries.workspaces_visible_to(self.user),
+            pk=self.kwargs["workspace_pk"],
         )
-        permissions.require(permissions.can_change_workspace(self.user, workspace))
+        permissions.require(can_change_workspace(self.user, workspace))
         return workspace
 
     @described(

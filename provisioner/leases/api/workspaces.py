@@ -21,7 +21,7 @@ from provisioner.api.waiting import WaitQuery
 from provisioner.catalog.api.shapes import SnapshotReferenceSerializer
 from provisioner.catalog.models import Template
 from provisioner.engine.api.shapes import OperationSummarySerializer
-from provisioner.leases import queries as lease_queries
+from provisioner.leases import queries
 from provisioner.leases.actions import heartbeats
 from provisioner.leases.api.shapes import LeaseSerializer, Seconds
 from provisioner.lib.names import LONGEST_NAME
@@ -164,10 +164,10 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
     @extend_schema_field(LeaseSerializer)
     def get_lease(self, workspace: Workspace) -> Any:
         # Read once for a whole list: all its serializers share the context.
-        policies = self.context.get("policies") or lease_queries.saved_policies()
+        policies = self.context.get("policies") or queries.saved_policies()
         self.context["policies"] = policies
         policy = policies.of_workspace(workspace)
-        deadline = lease_queries.deadline_of(workspace, policy, timezone.now())
+        deadline = queries.deadline_of(workspace, policy, timezone.now())
         return LeaseSerializer(deadline).data
 
     @extend_schema_field(OperationSummarySerializer(allow_null=True))

@@ -1,0 +1,12 @@
+"""What somebody may do with a bisection."""
+
+from __future__ import annotations
+
+from provisioner.accounts.models import User
+from provisioner.accounts.permissions import Verb, may, roles_towards
+from provisioner.bisect.models import Bisection
+
+
+def can_change_bisection(user: User, bisection: Bisection) -> bool:
+    """Say so: it is to its owner, and to others, what its workspaces are."""
+    return may(user, Verb.CHANGE_WORKSPACE, roles_towards(user, bisection))

@@ -1,0 +1,8 @@
+"""What features above the catalog are told, and asked."""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+before_building = Signal()
+"""A build of a template is about to begin (template): receivers may raise a refusal."""

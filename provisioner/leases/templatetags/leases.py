@@ -1,0 +1,23 @@
+"""How leases look on pages."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from provisioner.leases import queries as lease_queries
+from provisioner.web.templatetags.cloneyard import ago
+
+register = template.Library()
+
+
+@register.simple_tag
+def lease_end(lease: lease_queries.LeaseEnd) -> SafeString:
+    """Say in a row when a lease ends: "in 3 days", "kept", or that it does not."""
+    if lease.kept_because:
+        return format_html('<span title="{}">kept</span>', lease.kept_because)
+    if lease.ends_at is None:
+        return SafeString('<span class="aside">&ndash;</span>')
+    is_soon = SafeString(' class="lease-soon"' if lease.is_soon else "")
+    return format_html("<span{}>{}</span>", is_soon, ago(lease.ends_at))

@@ -1,0 +1,67 @@
+"""The mails that warn of the end of a lease, planned."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from provisioner.leases import queries
+from provisioner.notify.models import Notice
+from provisioner.notify.workspaces import say, unsent
+from provisioner.workspaces.models import Workspace
+
+
+def plan_warnings(
+    workspace: Workspace, policy: queries.Policy, *, now: dt.datetime
+) -> None:
+    """Have exactly the mails of this workspace's deadline ahead, and no others.
+
+    Call it in the transaction that sets or clears `expires_at`, or that changes the
+    policy: what belongs to another deadline is voided.
+    """
+    ahead = _ahead(workspace, policy, now=now)
+    unsent(workspace).filter(kind=Notice.Kind.LEASE_ENDS, due_at__gt=now).exclude(
+        deadline_at=workspace.expires_at,
+        seconds_before__in=[moment.seconds_before for moment in ahead],
+    ).update(voided_at=now, void_reason="The deadline or its moments changed.")
+    unsent(workspace).filter(kind=Notice.Kind.LEASE_ENDS).exclude(
+        deadline_at=workspace.expires_at
+    ).update(voided_at=now, void_reason="The deadline moved.")
+    _say_each(workspace, ahead)
+
+
+def plan_first_warnings(
+    workspace: Workspace, policy: queries.Policy, *, now: dt.datetime
+) -> None:
+    """Plan the mails of a workspace that nobody had before: there are none yet."""
+    Notice.objects.bulk_create(
+        (
+            Notice(
+                workspace=workspace,
+                kind=Notice.Kind.LEASE_ENDS,
+                due_at=moment.at,
+                deadline_at=workspace.expires_at,
+                seconds_before=moment.seconds_before,
+            )
+            for moment in _ahead(workspace, policy, now=now)
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def _ahead(
+    workspace: Workspace, policy: queries.Policy, *, now: dt.datetime
+) -> tuple[queries.WarningMoment, ...]:
+    return queries.warning_moments(
+        workspace, policy, ends_at=workspace.expires_at, now=now
+    )
+
+
+def _say_each(workspace: Workspace, moments: tuple[queries.WarningMoment, ...]) -> None:
+    for moment in moments:
+        say(
+            workspace,
+            Notice.Kind.LEASE_ENDS,
+            due_at=moment.at,
+            deadline_at=workspace.expires_at,
+            seconds_before=moment.seconds_before,
+        )

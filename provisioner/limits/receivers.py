@@ -1,0 +1,20 @@
+"""What limits have to say before other things are done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.dispatch import receiver
+
+from provisioner.catalog.events import before_building
+from provisioner.catalog.models import Template
+from provisioner.limits.admission import check_build
+
+
+@receiver(before_building)
+def refuse_beyond_limits(template: Template, **kwargs: Any) -> None:
+    """Have room for the snapshot, and for the volume of a first build.
+
+    Raises: LimitReached.
+    """
+    check_build(template=template)

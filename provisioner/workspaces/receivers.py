@@ -1,0 +1,34 @@
+"""What workspaces have to say of the snapshots that they are clones of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db.models import QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from provisioner.catalog.models import Snapshot
+from provisioner.catalog.retention import register_need
+from provisioner.workspaces.models import Workspace
+
+
+class Clones:
+    """Workspaces need their snapshots until they are gone for good."""
+
+    def rows(self, snapshots: Sequence[Snapshot]) -> QuerySet[Workspace]:
+        workspaces = Workspace.objects.filter(snapshot__in=snapshots).order_by()
+        return workspaces.exclude(state=Workspace.State.RETIRED)
+
+    def by_name(
+        self, rows: QuerySet[Workspace], *, most: int | None
+    ) -> QuerySet[Workspace]:
+        if most is not None:
+            place = Window(
+                RowNumber(), partition_by="snapshot", order_by=("name", "pk")
+            )
+            rows = rows.annotate(place=place).filter(place__lte=most)
+        named = rows.select_related("owner").order_by("name", "pk")
+        return named.only("name", "state", "is_pooled", "snapshot", "owner__username")
+
+
+register_need(Clones())
