@@ -45,7 +45,7 @@ BISECTIONS = Listing[Bisection](
         ),
         Column("ended_at", "", "ended_at", "ended_at", has_gaps=True),
     ),
-    cells="bisections/_cells.html",
+    cells="bisect/_cells.html",
     matching=bisections_matching,
     usual="-created_at",
     form=BisectionFilterForm,

@@ -30,7 +30,7 @@ from provisioner.web.lists.answers import list_answer
 @require_http_methods(["GET", "HEAD", "POST"])
 def bisection_list(request: WebRequest) -> HttpResponseBase:
     """Show the bisections that a person may see; stop many."""
-    return list_answer(request, BISECTIONS, "bisections/list.html")
+    return list_answer(request, BISECTIONS, "bisect/list.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -49,7 +49,7 @@ def bisection_create(request: WebRequest, template_pk: int) -> HttpResponse:
             return redirect("bisection-detail", bisection.pk)
     return render(
         request,
-        "bisections/create.html",
+        "bisect/create.html",
         {"form": form, "template": template},
         status=form.http_code,
     )
@@ -64,9 +64,9 @@ def bisection_detail(request: WebRequest, pk: int) -> HttpResponse:
         raise Http404
     context: dict[str, object] = {"overview": overview}
     if not request.htmx:
-        return render(request, "bisections/detail.html", context)
+        return render(request, "bisect/detail.html", context)
     context["is_news"] = request.GET.get("said") != digest(overview.announcement)
-    return render(request, "bisections/_bisection.html", context)
+    return render(request, "bisect/_bisection.html", context)
 
 
 @require_POST

@@ -49,7 +49,7 @@ FINDINGS = Listing[Finding](
         Column("resolved_at", "", "resolved_at", "resolved_at", has_gaps=True),
         Column("resolution", "", "resolution"),
     ),
-    cells="administration/_finding_cells.html",
+    cells="drift/_cells.html",
     matching=findings_matching,
     usual="-first_seen_at",
     form=FindingFilterForm,

@@ -32,7 +32,7 @@ def audit(request: WebRequest) -> HttpResponseBase:
     """Show what audits found, and when each side was looked at; resolve many."""
     runs = AuditRun.objects.select_related("site")
     context = {"runs": runs, "adoptable": adoptable().count()}
-    return list_answer(request, FINDINGS, "administration/audit.html", context)
+    return list_answer(request, FINDINGS, "drift/list.html", context)
 
 
 @require_POST
@@ -82,4 +82,4 @@ def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
         "preview": preview(finding),
         "refusal": refusal,
     }
-    return render(request, "administration/finding.html", context, status=status)
+    return render(request, "drift/detail.html", context, status=status)

@@ -30,7 +30,7 @@ OPERATIONS = Listing[Operation](
         Column("status_code", "", "status_code"),
         Column("status_message", "", "status_message"),
     ),
-    cells="operations/_cells.html",
+    cells="engine/_cells.html",
     matching=operations_matching,
     reads=(
         *("kind", "state", "status_code", "status_message", "created_at", "ended_at"),

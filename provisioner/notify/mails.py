@@ -51,9 +51,9 @@ def _mail_of(notice: Notice, *, now: dt.datetime) -> Mail:
         context = _about_workspace(notice, notice.workspace, now=now)
     else:
         context = _about_build(notice)
-    subject, _, text = render_to_string(f"mails/{notice.kind}.txt", context).partition(
-        "\n"
-    )
+    subject, _, text = render_to_string(
+        f"notify/mails/{notice.kind}.txt", context
+    ).partition("\n")
     return Mail(
         to=address_of(notice),
         subject=subject.removeprefix("Subject:").strip(),

@@ -45,7 +45,7 @@ def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_list(request: WebRequest) -> HttpResponseBase:
     """Show one's webhooks, everybody's to administrators; switch or delete many."""
-    return list_answer(request, WEBHOOKS, "webhooks/list.html")
+    return list_answer(request, WEBHOOKS, "notify/list.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -59,9 +59,7 @@ def webhook_create(request: WebRequest) -> HttpResponse:
             form.refuse(refusal)
         else:
             return _with_secret(request, webhook)
-    return render(
-        request, "webhooks/create.html", {"form": form}, status=form.http_code
-    )
+    return render(request, "notify/create.html", {"form": form}, status=form.http_code)
 
 
 def _webhook(request: WebRequest, pk: int) -> Webhook:
@@ -69,7 +67,7 @@ def _webhook(request: WebRequest, pk: int) -> Webhook:
 
 
 def _with_secret(request: WebRequest, webhook: Webhook) -> HttpResponse:
-    return render(request, "webhooks/secret.html", {"webhook": webhook})
+    return render(request, "notify/secret.html", {"webhook": webhook})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -77,7 +75,7 @@ def webhook_detail(request: WebRequest, pk: int) -> HttpResponseBase:
     """Show a webhook with all that was sent to it; send many again."""
     webhook = _webhook(request, pk)
     context = {"webhook": webhook}
-    return list_answer(request, deliveries_of(webhook), "webhooks/detail.html", context)
+    return list_answer(request, deliveries_of(webhook), "notify/detail.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -97,7 +95,7 @@ def webhook_edit(request: WebRequest, pk: int) -> HttpResponse:
             return redirect("webhook-detail", pk)
     return render(
         request,
-        "webhooks/edit.html",
+        "notify/edit.html",
         {"form": form, "webhook": webhook},
         status=form.http_code,
     )
@@ -140,7 +138,7 @@ def webhook_delete(request: WebRequest, pk: int) -> HttpResponse:
         webhooks.webhook_delete(by=request.user, webhook=webhook)
         messages.success(request, "Deleted.")
         return redirect("webhook-list")
-    return render(request, "webhooks/delete.html", {"webhook": webhook})
+    return render(request, "notify/delete.html", {"webhook": webhook})
 
 
 @require_POST

@@ -35,7 +35,7 @@ def workspace_forward(request: WebRequest, pk: int) -> HttpResponse:
         else:
             return redirect("workspace-detail", made.pk)
     is_part = request.htmx and not form.is_bound
-    page = "workspaces/_forward.html" if is_part else "workspaces/forward.html"
+    page = "transfer/_transfer_form.html" if is_part else "transfer/transfer.html"
     context = {"form": form, "overview": overview, "workspace": overview.workspace}
     return render(request, page, context, status=form.http_code)
 

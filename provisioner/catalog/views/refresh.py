@@ -38,7 +38,7 @@ def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
             return redirect("template-detail", template.pk)
     return render(
         request,
-        "templates/refresh.html",
+        "catalog/refresh.html",
         {"form": form, "template": template},
         status=form.http_code,
     )

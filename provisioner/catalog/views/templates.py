@@ -39,12 +39,12 @@ def template_detail(request: WebRequest, pk: int) -> HttpResponse:
     if request.htmx and overview.last is not None and overview.last.is_running:
         context["is_update"] = True
         context["is_news"] = request.GET.get("said") != digest(overview.announcement)
-        return render(request, "templates/_progress.html", context)
+        return render(request, "catalog/_progress.html", context)
     context["durations"] = durations_of(request.user, overview.template)
     if not request.htmx:
-        return render(request, "templates/detail.html", context)
+        return render(request, "catalog/detail.html", context)
     context["is_update"] = True
-    return retarget(render(request, "templates/_template.html", context), "#template")
+    return retarget(render(request, "catalog/_template.html", context), "#template")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -57,7 +57,7 @@ def template_create(request: WebRequest) -> HttpResponse:
             if request.POST.get("do") == "check":
                 check = template_preview(by=request.user, **form.cleaned_data)
                 return render(
-                    request, "templates/create.html", {"form": form, "check": check}
+                    request, "catalog/create.html", {"form": form, "check": check}
                 )
             template = templates.template_create(by=request.user, **form.cleaned_data)
         except ActionRefused as refusal:
@@ -67,9 +67,7 @@ def template_create(request: WebRequest) -> HttpResponse:
                 request, f"{template.name} is defined. Build it to publish a snapshot."
             )
             return redirect("template-detail", template.pk)
-    return render(
-        request, "templates/create.html", {"form": form}, status=form.http_code
-    )
+    return render(request, "catalog/create.html", {"form": form}, status=form.http_code)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -87,7 +85,7 @@ def template_edit(request: WebRequest, pk: int) -> HttpResponse:
                     by=request.user, site=template.site, **form.cleaned_data
                 )
                 context = {"form": form, "template": template, "check": check}
-                return render(request, "templates/edit.html", context)
+                return render(request, "catalog/edit.html", context)
             template_update(by=request.user, template=template, **form.cleaned_data)
         except ActionRefused as refusal:
             form.refuse(refusal)
@@ -96,7 +94,7 @@ def template_edit(request: WebRequest, pk: int) -> HttpResponse:
             return redirect("template-detail", template.pk)
     return render(
         request,
-        "templates/edit.html",
+        "catalog/edit.html",
         {"form": form, "template": template},
         status=form.http_code,
     )
@@ -128,7 +126,7 @@ def template_build(request: WebRequest, pk: int) -> HttpResponse:
             return redirect("template-detail", template.pk)
     return render(
         request,
-        "templates/build.html",
+        "catalog/build.html",
         {"form": form, "template": template},
         status=form.http_code,
     )
@@ -149,4 +147,4 @@ def template_build_stop(request: WebRequest, pk: int) -> HttpResponse:
             messages.success(request, "The build was stopped.")
             return redirect("template-detail", template.pk)
     context = {"template": template, "refusal": refusal}
-    return render(request, "templates/build_stop.html", context, status=status)
+    return render(request, "catalog/build_stop.html", context, status=status)

@@ -24,7 +24,7 @@ TRAIL = Listing[Event](
         Column("subject_kind", "", "subject_kind"),
         Column("subject_id", "", "subject_id"),
     ),
-    cells="administration/_trail_cells.html",
+    cells="dashboard/_audit_log_cells.html",
     matching=events_matching,
     reads=(
         *("at", "kind", "message", "reason", "actor_name", "via", "ip", "user_agent"),

@@ -88,7 +88,7 @@ PERFORCE_SERVERS = Listing[PerforceServer](
         ),
         Column("polled_at", "Asked", lambda row: row.watch and row.watch.polled_at),
     ),
-    cells="perforce_servers/_cells.html",
+    cells="dashboard/perforce_servers/_cells.html",
     matching=servers_matching,
     usual="name",
     dress=lambda user, some: server_lines(some),

@@ -61,7 +61,7 @@ class PhasePlot:
         return said + (f", {phase.failed_count} failed" if phase.failed_count else "")
 
 
-@register.inclusion_tag("templates/_durations.html")
+@register.inclusion_tag("catalog/_durations.html")
 def durations_plot(durations: Durations) -> dict[str, Any]:
     """Draw the phases below each other, each against its own longest."""
     return {

@@ -20,7 +20,7 @@ def overview(request: WebRequest) -> HttpResponse:
     """Show how everything is: space, workspaces, failures, and who waits for what."""
     return render(
         request,
-        "administration/overview.html",
+        "dashboard/overview.html",
         {"installation": installation(request.user)},
     )
 
@@ -29,7 +29,7 @@ def overview(request: WebRequest) -> HttpResponse:
 @administrators_only
 def admin_workspace_list(request: WebRequest) -> HttpResponseBase:
     """Show everybody's workspaces; extend, keep or retire many."""
-    return list_answer(request, ALL_WORKSPACES, "administration/workspaces.html")
+    return list_answer(request, ALL_WORKSPACES, "dashboard/workspaces.html")
 
 
 @require_safe
@@ -37,4 +37,4 @@ def admin_workspace_list(request: WebRequest) -> HttpResponseBase:
 def limit_list(request: WebRequest) -> HttpResponse:
     """Show every limit and how near it is."""
     overview = limits_overview(request.user)
-    return render(request, "administration/limits.html", {"overview": overview})
+    return render(request, "limits/list.html", {"overview": overview})

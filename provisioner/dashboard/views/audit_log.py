@@ -14,4 +14,4 @@ from provisioner.web.lists.answers import list_answer
 @administrators_only
 def trail(request: WebRequest) -> HttpResponseBase:
     """Show what happened."""
-    return list_answer(request, TRAIL, "administration/trail.html")
+    return list_answer(request, TRAIL, "dashboard/audit_log.html")

@@ -66,7 +66,7 @@ class Place:
 def jump(request: WebRequest) -> HttpResponse:
     """Show where the letters that were typed may lead; to htmx the list alone."""
     text = request.GET.get("q", "")[:LONGEST_TEXT]
-    page = "jump/_places.html" if request.htmx else "jump/jump.html"
+    page = "dashboard/_places.html" if request.htmx else "dashboard/palette.html"
     places = places_for(request.user, text=text)
     return render(request, page, {"text": text, "places": places})
 

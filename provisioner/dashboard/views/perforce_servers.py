@@ -39,7 +39,7 @@ def perforce_server_create(request: WebRequest) -> HttpResponse:
     return _saved(
         request,
         PerforceServerForm(posted(request)),
-        page="perforce_servers/create.html",
+        page="dashboard/perforce_servers/create.html",
     )
 
 
@@ -54,7 +54,7 @@ def perforce_server_detail(request: WebRequest, pk: int) -> HttpResponse:
         return connection_part(request, context)
     server = context["server"]
     context |= {"turns": turns_of(server), "watch": getattr(server, "watch", None)}
-    return render(request, "perforce_servers/detail.html", context)
+    return render(request, "dashboard/perforce_servers/detail.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -63,7 +63,7 @@ def perforce_server_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change a Perforce server."""
     server = get_object_or_404(PerforceServer, pk=pk)
     form = PerforceServerForm(posted(request), instance=server)
-    return _saved(request, form, page="perforce_servers/edit.html")
+    return _saved(request, form, page="dashboard/perforce_servers/edit.html")
 
 
 @require_POST

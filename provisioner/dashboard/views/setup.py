@@ -23,5 +23,5 @@ def welcome(request: WebRequest) -> HttpResponse:
     context: dict[str, object] = {"guide": guide}
     if request.htmx:
         context["is_news"] = request.GET.get("said") != digest(guide.announcement)
-        return render(request, "welcome/_guide.html", context)
-    return render(request, "welcome/welcome.html", context)
+        return render(request, "dashboard/setup/_guide.html", context)
+    return render(request, "dashboard/setup/setup.html", context)

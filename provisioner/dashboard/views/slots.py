@@ -21,7 +21,9 @@ from provisioner.web.lists.answers import list_answer
 @administrators_only
 def perforce_server_list(request: WebRequest) -> HttpResponseBase:
     """Show how each server is, how busy, and what was seen submitted; pause many."""
-    return list_answer(request, PERFORCE_SERVERS, "perforce_servers/list.html")
+    return list_answer(
+        request, PERFORCE_SERVERS, "dashboard/perforce_servers/list.html"
+    )
 
 
 @require_POST

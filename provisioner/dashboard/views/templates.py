@@ -14,7 +14,7 @@ from provisioner.web.lists.answers import list_answer
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_list(request: WebRequest) -> HttpResponseBase:
     """Show all templates and what each would give now; administrators build many."""
-    return list_answer(request, TEMPLATES, "templates/list.html")
+    return list_answer(request, TEMPLATES, "catalog/list.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -22,4 +22,4 @@ def template_list(request: WebRequest) -> HttpResponseBase:
 def refresh_list(request: WebRequest) -> HttpResponseBase:
     """Show what refreshes which template, and what stops that; pause many."""
     context = {"refreshes": refresh_overview.refreshes_now()}
-    return list_answer(request, REFRESHES, "administration/refreshes.html", context)
+    return list_answer(request, REFRESHES, "catalog/refreshes.html", context)

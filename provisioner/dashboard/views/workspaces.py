@@ -81,7 +81,7 @@ def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
             return redirect("workspace-detail", workspace.pk)
     return render(
         request,
-        "workspaces/create.html",
+        "workspace_requests/create.html",
         {"form": form, "template": template},
         status=form.http_code,
     )

@@ -48,13 +48,13 @@ def operation_step_log(request: WebRequest, pk: int, step: str) -> HttpResponse:
             "is_anew": is_anew,
             "is_followed": _is_followed(log, piece),
         }
-        return render(request, "operations/_log.html", context)
+        return render(request, "engine/_log.html", context)
     page = {"log": log, "form": form}
     if asked.get("q"):
         start = asked.get("start") or 0
         found = search.search_log(path, text=asked["q"], start=start)
-        return render(request, "operations/log_search.html", {**page, "found": found})
-    return render(request, "operations/log.html", {**page, **_shown(log, asked)})
+        return render(request, "engine/log_search.html", {**page, "found": found})
+    return render(request, "engine/log.html", {**page, **_shown(log, asked)})
 
 
 def _shown(log: StepLog, asked: dict[str, int | None]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from provisioner.web.lists.answers import list_answer
 @require_safe
 def operation_list(request: WebRequest) -> HttpResponseBase:
     """Show the operations that a person may see."""
-    return list_answer(request, OPERATIONS, "operations/list.html")
+    return list_answer(request, OPERATIONS, "engine/list.html")
 
 
 @require_safe
@@ -29,6 +29,6 @@ def operation_detail(request: WebRequest, pk: int) -> HttpResponse:
         raise Http404
     context: dict[str, object] = {"overview": overview}
     if not request.htmx:
-        return render(request, "operations/detail.html", context)
+        return render(request, "engine/detail.html", context)
     context["is_news"] = request.GET.get("said") != digest(overview.announcement)
-    return render(request, "operations/_operation.html", context)
+    return render(request, "engine/_operation.html", context)

@@ -79,7 +79,7 @@ ABANDONED = Listing[Workspace](
         Column("notified_at", "Owner asked", "notified_at"),
         Column("why", "", "abandonment.sentence"),
     ),
-    cells="abandoned/_cells.html",
+    cells="leases/_abandoned_cells.html",
     matching=abandoned_matching,
     # One that was used meanwhile is refused with why, and not passed over.
     choosable=workspaces_by_idleness,

@@ -26,7 +26,7 @@ def abandoned_list(request: WebRequest) -> HttpResponseBase:
         "progress": progress,
         "pks": ",".join(str(line.workspace.pk) for line in lines),
     }
-    return list_answer(request, ABANDONED, "abandoned/list.html", context)
+    return list_answer(request, ABANDONED, "leases/abandoned.html", context)
 
 
 @require_safe
@@ -42,6 +42,6 @@ def abandoned_progress(request: WebRequest) -> HttpResponse:
         "pks": ",".join(map(str, pks)),
     }
     if not request.htmx:
-        return render(request, "abandoned/progress.html", context)
+        return render(request, "leases/abandoned_progress.html", context)
     context["is_news"] = request.GET.get("said") != digest(progress.announcement)
-    return render(request, "abandoned/_progress.html", context)
+    return render(request, "leases/_abandoned_progress.html", context)

@@ -48,7 +48,7 @@ def deliveries_of(webhook: Webhook) -> Listing[WebhookDelivery]:
             Column("ended_at", "", "ended_at"),
             Column("actions", "Actions", None, is_label_spoken=True),
         ),
-        cells="webhooks/_delivery_cells.html",
+        cells="notify/_delivery_cells.html",
         matching=searched(
             lambda user: webhook.deliveries.select_related("webhook__owner"),
             *("event", "state", "error", "body"),

@@ -62,7 +62,7 @@ WEBHOOKS = Listing[Webhook](
         Column("events", "", lambda row: " ".join(row.events)),
         Column("created_at", "", "created_at", "created_at"),
     ),
-    cells="webhooks/_cells.html",
+    cells="notify/_cells.html",
     matching=searched(webhooks_visible_to, "url", "owner__username", "template__name"),
     usual="host",
     acts=(TurnOn, TurnOff, Delete),

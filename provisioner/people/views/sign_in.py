@@ -29,7 +29,7 @@ from provisioner.web.http import WebRequest, posted
 
 @method_decorator(login_not_required, name="dispatch")
 class SignInView(LoginView):
-    template_name = "accounts/sign_in.html"
+    template_name = "people/sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
@@ -67,7 +67,7 @@ def my_password(request: WebRequest) -> HttpResponse:
     tokens = tokens_of(request.user).count()
     return render(
         request,
-        "accounts/my_password.html",
+        "people/my_password.html",
         {"form": form, "tokens": tokens},
         status=422 if form.errors else 200,
     )
@@ -88,7 +88,7 @@ def my_account(request: WebRequest) -> HttpResponse:
         return redirect("my-account")
     return render(
         request,
-        "accounts/my_account.html",
+        "people/my_account.html",
         {
             "form": form,
             "now": timezone.now(),

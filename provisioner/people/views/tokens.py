@@ -31,7 +31,7 @@ def token_list(request: WebRequest) -> HttpResponseBase:
     form = TokenForm(None if is_about_many else posted(request), user=request.user)
     context = {"form": form, "commands": commands_to_get_it(request)}
     if request.method != "POST" or is_about_many:
-        return list_answer(request, lists.TOKENS, "accounts/tokens.html", context)
+        return list_answer(request, lists.TOKENS, "people/tokens.html", context)
     secret = ""
     if form.is_valid():
         try:
@@ -42,7 +42,7 @@ def token_list(request: WebRequest) -> HttpResponseBase:
             context["form"] = TokenForm(user=request.user)
     return render(
         request,
-        "accounts/tokens.html",
+        "people/tokens.html",
         {**context, "secret": secret, "listing": Look(lists.TOKENS, request)},
         status=form.http_code,
     )
@@ -52,9 +52,7 @@ def token_list(request: WebRequest) -> HttpResponseBase:
 @administrators_only
 def token_everybody_list(request: WebRequest) -> HttpResponseBase:
     """Show all tokens that open the door; revoke many."""
-    return list_answer(
-        request, lists.EVERYBODYS_TOKENS, "accounts/tokens_everybody.html"
-    )
+    return list_answer(request, lists.EVERYBODYS_TOKENS, "people/tokens_everybody.html")
 
 
 @require_POST

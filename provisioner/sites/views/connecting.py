@@ -61,7 +61,7 @@ def is_to_be_tested(request: WebRequest) -> bool:
 def connection_context(
     overview: SiteOverview | ServerOverview, *, kind: str, pk: int
 ) -> dict[str, Any]:
-    """Return what `connections/_connection.html` shows."""
+    """Return what `sites/_connection.html` shows."""
     return {
         "overview": overview,
         "connection": overview.connection,
@@ -74,7 +74,7 @@ def connection_part(request: WebRequest, context: dict[str, Any]) -> HttpRespons
     """Return what was found about a connection alone, said aloud where it is news."""
     connection = context["connection"]
     context["is_news"] = request.GET.get("said") != digest(connection.announcement)
-    return render(request, "connections/_connection.html", context)
+    return render(request, "sites/_connection.html", context)
 
 
 def asked(request: WebRequest, context: dict[str, Any]) -> HttpResponse:

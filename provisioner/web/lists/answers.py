@@ -100,7 +100,7 @@ def _previewed_or_done(
         "back": address_without(request, "choose", "as"),
     }
     status = 422 if form.is_bound and form.errors else 200
-    return render(request, "lists/preview.html", context, status=status)
+    return render(request, "web/preview.html", context, status=status)
 
 
 def _usual(form: forms.Form, act: Act[Any]) -> dict[str, Any]:
