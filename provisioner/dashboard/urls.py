@@ -32,11 +32,6 @@ urlpatterns: list[URLPattern] = [
     path("team/", workspaces.workspace_team_list, name="workspace-team-list"),
     path("trash/", workspaces.workspace_trash, name="workspace-trash"),
     path("retired/", workspaces.workspace_retired_list, name="workspace-retired-list"),
-    path(
-        "templates/<int:template_pk>/get/",
-        workspaces.workspace_create,
-        name="workspace-create",
-    ),
     path("workspaces/<int:pk>/", workspaces.workspace_detail, name="workspace-detail"),
     path(
         "workspaces/<int:pk>/retire/",
@@ -44,15 +39,7 @@ urlpatterns: list[URLPattern] = [
         name="workspace-retire",
     ),
     path(
-        "workspaces/<int:pk>/restore/",
-        workspaces.workspace_restore,
-        name="workspace-restore",
-    ),
-    path(
         "workspaces/<int:pk>/purge/", workspaces.workspace_purge, name="workspace-purge"
-    ),
-    path(
-        "workspaces/<int:pk>/retry/", workspaces.workspace_retry, name="workspace-retry"
     ),
     path("workspaces/<int:pk>/look/", checking.workspace_look, name="workspace-look"),
     path("healthz", health.healthz, name="healthz"),

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import (
     require_http_methods,
-    require_POST,
     require_safe,
 )
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import retarget
 
-from provisioner.catalog.queries import templates_visible_to
 from provisioner.dashboard import overviews
 from provisioner.dashboard.lists import workspaces
 from provisioner.leases.queries import policy_for
@@ -23,11 +20,8 @@ from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, digest, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.lists.listing import Look
-from provisioner.workspace_requests import actions as workspace_requests_actions
-from provisioner.workspace_requests.forms import WorkspaceCreateForm
 from provisioner.workspaces.actions import retiring
 from provisioner.workspaces.forms import WorkspaceRetireForm
-from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.sharing import company_of
 from provisioner.workspaces.views.guards import for_changing
 
@@ -62,28 +56,6 @@ def workspace_retired_list(request: WebRequest) -> HttpResponseBase:
     """Show the workspaces I had."""
     return list_answer(
         request, workspaces.RETIRED_WORKSPACES, "workspaces/retired.html"
-    )
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
-    """Ask for a workspace of a template; with the defaults, one click from any page."""
-    template = get_object_or_404(templates_visible_to(request.user), pk=template_pk)
-    form = WorkspaceCreateForm(posted(request), template=template)
-    if form.is_valid():
-        try:
-            workspace = workspace_requests_actions.workspace_create(
-                by=request.user, template=template, **form.cleaned_data
-            )
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            return redirect("workspace-detail", workspace.pk)
-    return render(
-        request,
-        "workspace_requests/create.html",
-        {"form": form, "template": template},
-        status=form.http_code,
     )
 
 
@@ -150,18 +122,6 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
     )
 
 
-@require_POST
-@for_changing
-def workspace_restore(request: WebRequest, pk: int) -> HttpResponse:
-    """Bring a workspace back from the trash, or out of its retirement."""
-    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
-    try:
-        retiring.workspace_restore(by=request.user, workspace=workspace)
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    return redirect("workspace-detail", workspace.pk)
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_changing
 def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
@@ -184,15 +144,3 @@ def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
         {"form": form, "overview": overview, "workspace": workspace},
         status=form.http_code,
     )
-
-
-@require_POST
-@for_changing
-def workspace_retry(request: WebRequest, pk: int) -> HttpResponse:
-    """Go on with a workspace that failed."""
-    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
-    try:
-        retiring.workspace_retry(by=request.user, workspace=workspace)
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    return redirect("workspace-detail", workspace.pk)
