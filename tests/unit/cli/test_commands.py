@@ -20,12 +20,12 @@ from provisioner.accounts.models import ApiToken, User
 from provisioner.catalog.models import Snapshot
 from provisioner.cli import cloneyard
 from provisioner.engine import states as engine_states
-from provisioner.engine.api.shapes import STEP_TITLES
 from provisioner.engine.models import Operation
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_look
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
+from provisioner.workspaces.workflows import PROVISION
 from tests.support.command_line import CommandLine, Ran
 from tests.support.factories import PASSWORD, SnapshotFactory, TemplateFactory
 from tests.support.proxy import HOLD, LOSE, PASS, Between
@@ -220,7 +220,7 @@ def test_steps_are_shown_on_a_terminal_and_nowhere_else(
     command_line: CommandLine, workspace: Workspace
 ) -> None:
     terminal = command_line.on_a_terminal("wait", "hers")
-    terminal.read_until(f"hers: {STEP_TITLES['provision', 'access']}, 0 of ")
+    terminal.read_until(f"hers: {PROVISION[0].title}, 0 of ")
     become(workspace, Workspace.State.READY)
 
     assert terminal.finish() == cloneyard.DONE, terminal.seen

@@ -23,12 +23,12 @@ from provisioner.bisect.sweeps import sweep_bisections
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine import step_run, workflow
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Unreachable
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.run import WorkspaceRun
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.support.jobs import run_jobs_once
 from tests.support.lab import Lab
@@ -329,7 +329,7 @@ def test_a_command_that_nobody_waits_for_is_stopped(
     Bisection.objects.filter(pk=bisection.pk).update(changes=rows)
     bisection_go_on(bisection.pk)
     step = Step.objects.get(name="run", operation__kind=Operation.Kind.TRIAL)
-    watch = StopWatch(StepRun(step), every_seconds=0)
+    watch = StopWatch(WorkspaceRun(step), every_seconds=0)
     watch.look("running")
 
     bisection_stop(by=alice, bisection=bisection)

@@ -10,12 +10,12 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.volumes import (
     ensure_export_policy,
     ensure_frozen_policy,
 )
 from provisioner.engine.models import Step
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import ExportRule
 from provisioner.sites.models import Site
@@ -38,15 +38,15 @@ def site(lab_site: Site) -> Site:
 
 
 @pytest.fixture
-def run(site: Site, lab_template: Template, jobs_emptied: None) -> StepRun:
+def run(site: Site, lab_template: Template, jobs_emptied: None) -> TemplateRun:
     build = template_build(by=lab_template.created_by, template=lab_template)
-    return StepRun(Step.objects.filter(operation=build)[0])
+    return TemplateRun(Step.objects.filter(operation=build)[0])
 
 
-def changed(run: StepRun, **fields: list[str]) -> StepRun:
+def changed(run: TemplateRun, **fields: list[str]) -> TemplateRun:
     """Return a later attempt at the step, at the site with these values."""
     Site.objects.filter(pk=run.site.pk).update(**fields)
-    return StepRun(Step.objects.get(pk=run.step.pk))
+    return TemplateRun(Step.objects.get(pk=run.step.pk))
 
 
 def rules_of(site: Site, name: str) -> tuple[ExportRule, ...]:
@@ -55,19 +55,19 @@ def rules_of(site: Site, name: str) -> tuple[ExportRule, ...]:
     return policy.rules
 
 
-def test_only_workers_have_superuser_access(run: StepRun) -> None:
+def test_only_workers_have_superuser_access(run: TemplateRun) -> None:
     name = ensure_export_policy(run)
 
     assert rules_of(run.site, name) == (WORKERS, OTHERS)
 
 
-def test_a_frozen_volume_is_for_workers_alone(run: StepRun) -> None:
+def test_a_frozen_volume_is_for_workers_alone(run: TemplateRun) -> None:
     assert ensure_frozen_policy(run) == f"{run.site.export_policy}-frozen"
 
     assert rules_of(run.site, run.site.frozen_policy) == (WORKERS,)
 
 
-def test_a_site_without_worker_clients_has_one_rule_for_all(run: StepRun) -> None:
+def test_a_site_without_worker_clients_has_one_rule_for_all(run: TemplateRun) -> None:
     run = changed(run, worker_clients=[])
     all_of_them = ExportRule(clients=("10.0.0.0/24",), superuser=("sys",))
 
@@ -75,13 +75,13 @@ def test_a_site_without_worker_clients_has_one_rule_for_all(run: StepRun) -> Non
     assert rules_of(run.site, ensure_frozen_policy(run)) == (all_of_them,)
 
 
-def test_a_host_that_is_named_as_both_is_a_worker(run: StepRun) -> None:
+def test_a_host_that_is_named_as_both_is_a_worker(run: TemplateRun) -> None:
     run = changed(run, export_clients=["10.0.0.5"])
 
     assert rules_of(run.site, ensure_export_policy(run)) == (WORKERS,)
 
 
-def test_changed_hosts_are_let_in_and_others_out(run: StepRun) -> None:
+def test_changed_hosts_are_let_in_and_others_out(run: TemplateRun) -> None:
     ensure_export_policy(run)
     ensure_frozen_policy(run)
     run = changed(run, export_clients=["10.7.0.0/16"], worker_clients=["10.7.0.1"])
@@ -92,7 +92,7 @@ def test_changed_hosts_are_let_in_and_others_out(run: StepRun) -> None:
     assert rules_of(run.site, ensure_frozen_policy(run)) == (workers,)
 
 
-def test_a_rule_that_somebody_added_by_hand_is_dropped(run: StepRun) -> None:
+def test_a_rule_that_somebody_added_by_hand_is_dropped(run: TemplateRun) -> None:
     ontap = registry.ontap(run.site)
     name = ensure_export_policy(run)
     policy = ontap.find_export_policy(name)
@@ -106,7 +106,7 @@ def test_a_rule_that_somebody_added_by_hand_is_dropped(run: StepRun) -> None:
     assert rules_of(run.site, name) == (WORKERS, OTHERS)
 
 
-def test_rules_that_are_right_are_not_written_again(run: StepRun, lab: Lab) -> None:
+def test_rules_that_are_right_are_not_written_again(run: TemplateRun, lab: Lab) -> None:
     name = ensure_export_policy(run)
     lab.break_ontap(
         {"method": "PATCH", "path": "*/export-policies/*", "drop": True},
@@ -118,7 +118,7 @@ def test_rules_that_are_right_are_not_written_again(run: StepRun, lab: Lab) -> N
 # --- without waiting for a clone
 
 
-def test_a_host_taken_off_the_row_is_shut_out_by_the_sweep(run: StepRun) -> None:
+def test_a_host_taken_off_the_row_is_shut_out_by_the_sweep(run: TemplateRun) -> None:
     name = ensure_export_policy(run)
     ensure_frozen_policy(run)
     run = changed(run, export_clients=[], worker_clients=["10.0.0.6"])
@@ -145,7 +145,7 @@ def test_the_sweep_runs_where_ontap_is_reached(site: Site, jobs_emptied: None) -
 
 
 def test_an_ontap_that_does_not_answer_is_asked_again_later(
-    run: StepRun, lab: Lab
+    run: TemplateRun, lab: Lab
 ) -> None:
     ensure_export_policy(run)
     lab.break_ontap({"method": "GET", "path": "*/export-policies*", "drop": True})
@@ -157,7 +157,7 @@ def test_an_ontap_that_does_not_answer_is_asked_again_later(
     assert rules_of(run.site, run.site.export_policy) == (WORKERS, OTHERS)
 
 
-def test_rules_let_nobody_make_set_uid_files(run: StepRun) -> None:
+def test_rules_let_nobody_make_set_uid_files(run: TemplateRun) -> None:
     """An array's own default allows it; a rule changed by hand is put right."""
     ontap = registry.ontap(run.site)
     name = ensure_export_policy(run)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.catalog.models import Template
-from provisioner.engine import step_run as running
+from provisioner.engine import step_run
 from provisioner.engine.models import Step
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Unreachable
@@ -24,6 +24,7 @@ from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.provision import ensure_owner
+from provisioner.workspaces.steps.run import WorkspaceRun
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
@@ -109,8 +110,8 @@ def test_every_path_that_failed_is_named_and_another_try_goes_on(
 def test_ontap_is_asked_whose_files_are_where_no_host_sees_them(
     lab_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "VISIBLE_WITHIN_SECONDS", 0.0)
-    run = running.StepRun(owner_step(lab_workspace))
+    monkeypatch.setattr(step_run, "VISIBLE_WITHIN_SECONDS", 0.0)
+    run = WorkspaceRun(owner_step(lab_workspace))
     run.site.mount_root = run.workspace.site.mount_root = "/nonexistent/clones"
 
     known = ensure_owner(run)

@@ -8,10 +8,10 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways.errors import Busy
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.steps.quiet import ensure_quiet
+from provisioner.workspaces.steps.run import WorkspaceRun
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +32,7 @@ def test_each_kind_of_operation_waits_in_its_own_name(
     later = Operation.objects.create(
         workspace=workspace, kind=kind, requested_by=workspace.owner
     )
-    run = StepRun(Step.objects.create(operation=later, name="quiet", position=0))
+    run = WorkspaceRun(Step.objects.create(operation=later, name="quiet", position=0))
 
     with pytest.raises(Busy, match=f"at work on {workspace.name}: owner") as busy:
         ensure_quiet(run)
