@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 from procrastinate import JobContext
@@ -74,6 +76,16 @@ def execute(sql: str, parameters: list[object] | None = None) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters or [])
         return list(cursor.fetchall()) if cursor.description else []
+
+
+@pytest.fixture
+def database_up_for_a_while() -> None:
+    """Wait for the end of the time that the sweep gives workers after a start."""
+    grace = settings.WORKER_STALLED_SECONDS + settings.WORKER_HEARTBEAT_SECONDS
+    [[seconds]] = execute(
+        "SELECT extract(epoch FROM now() - pg_postmaster_start_time())::float"
+    )
+    time.sleep(max(0.0, grace - seconds))
 
 
 def give_jobs_to_a_worker(
@@ -266,6 +278,7 @@ def test_retiring_leaves_the_jobs_before_with_nothing_to_do(
     assert {step.state for step in provision.steps.all()} == {Step.State.SKIPPED}
 
 
+@pytest.mark.usefixtures("database_up_for_a_while")
 def test_jobs_of_a_silent_worker_are_given_to_another(
     owner: User, published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
@@ -279,6 +292,20 @@ def test_jobs_of_a_silent_worker_are_given_to_another(
     assert workspace.state == Workspace.State.READY, workspace.status_message
 
 
+def test_after_a_start_of_the_database_workers_get_time_to_be_heard(
+    workspace: Workspace, run_jobs: Callable[[], None], settings: Settings
+) -> None:
+    settings.WORKER_HEARTBEAT_SECONDS = 366 * 86400.0
+    give_jobs_to_a_worker(workspace, silent_seconds=3600)
+
+    tasks.sweep_jobs.defer(timestamp=0)
+    run_jobs()
+
+    jobs = ProcrastinateJob.objects.filter(task_name="run_step")
+    assert {job.status for job in jobs} == {"doing"}
+
+
+@pytest.mark.usefixtures("database_up_for_a_while")
 def test_what_was_written_while_the_databases_clock_was_ahead_holds_nothing_up(
     owner: User,
     published_template: Template,
@@ -316,6 +343,7 @@ def test_a_step_that_was_put_off_by_a_clock_that_was_ahead_goes_on(
     assert workspace.state == Workspace.State.READY, workspace.status_message
 
 
+@pytest.mark.usefixtures("database_up_for_a_while")
 def test_a_dead_job_like_one_that_waits_keeps_no_other_from_being_given_on(
     owner: User, published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
