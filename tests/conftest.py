@@ -13,6 +13,19 @@ from django.test import Client, TransactionTestCase
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.gateways.perforce.connection import permit_files
+from tests.support.api_clients import (
+    api_as_admin,
+    api_as_alice,
+    api_as_carol,
+    api_as_nobody,
+)
+from tests.support.browsers import (
+    as_admin,
+    as_alice,
+    as_carol,
+    as_newcomer,
+    as_nobody,
+)
 from tests.support.collection import keep_what_is_compiled, pytest_collection
 from tests.support.databases import _migrated, django_db_setup
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
@@ -28,15 +41,27 @@ from tests.support.lab import (
 from tests.support.projects import make_template, project
 from tests.support.truncation import MAY_TRUNCATE_THE_TRAIL, empty_tables
 from tests.support.work import at_work, lab_workspace
+from tests.support.workspaces import build, failed, ready, refused, retired, workspace
 
 # Tests play everybody, also people who work in their clients.
 permit_files()
 
 __all__ = [
     "_migrated",
+    "api_as_admin",
+    "api_as_alice",
+    "api_as_carol",
+    "api_as_nobody",
+    "as_admin",
+    "as_alice",
+    "as_carol",
+    "as_newcomer",
+    "as_nobody",
     "at_work",
+    "build",
     "built_template",
     "django_db_setup",
+    "failed",
     "lab",
     "lab_site",
     "lab_template",
@@ -46,6 +71,10 @@ __all__ = [
     "published",
     "published_template",
     "pytest_collection",
+    "ready",
+    "refused",
+    "retired",
+    "workspace",
 ]
 
 keep_what_is_compiled()

@@ -1,7 +1,7 @@
 """What values of rows may look like that leave for processes, paths, and parsers.
 
 Each is allowed by its shape, not refused by what is known to hurt. The test that lists
-where every value goes is tests/unit/test_values.py.
+where every value goes is tests/test_values.py.
 """
 
 from __future__ import annotations

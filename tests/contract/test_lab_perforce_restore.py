@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.contract.lab_perforce import LabServer, lab_server, workspace
-from tests.unit.lab.perforce.test_rcs import archive
+from tests.lab.perforce.test_rcs import archive
 
 pytestmark = pytest.mark.timeout(90, method="thread")
 

@@ -1,0 +1,360 @@
+"""Bisections through the API: who, what, how far, and the same request again."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from provisioner.accounts.models import User
+from provisioner.accounts.tokens import token_create
+from provisioner.audit_log.models import Event
+from provisioner.bisect.actions import bisection_go_on
+from provisioner.bisect.models import Bisection
+from provisioner.bisect.steps import INTERRUPTED
+from provisioner.bisect.sweeps import sweep_bisections
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation, Step
+from provisioner.workspaces.actions.retiring import workspace_retry
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
+from tests.support.factories import SnapshotFactory
+
+ADDRESS = "/api/v1/bisections"
+CHANGES = [101, 105, 110, 111, 120, 130, 140, 150]
+
+
+def ask(client: APIClient, **others: Any) -> Any:
+    body = {"template": "main", "good": 100, "bad": 150, **others}
+    return client.post(ADDRESS, body)
+
+
+def read(bisection_id: int) -> Bisection:
+    """Have the changes in between as the server would say them."""
+    rows = [{"change": c, "user": "bob", "title": f"Title {c}"} for c in CHANGES]
+    Bisection.objects.filter(pk=bisection_id).update(changes=rows)
+    bisection_go_on(bisection_id)
+    return Bisection.objects.get(pk=bisection_id)
+
+
+def say(client: APIClient, bisection_id: int, change: int, verdict: str) -> Any:
+    return client.post(
+        f"{ADDRESS}/{bisection_id}/verdict", {"change": change, "verdict": verdict}
+    )
+
+
+def end_trial(
+    bisection: Bisection, *, verdict: str = "", code: str = "", message: str = ""
+) -> None:
+    """Let the trial under way end as its last step would have it."""
+    trial = bisection.trials.get(verdict="")
+    operation = trial.workspace.operations.get(kind=Operation.Kind.TRIAL)
+    step = operation.steps.filter(name="run").first()
+    if not code and step is not None:
+        engine_states.queue_step(step, job_id=None)
+        engine_states.start_step(step)
+        engine_states.finish_step(step, result={"verdict": verdict, "reason": message})
+    to = Operation.State.FAILED if code else Operation.State.SUCCEEDED
+    engine_states.end_operation(operation, to, code=code, message=message)
+    engine_states.skip_waiting_steps(operation)
+    set_workspace_state(
+        trial.workspace,
+        Workspace.State.FAILED if code else Workspace.State.READY,
+        code=code,
+        message=message,
+    )
+    bisection_go_on(bisection.pk)
+    bisection.refresh_from_db()
+
+
+@pytest.fixture
+def started(api_as_alice: APIClient, snapshot: Snapshot) -> Bisection:
+    """One of alice's, whose first trial is under way."""
+    return read(ask(api_as_alice).json()["id"])
+
+
+def test_an_answer_is_held_while_a_trial_is_under_way_and_no_longer(
+    api_as_alice: APIClient, started: Bisection
+) -> None:
+    where = f"{ADDRESS}/{started.pk}"
+    began = time.monotonic()
+    api_as_alice.get(f"{where}?wait=1")
+    held = time.monotonic() - began
+    end_trial(started)
+
+    asked = api_as_alice.get(f"{where}?wait=60").json()
+    current = asked["current"]["change"]
+    api_as_alice.post(f"{where}/stop")
+    stopped = api_as_alice.get(f"{where}?wait=60").json()
+
+    assert 1 <= held < 10
+    assert (asked["status_code"], current) == ("waits_for_verdict", 111)
+    assert stopped["state"] == "stopped"
+    assert time.monotonic() - began < 30
+    assert api_as_alice.get(f"{where}?wait=61").status_code == 400
+
+
+def test_a_bisection_is_asked_for_and_goes_on_until_it_is_found(
+    api_as_alice: APIClient, snapshot: Snapshot
+) -> None:
+    answer = ask(api_as_alice)
+    assert answer.status_code == 202
+    asked = answer.json()
+    assert answer["Location"].endswith(f"{ADDRESS}/{asked['id']}")
+    assert (asked["state"], asked["changes_count"]) == ("running", None)
+    assert (asked["current"], asked["trials_left"]) == (None, None)
+
+    bisection = read(asked["id"])
+    shown = api_as_alice.get(answer["Location"]).json()
+    assert (shown["changes_count"], shown["suspects_count"]) == (8, 8)
+    assert shown["trials_left"] == 3
+    current = shown["current"]
+    assert (current["change"], current["verdict"]) == (111, "")
+    assert (current["user"], current["title"]) == ("bob", "Title 111")
+    assert current["snapshot_change"] == snapshot.change
+    assert current["workspace_state"] == "provisioning"
+
+    end_trial(bisection)
+    shown = api_as_alice.get(answer["Location"]).json()
+    assert shown["status_code"] == "waits_for_verdict"
+    assert (
+        say(api_as_alice, bisection.pk, 111, "bad").json()["current"]["change"] == 105
+    )
+    say(api_as_alice, bisection.pk, 105, "good")
+    shown = say(api_as_alice, bisection.pk, 110, "good").json()
+
+    assert shown["state"] == "found"
+    assert shown["first_bad"] == {"change": 111, "user": "bob", "title": "Title 111"}
+    assert shown["status_message"] == "First bad change 111 by bob: Title 111"
+    assert (shown["current"], shown["trials_left"]) == (None, 0)
+    verdicts = [(t["change"], t["verdict"], t["decided_by"]) for t in shown["trials"]]
+    assert verdicts == [
+        (111, "bad", "alice"),
+        (105, "good", "alice"),
+        (110, "good", "alice"),
+    ]
+    assert api_as_alice.get(ADDRESS).json()["results"] == [shown]
+    assert (
+        say(api_as_alice, bisection.pk, 120, "bad").json()["code"] == "bisection_over"
+    )
+
+
+def test_each_clone_is_retired_when_its_trial_is_decided(
+    api_as_alice: APIClient, started: Bisection
+) -> None:
+    trial = started.trials.get()
+    assert trial.workspace.purpose == Workspace.Purpose.BUILD
+
+    say(api_as_alice, started.pk, trial.change, "good")
+
+    retire = trial.workspace.operations.get(kind=Operation.Kind.RETIRE)
+    assert retire.parameters["purge"]
+    assert "client" in retire.steps.values_list("name", flat=True)
+    following = started.trials.get(verdict="")
+    assert following.workspace.name != trial.workspace.name
+
+
+def test_the_same_request_or_verdict_again_changes_nothing(
+    api_as_alice: APIClient, started: Bisection
+) -> None:
+    assert ask(api_as_alice).json()["id"] == started.pk
+    assert ask(api_as_alice, command="true").json()["id"] != started.pk
+    for _ in range(2):
+        answer = say(api_as_alice, started.pk, 111, "good")
+        assert answer.status_code == 200
+        assert answer.json()["current"]["change"] == 130
+    other = say(api_as_alice, started.pk, 111, "bad")
+    assert (other.status_code, other.json()["code"]) == (409, "not_being_tried")
+    assert started.trials.count() == 2
+
+
+def test_what_a_command_says_counts_without_anybody(
+    api_as_alice: APIClient, snapshot: Snapshot
+) -> None:
+    bisection = read(ask(api_as_alice, command="make test").json()["id"])
+    for verdict in ("skip", "bad", "good"):
+        end_trial(bisection, verdict=verdict, message="It ended.")
+    shown = api_as_alice.get(f"{ADDRESS}/{bisection.pk}").json()
+    assert [t["verdict"] for t in shown["trials"][:3]] == ["skip", "bad", "good"]
+    assert {t["decided_by"] for t in shown["trials"]} == {None}
+    told = Event.objects.filter(subject_kind="bisection", kind="trial_decided")
+    assert told.count() == 3
+
+    end_trial(bisection, message="It was ended by signal 9.")
+    assert bisection.status_code == "waits_for_verdict"
+    assert "signal 9" in bisection.status_message
+
+
+def test_only_skipped_suspects_left_are_named(
+    api_as_alice: APIClient, started: Bisection
+) -> None:
+    while started.is_running:
+        change = started.trials.get(verdict="").change
+        say(api_as_alice, started.pk, change, "skip")
+        started.refresh_from_db()
+    assert started.state == "undecided"
+    assert ", ".join(map(str, CHANGES)) in started.status_message
+
+
+def test_an_interrupted_command_is_run_in_another_clone_but_not_for_ever(
+    api_as_alice: APIClient, snapshot: Snapshot
+) -> None:
+    bisection = read(ask(api_as_alice, command="make test").json()["id"])
+    for _ in range(2):
+        end_trial(bisection, code=INTERRUPTED, message="Its worker ended.")
+        assert bisection.status_code == ""
+    end_trial(bisection, code=INTERRUPTED, message="Its worker ended.")
+    assert bisection.status_code == "waits_for_verdict"
+    changes = bisection.trials.values_list("change", "verdict")
+    assert list(changes) == [(111, "again"), (111, "again"), (111, "")]
+
+
+def test_a_failed_trial_that_is_tried_again_is_brought_to_its_change(
+    started: Bisection, alice: User
+) -> None:
+    end_trial(started, code="refused", message="No.")
+    workspace = started.trials.get().workspace
+
+    operation = workspace_retry(by=alice, workspace=workspace)
+
+    assert operation.kind == Operation.Kind.TRIAL
+    assert Step.objects.filter(operation=operation, name="files").exists()
+    bisection_go_on(started.pk)
+    started.refresh_from_db()
+    assert started.status_code == ""
+
+
+def test_without_room_the_next_trial_waits_for_it(
+    api_as_alice: APIClient, snapshot: Snapshot, alice: User
+) -> None:
+    alice.max_workspaces = 0
+    alice.save()
+    bisection = read(ask(api_as_alice).json()["id"])
+    assert bisection.is_running
+    assert bisection.status_message.startswith("The next trial waits.")
+    assert not Workspace.objects.exists(), "nothing is left of the attempt"
+
+    alice.max_workspaces = None
+    alice.save()
+    bisection_go_on(bisection.pk)
+
+    bisection.refresh_from_db()
+    assert bisection.status_code == ""
+    assert bisection.trials.count() == 1
+
+
+def test_generations_of_another_view_are_not_used(
+    api_as_alice: APIClient, template: Template
+) -> None:
+    old = SnapshotFactory(template=template, change=111)
+    spec = old.client_spec.replace("//depot/main/...", "//depot/other/...")
+    newer = SnapshotFactory(template=template, change=160, client_spec=spec)
+    SnapshotFactory(template=template, change=112, parts=[{"path": "//d", "change": 1}])
+    bisection = read(ask(api_as_alice).json()["id"])
+    assert bisection.trials.get().workspace.snapshot == newer
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"good": 150, "bad": 100},
+        {"good": 100, "bad": 100},
+        {"good": 0},
+        {"bad": 2**40},
+        {"good": "100"},
+        {"command": "a\0b"},
+        {"command": "x" * 10_001},
+        {"template": "no-such"},
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    api_as_alice: APIClient, snapshot: Snapshot, body: dict[str, Any]
+) -> None:
+    answer = ask(api_as_alice, **body)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert not Bisection.objects.exists()
+
+
+def test_a_template_without_a_generation_has_nothing_to_clone(
+    api_as_alice: APIClient, template: Template
+) -> None:
+    answer = ask(api_as_alice)
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_snapshot")
+
+
+def test_a_stop_retires_the_clone_and_is_safe_to_repeat(
+    api_as_alice: APIClient, started: Bisection
+) -> None:
+    for _ in range(2):
+        answer = api_as_alice.post(f"{ADDRESS}/{started.pk}/stop")
+        assert (answer.status_code, answer.json()["state"]) == (200, "stopped")
+    assert started.trials.get().workspace.operations.filter(kind="retire").count() == 1
+    bisection_go_on(started.pk)
+    assert started.trials.count() == 1
+
+
+def test_nobody_else_sees_or_decides_it(
+    api_as_carol: APIClient, api_as_admin: APIClient, started: Bisection
+) -> None:
+    assert api_as_carol.get(ADDRESS).json()["results"] == []
+    assert api_as_carol.get(f"{ADDRESS}/{started.pk}").status_code == 404
+    assert say(api_as_carol, started.pk, 111, "bad").status_code == 404
+    assert api_as_carol.post(f"{ADDRESS}/{started.pk}/stop").status_code == 404
+    assert api_as_admin.get(f"{ADDRESS}/{started.pk}").status_code == 200
+    assert say(api_as_admin, started.pk, 111, "bad").status_code == 200
+
+
+def test_a_token_for_something_else_starts_none(
+    alice: User, snapshot: Snapshot
+) -> None:
+    client = APIClient()
+    _, secret = token_create(by=alice, purposes=["ci"])
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    body = {"template": "main", "good": 1, "bad": 9}
+    answer = client.post(ADDRESS, body, format="json")
+    assert (answer.status_code, answer.json()["code"]) == (403, "token_scope")
+
+
+def test_an_account_that_was_closed_gets_no_more_clones(
+    api_as_alice: APIClient, snapshot: Snapshot, alice: User
+) -> None:
+    started_id = ask(api_as_alice).json()["id"]
+    alice.is_active = False
+    alice.save()
+    bisection = read(started_id)
+    assert bisection.status_code == "not_allowed"
+    assert not bisection.trials.exists()
+
+
+def test_a_person_has_two_commands_at_a_time_and_others_wait_for_nobody(
+    api_as_alice: APIClient, api_as_carol: APIClient, snapshot: Snapshot
+) -> None:
+    hers = [
+        read(ask(api_as_alice, command=f"make {number}").json()["id"])
+        for number in range(18)
+    ]
+    assert [b.trials.count() for b in hers] == [1, 1, *[0] * 16]
+    told = api_as_alice.get(f"{ADDRESS}/{hers[2].pk}").json()
+    assert told["status_code"] == "too_many_commands"
+    assert "no person may have more than 2" in told["status_message"]
+    assert read(ask(api_as_carol, command="make").json()["id"]).trials.count() == 1
+    by_hand = read(ask(api_as_alice, good=101).json()["id"])
+    assert by_hand.trials.count() == 1, "what runs no command waits for none"
+
+    # Its own next trial begins at once, so another search has to wait on.
+    end_trial(hers[0], verdict="bad", message="It ended with exit code 1.")
+    sweep_bisections(0)
+    assert [b.trials.count() for b in hers[:4]] == [2, 1, 0, 0]
+
+    api_as_alice.post(f"{ADDRESS}/{hers[1].pk}/stop")
+    Operation.objects.filter(workspace__trial__bisection=hers[1]).update(
+        state=Operation.State.FAILED, status_code="stopped", ended_at=timezone.now()
+    )
+    sweep_bisections(0)
+    assert [b.trials.count() for b in hers[:4]] == [2, 1, 1, 0]
+    hers[2].refresh_from_db()
+    assert hers[2].status_code == ""

@@ -1,0 +1,338 @@
+"""Searching for the first bad change in the lab: trials, verdicts, and what is left."""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+import time
+from typing import Any
+
+import pytest
+
+from provisioner.accounts.models import User
+from provisioner.bisect.actions import (
+    bisection_go_on,
+    bisection_start,
+    bisection_stop,
+    bisection_verdict,
+)
+from provisioner.bisect.models import Bisection, Trial
+from provisioner.bisect.steps import INTERRUPTED, StopWatch
+from provisioner.bisect.sweeps import sweep_bisections
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import step_run, workflow
+from provisioner.engine.models import Operation, Step
+from provisioner.gateways import registry
+from provisioner.gateways.errors import Unreachable
+from provisioner.lib.refusals import StepRefused
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.run import WorkspaceRun
+from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.jobs import run_jobs_once
+from tests.support.lab import Lab
+from tests.support.newer_snapshots import Others, others
+from tests.workspaces.test_read_access import Protect, protect
+
+__all__ = ["others", "protect"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+State = Bisection.State
+# Of many operations one after the other, on a machine that does other things, too.
+SETTLED_WITHIN_SECONDS = 180.0
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    return UserFactory(username="alice", uid=20001, gid=20000)
+
+
+@pytest.fixture
+def built(lab_template: Template, others: Others, jobs_emptied: None) -> Template:
+    """A template of a small tree, with one generation and eight changes after it."""
+    others.write("src/a.txt", "a\n")
+    others.write("src/old.txt", "old\n")
+    Template.objects.filter(pk=lab_template.pk).update(
+        view=f"{others.there}/... //any/..."
+    )
+    lab_template.refresh_from_db()
+    others.publish(lab_template)
+    for number in range(1, 9):
+        others.write(f"src/new{number}.txt", f"{number}\n")
+        if number == 6:
+            others.delete("src/old.txt")
+        others.submit()
+    return lab_template
+
+
+def changes_of(template: Template, others: Others) -> list[int]:
+    """Return what was submitted, the built change first."""
+    records = others.p4.run("changes", "-r", "-s", "submitted", f"{others.there}/...")
+    return [int(record["change"]) for record in records]
+
+
+def wait_for(bisection: Bisection) -> Bisection:
+    """Run jobs until it has ended, or waits for a verdict, and what it left is gone."""
+    ends = time.monotonic() + SETTLED_WITHIN_SECONDS
+    while True:
+        sweep_bisections(0)
+        run_jobs_once()
+        bisection.refresh_from_db()
+        moving = Operation.objects.filter(
+            state=Operation.State.RUNNING, workspace__trial__bisection=bisection
+        )
+        trial = bisection.trials.filter(verdict="").first()
+        is_waiting = bool(bisection.status_code) or (
+            trial is not None and trial.workspace.state == Workspace.State.READY
+        )
+        if not moving.exists() and (not bisection.is_running or is_waiting):
+            return bisection
+        assert time.monotonic() < ends, [
+            (bisection.state, bisection.status_message),
+            *moving.values_list("kind", "steps__name", "steps__error_message"),
+        ]
+        time.sleep(0.05)
+
+
+def have_rows(lab: Lab) -> list[Any]:
+    """Return the server's table of have lists."""
+    path = lab.root / "perforce" / "db.sqlite3"
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        return database.execute("SELECT * FROM have ORDER BY 1, 2").fetchall()
+
+
+def is_left_of(trial: Trial) -> list[object]:
+    """Return what is left of a trial's clone on storage and in Perforce."""
+    site = trial.workspace.site
+    volume = registry.ontap(site).find_volume(trial.workspace.volume_name)
+    clients = trial.workspace.stand_ins.find_all(
+        registry.perforce(site.perforce_server)
+    )
+    return [*([volume] if volume else []), *clients]
+
+
+def test_a_command_finds_the_first_bad_change(
+    built: Template, others: Others, alice: User, lab: Lab
+) -> None:
+    changes = changes_of(built, others)
+    before = have_rows(lab)
+    Template.objects.filter(pk=built.pk).update(
+        build_environment={"LICENCE": "hunter2"}, bisection_environment={"CC": "clang"}
+    )
+
+    # The file went with the sixth change, which `sync -p` alone would not do.
+    bisection = wait_for(
+        bisection_start(
+            by=alice,
+            template=built,
+            good=changes[0],
+            bad=changes[-1],
+            command="echo at $CLONEYARD_CHANGE as $(id -u); env; cat out/all; "
+            "test -e src/old.txt",
+        )
+    )
+
+    assert bisection.state == State.FOUND, bisection.status_message
+    assert bisection.first_bad == changes[6]
+    assert bisection.status_message == (
+        f"First bad change {changes[6]} by bob: by others"
+    )
+    trials = list(bisection.trials.all())
+    assert 0 < len(trials) <= math.ceil(math.log2(8))
+    for trial in trials:
+        assert trial.verdict == ("bad" if trial.change >= changes[6] else "good")
+        assert trial.decided_by is None
+        assert "exit code" in trial.reason
+        assert trial.workspace.state == Workspace.State.RETIRED
+        assert trial.workspace.client_name == ""
+        assert is_left_of(trial) == []
+    operation = trials[0].workspace.operations.get(kind=Operation.Kind.TRIAL)
+    step = operation.steps.get(name="run")
+    said = step.log_path.read_text()
+    assert said.startswith(f"at {trials[0].change} as {step.operation.workspace.uid}")
+    assert said.rstrip().endswith("old"), "built, as the generation is"
+    assert "CC=clang" in said.splitlines()
+    assert "hunter2" not in said, "what builds keep secret"
+    assert have_rows(lab) == before
+
+
+def test_people_decide_skip_and_stop_though_replies_are_lost(
+    built: Template, others: Others, alice: User, lab: Lab
+) -> None:
+    changes = changes_of(built, others)
+    lab.break_perforce(
+        {"command": "client", "drop": "after", "times": 1},
+        {"command": "sync", "drop": "after", "times": 1},
+    )
+    bisection = wait_for(
+        bisection_start(by=alice, template=built, good=changes[0], bad=changes[-1])
+    )
+    trial = bisection.trials.get()
+    assert bisection.status_code == "waits_for_verdict"
+    assert trial.workspace.state == Workspace.State.READY
+    assert trial.workspace.owner == alice
+    assert {p.name for p in (trial.workspace.path / "src").iterdir()} == {
+        *("a.txt", "old.txt"),
+        *(f"new{n}.txt" for n in range(1, 5)),
+    }, "exactly the fourth change after the build"
+    if os.geteuid() == 0:
+        assert (trial.workspace.path / "src/new4.txt").stat().st_uid == alice.uid
+
+    bisection_verdict(
+        by=alice, bisection=bisection, change=trial.change, verdict="skip"
+    )
+    wait_for(bisection)
+
+    trial.refresh_from_db()
+    assert (trial.verdict, trial.decided_by) == ("skip", alice)
+    assert is_left_of(trial) == []
+    following = bisection.trials.get(verdict="")
+    assert following.change != trial.change
+    assert following.workspace.state == Workspace.State.READY
+
+    bisection_stop(by=alice, bisection=bisection)
+    bisection_stop(by=alice, bisection=bisection)
+    wait_for(bisection)
+
+    assert bisection.state == State.STOPPED
+    following.workspace.refresh_from_db()
+    assert following.workspace.state == Workspace.State.RETIRED
+    assert is_left_of(following) == []
+
+
+def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
+    built: Template,
+    others: Others,
+    alice: User,
+    lab: Lab,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    changes = changes_of(built, others)
+    lab.break_perforce({"command": "sync", "error": "no way"})
+    bisection = wait_for(
+        bisection_start(
+            by=alice,
+            template=built,
+            good=changes[0],
+            bad=changes[-1],
+            command="kill -9 $$",
+        )
+    )
+    assert bisection.status_code == "waits_for_verdict"
+    assert "no way" in bisection.status_message
+    failed = bisection.trials.get()
+    assert failed.workspace.state == Workspace.State.FAILED
+    assert len(is_left_of(failed)) == 2, "both are there to go on with"
+
+    # Another clone of the same change: its command is ended by a signal.
+    lab.break_perforce()
+    bisection_verdict(
+        by=alice, bisection=bisection, change=failed.change, verdict="again"
+    )
+    wait_for(bisection)
+
+    assert is_left_of(failed) == []
+    again = bisection.trials.get(verdict="")
+    assert again.change == failed.change
+    assert bisection.status_code == "waits_for_verdict"
+    assert "signal 9" in bisection.status_message
+    ran = Step.objects.get(operation__workspace=again.workspace, name="run")
+    with pytest.raises(StepRefused) as refusal:
+        workflow.perform(ran)
+    assert refusal.value.code == INTERRUPTED, "not twice in one clone"
+    ran.remote.clear()
+    monkeypatch.setattr(step_run, "VISIBLE_WITHIN_SECONDS", 0.05)
+    monkeypatch.setattr(ran.operation.site, "mount_root", "/not/mounted/here")
+    with pytest.raises(Unreachable):
+        workflow.perform(ran)
+    assert "began" not in ran.remote, "where nothing ran, it may be tried again"
+
+    bisection_stop(by=alice, bisection=bisection)
+    wait_for(bisection)
+    assert is_left_of(again) == []
+    assert set(
+        Workspace.objects.filter(trial__bisection=bisection).values_list(
+            "state", flat=True
+        )
+    ) == {Workspace.State.RETIRED}
+
+
+def test_a_server_that_does_not_answer_is_asked_again_until_time_is_up(
+    lab_site: Site, lab: Lab, alice: User, settings: Any, jobs_emptied: None
+) -> None:
+    template = TemplateFactory(site=lab_site)
+    SnapshotFactory(template=template)
+    bisection = bisection_start(by=alice, template=template, good=1, bad=9)
+    lab.break_perforce({"command": "*", "drop": "before"})
+    run_jobs_once()
+    bisection.refresh_from_db()
+    assert bisection.is_running
+
+    settings.STEP_GIVE_UP_SECONDS = 0
+    sweep_bisections(0)
+    run_jobs_once()
+
+    bisection.refresh_from_db()
+    assert (bisection.state, bisection.status_code) == (
+        State.FAILED,
+        "changes_not_read",
+    )
+
+
+def test_where_nothing_was_submitted_there_is_nothing_to_find(
+    published_template: Template, alice: User
+) -> None:
+    change = published_template.snapshots.get().change
+    bisection = bisection_start(
+        by=alice, template=published_template, good=change + 10**6, bad=change + 10**7
+    )
+    run_jobs_once()
+    bisection.refresh_from_db()
+    assert bisection.state == State.FAILED
+    assert bisection.status_code == "nothing_submitted"
+    assert not bisection.trials.exists()
+
+
+def test_a_change_with_files_that_the_owner_may_not_read_is_not_tried(
+    built: Template, others: Others, alice: User, protect: Protect
+) -> None:
+    """The generation that would be cloned has no such files yet."""
+    good = changes_of(built, others)[-1]
+    for name in ("secret/key.txt", "src/more.txt"):
+        others.write(name, "x\n")
+        others.submit()
+    protect(f"list user alice * -{others.there}/secret/...")
+
+    bisection = wait_for(
+        bisection_start(
+            by=alice, template=built, good=good, bad=changes_of(built, others)[-1]
+        )
+    )
+
+    assert f"alice may not read {others.there}/secret/" in bisection.status_message
+    trial = bisection.trials.get()
+    assert trial.workspace.status_code == "not_readable"
+    assert is_left_of(trial) == []
+
+
+def test_a_command_that_nobody_waits_for_is_stopped(
+    snapshot: Snapshot, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # To show progress finds that out, too, where some is due.
+    monkeypatch.setattr(step_run, "PROGRESS_EVERY_SECONDS", 3600.0)
+    bisection = bisection_start(
+        by=alice, template=snapshot.template, good=1, bad=9, command="sleep 600"
+    )
+    rows = [{"change": c, "user": "bob", "title": "x"} for c in (3, 9)]
+    Bisection.objects.filter(pk=bisection.pk).update(changes=rows)
+    bisection_go_on(bisection.pk)
+    step = Step.objects.get(name="run", operation__kind=Operation.Kind.TRIAL)
+    watch = StopWatch(WorkspaceRun(step), every_seconds=0)
+    watch.look("running")
+
+    bisection_stop(by=alice, bisection=bisection)
+
+    with pytest.raises(StepRefused):
+        watch.look("running")

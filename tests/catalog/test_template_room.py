@@ -1,0 +1,203 @@
+"""Room in a template's volume: size, inodes, and what fails for want of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+
+import pytest
+import requests
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_update
+from provisioner.catalog.models import Template, TemplateCheck
+from provisioner.engine.models import Operation
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import most_inodes
+from provisioner.lib.refusals import TemplateInvalid
+from tests.catalog.test_template_build import AS_ROOT, build
+from tests.support.lab import Lab
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_size_that_was_changed_reaches_the_volume_with_the_next_build(
+    lab_template: Template,
+) -> None:
+    ontap = registry.ontap(lab_template.site)
+    build(lab_template)
+    lab_template.refresh_from_db()
+    for size in (3 * 2**30, 2 * 2**30, 2 * 2**30):  # grown, shrunk, as it is
+        Template.objects.filter(pk=lab_template.pk).update(volume_size_bytes=size)
+        operation = build(lab_template)
+        assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+        assert ontap.get_volume(lab_template.volume_uuid).size_bytes == size
+
+
+def test_no_volume_becomes_smaller_than_what_is_in_it(lab_template: Template) -> None:
+    ontap = registry.ontap(lab_template.site)
+    build(lab_template)
+    lab_template.refresh_from_db()
+    (lab_template.path / "large").write_bytes(os.urandom(64 * 2**20))
+    os.sync()  # usage is what its blocks take
+    ends = time.monotonic() + 20
+    while (ontap.get_volume(lab_template.volume_uuid).used_bytes or 0) < 2**26:
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+    before = ontap.get_volume(lab_template.volume_uuid).size_bytes
+    Template.objects.filter(pk=lab_template.pk).update(volume_size_bytes=30 * 2**20)
+
+    operation = build(lab_template)
+
+    assert operation.status_code == "volume_smaller_than_its_content"
+    assert "give the template more" in operation.status_message
+    assert ontap.get_volume(lab_template.volume_uuid).size_bytes == before
+    assert Template.objects.get(pk=lab_template.pk).state == Template.State.FAILED
+
+
+def test_what_ontap_had_to_grow_is_not_shrunk(lab_template: Template) -> None:
+    site = lab_template.site
+    build(lab_template)
+    lab_template.refresh_from_db()
+    account, uuid = registry.ontap_account(site), lab_template.volume_uuid
+    address = f"https://{account.host}:{account.port}/api/storage/volumes/{uuid}"
+    with requests.Session() as session:
+        session.trust_env, session.verify = False, account.ca_file
+        session.auth = (account.user, account.password)
+        grown = {"size": 5 * 2**30, "autosize": {"mode": "grow"}}
+        assert session.patch(address, json=grown).status_code == 202
+    ends = time.monotonic() + 20
+    while not registry.ontap(site).get_volume(uuid).sizes_itself:
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+
+    operation = build(lab_template)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    lab_template.refresh_from_db()
+    assert lab_template.actual_size_bytes == 5 * 2**30
+    assert registry.ontap(site).get_volume(uuid).size_bytes == 5 * 2**30
+
+
+def test_a_size_below_what_the_volume_holds_is_refused(
+    lab_template: Template, admin: User
+) -> None:
+    Template.objects.filter(pk=lab_template.pk).update(used_bytes=3 * 2**30)
+    lab_template.refresh_from_db()
+
+    with pytest.raises(TemplateInvalid, match="holds 3 GiB: a size of 2 GiB is too"):
+        template_update(by=admin, template=lab_template, volume_size_bytes=2 * 2**30)
+
+    template_update(by=admin, template=lab_template, volume_size_bytes=3 * 2**30)
+
+
+def survey(template: Template, *, files: int) -> None:
+    """Have the view counted."""
+    TemplateCheck.objects.update_or_create(
+        template=template, defaults={"files": files, "checked_at": timezone.now()}
+    )
+
+
+def test_a_volume_has_inodes_for_the_files_of_its_view(lab_template: Template) -> None:
+    """One for each 32 KB is too few where files are small."""
+    ontap = registry.ontap(lab_template.site)
+    size = 64 * 2**20
+    Template.objects.filter(pk=lab_template.pk).update(volume_size_bytes=size)
+    survey(lab_template, files=4000)
+
+    for wanted in (12_000, 12_000):
+        operation = build(lab_template)
+
+        assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+        lab_template.refresh_from_db()
+        volume = ontap.get_volume(lab_template.volume_uuid)
+        assert volume.max_inodes == wanted
+
+    TemplateCheck.objects.update(files=8000)
+    build(lab_template)
+    volume = ontap.get_volume(lab_template.volume_uuid)
+    assert volume.max_inodes == most_inodes(size) == 16_384
+
+
+def test_more_files_than_the_volume_can_have_are_refused_before_the_sync(
+    lab_template: Template,
+) -> None:
+    Template.objects.filter(pk=lab_template.pk).update(volume_size_bytes=64 * 2**20)
+    survey(lab_template, files=20_000)
+
+    operation = build(lab_template)
+
+    assert operation.status_code == "volume_too_small_for_its_files"
+    assert "has 20,000 files" in operation.status_message
+    assert "can have 16,384" in operation.status_message
+    assert not operation.steps.get(name="sync").attempt
+
+
+def test_inodes_whose_answer_was_lost_are_given_once(
+    lab_template: Template, lab: Lab
+) -> None:
+    build(lab_template)
+    lab_template.refresh_from_db()
+    survey(lab_template, files=100_000)
+    Template.objects.filter(pk=lab_template.pk).update(volume_size_bytes=3 * 2**30)
+    lost = {"drop": True, "when": "after", "path": "/api/storage/volumes*"}
+    lab.break_ontap({**lost, "method": "PATCH", "times": 2})
+
+    operation = build(lab_template)
+
+    lab.break_ontap()
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    volume = registry.ontap(lab_template.site).get_volume(lab_template.volume_uuid)
+    assert (volume.size_bytes, volume.max_inodes) == (3 * 2**30, 300_000)
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="mounts need root")
+@pytest.mark.parametrize(
+    ("options", "fill", "code", "sentence"),
+    [
+        ("nr_inodes=30", "touch", "volume_out_of_inodes", "has no inodes left"),
+        ("size=64k", "head -c 9999 /dev/zero >", "volume_full", "is full"),
+    ],
+)
+def test_a_build_that_has_no_room_says_of_what(
+    published_template: Template, options: str, fill: str, code: str, sentence: str
+) -> None:
+    template = published_template
+    Template.objects.filter(pk=template.pk).update(
+        build_command=f"for i in $(seq 99); do {fill} filling-$i || exit 3; done"
+    )
+    mount = ["mount", "-t", "tmpfs", "-o", f"{options},uid=20000", "none"]
+    subprocess.run([*mount, str(template.path)], check=True)
+    try:
+        operation = build(template)
+    finally:
+        subprocess.run(["umount", str(template.path)], check=True)
+
+    assert operation.status_code == code, operation.status_message
+    assert f"The volume {template.volume_name} {sentence}" in operation.status_message
+    assert "exit code 3" in operation.status_message
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="mounts need root")
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [("nr_inodes=4", "volume_out_of_inodes"), ("size=4k", "volume_full")],
+)
+def test_a_sync_that_has_no_room_says_of_what(
+    lab_template: Template, options: str, code: str
+) -> None:
+    Template.objects.filter(pk=lab_template.pk).update(build_command="false")
+    assert build(lab_template).status_code == "build_failed"
+    mount = ["mount", "-t", "tmpfs", "-o", f"{options},uid=20000", "none"]
+    subprocess.run([*mount, str(lab_template.path)], check=True)
+    try:
+        operation = build(lab_template)
+    finally:
+        subprocess.run(["umount", str(lab_template.path)], check=True)
+
+    assert operation.status_code == code, operation.status_message
+    assert "Give the template a larger volume" in operation.status_message or (
+        "The next build gives it more" in operation.status_message
+    )

@@ -1,0 +1,196 @@
+"""`manage.py lab`: one JSON line, then service until it is told to stop."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from provisioner.demo.processes import Child, ProcessFailed, manage
+from tests.gateways.hosts.processes import wait_until_ended
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    root = Path(tempfile.mkdtemp(prefix="cloneyard-lab-", dir="/var/tmp"))
+    root.chmod(0o755)
+    yield root
+    shutil.rmtree(root)
+
+
+@pytest.fixture
+def lab(root: Path) -> Iterator[Child]:
+    child = start(root)
+    yield child
+    child.stop()
+
+
+def start(root: Path, *arguments: str) -> Child:
+    return Child(
+        "lab",
+        manage(
+            *("lab", "--root", str(root / "lab")),
+            *("--ontap-port=0", "--perforce-port=0", *arguments),
+        ),
+        log_dir=root,
+        reads_output=True,
+    )
+
+
+def children_of(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in listed]
+
+
+def mounts_below(root: Path) -> list[str]:
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line for line in lines if f" {root}/" in line]
+
+
+def answers(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_it_says_where_it_is_and_stops_without_a_trace(
+    signum: signal.Signals, lab: Child, root: Path
+) -> None:
+    said = lab.read_json_line(timeout_seconds=60)
+
+    assert set(said) == {"ontap", "perforce"}
+    ontap, perforce = said["ontap"], said["perforce"]
+    assert {
+        *("host", "port", "user", "password", "ca_file"),
+        *("svm", "aggregate", "mount_root"),
+    } <= set(ontap)
+    assert {"port", "user", "password"} <= set(perforce)
+    assert Path(ontap["ca_file"]).is_file()
+    assert Path(ontap["mount_root"]).is_dir()
+    host, port = perforce["port"].rsplit(":", 1)
+    places = [(ontap["host"], ontap["port"]), (host, int(port))]
+    assert all(answers(*place) for place in places)
+    servers = children_of(lab.process.pid)
+    assert len(servers) == 2
+
+    os.kill(lab.process.pid, signum)
+
+    assert lab.process.wait(15) == 0
+    for server in servers:
+        wait_until_ended(server)
+    assert not any(answers(*place) for place in places)
+    assert mounts_below(root) == []
+
+
+def test_passwords_are_not_in_anybodys_argv(lab: Child) -> None:
+    said = lab.read_json_line(timeout_seconds=60)
+
+    pids = [lab.process.pid, *children_of(lab.process.pid)]
+    arguments = b"".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
+
+    for system in said.values():
+        assert system["password"].encode() not in arguments
+
+
+def test_it_ends_with_a_reason_where_a_server_ends(lab: Child) -> None:
+    lab.read_json_line(timeout_seconds=60)
+
+    os.kill(children_of(lab.process.pid)[1], signal.SIGKILL)
+
+    assert lab.process.wait(15) != 0
+    assert "lab-perforce ended; see" in lab.log_path.read_text()
+
+
+def test_where_a_server_cannot_start_the_reason_is_told(root: Path) -> None:
+    (root / "lab").mkdir()
+    (root / "lab" / "perforce").write_text("not a directory\n")
+    lab = start(root)
+
+    with pytest.raises(ProcessFailed, match="File exists"):
+        lab.read_json_line(timeout_seconds=60)
+
+
+def test_further_svms_and_a_second_cluster_are_asked_for(root: Path) -> None:
+    arguments = ("--more-svm", "svm_qa", "--peer", "--peer-svm=svm_far")
+    lab = start(root, *arguments, "--peer-port=0")
+    try:
+        said = lab.read_json_line(timeout_seconds=60)
+
+        assert set(said) == {"ontap", "perforce", "peer"}
+        ontap, peer = said["ontap"], said["peer"]
+        assert [row["svm"] for row in ontap["more_svms"]] == ["svm_qa"]
+        assert Path(ontap["more_svms"][0]["mount_root"]).is_dir()
+        assert peer["svm"] == "svm_far"
+        assert peer["port"] != ontap["port"]
+        assert peer["ca_file"] != ontap["ca_file"]
+        session = requests.Session()
+        session.trust_env = False
+        session.auth = (ontap["user"], ontap["password"])
+        peers = session.get(
+            f"https://{ontap['host']}:{ontap['port']}/api/svm/peers",
+            params={"peer.svm.name": "svm_far", "fields": "svm,state"},
+            verify=ontap["ca_file"],
+            timeout=10,
+        ).json()["records"]
+        assert {row["svm"]["name"] for row in peers} == {"svm_dev", "svm_qa"}
+        assert {row["state"] for row in peers} == {"peered"}
+        session.close()
+    finally:
+        lab.stop()
+    assert mounts_below(root) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--restore", "/no/checkpoint"), "The restore failed: /no/checkpoint"),
+        (("--depots", "/no/depots"), "--depots belongs to --restore"),
+    ],
+)
+def test_what_cannot_be_restored_is_refused(
+    options: tuple[str, ...], reason: str, root: Path
+) -> None:
+    lab = start(root, *options)
+
+    with pytest.raises(ProcessFailed, match=reason):
+        lab.read_json_line(timeout_seconds=60)
+
+    assert not (root / "lab" / "perforce" / "db.sqlite3").exists()
+
+
+def test_a_server_that_is_there_is_not_restored_over(root: Path) -> None:
+    (root / "lab" / "perforce").mkdir(parents=True)
+    (root / "lab" / "perforce" / "db.sqlite3").touch()
+    lab = start(root, "--restore", "/any")
+
+    with pytest.raises(ProcessFailed, match="has a Perforce server already"):
+        lab.read_json_line(timeout_seconds=60)
+
+
+def test_servers_take_the_next_port_where_one_is_taken(root: Path) -> None:
+    """By binding it: two labs that start at once get two."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        wanted = (f"--ontap-port={port}", f"--perforce-port={port}")
+        labs = [start(root / name, *wanted) for name in ("one", "two")]
+        try:
+            said = [lab.read_json_line(timeout_seconds=60) for lab in labs]
+        finally:
+            for lab in labs:
+                lab.stop()
+
+    ports = [int(one["ontap"]["port"]) for one in said]
+    ports += [int(one["perforce"]["port"].rpartition(":")[2]) for one in said]
+    assert len(set(ports)) == 4
+    assert all(port < each <= port + 100 for each in ports)
+    assert f"ONTAP: port {port} is taken, using {ports[0]}." in labs[0].last_lines()

@@ -1,0 +1,158 @@
+"""When an audit runs, what it does not judge, and who may ask."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.drift.actions import audit_start, finding_resolve
+from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.sweeps.audit import audit_everything, run_audit
+from provisioner.engine.models import Operation
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.lib.refusals import (
+    FindingResolved,
+    NotAllowed,
+)
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
+from tests.drift.scene import (
+    A_DAY,
+    K,
+    admin,
+    audit,
+    emptied_lab,
+    foreign,
+    long_ago,
+    only,
+    ontap,
+    owner,
+    p4,
+    perforce,
+    workspace,
+)
+from tests.support.jobs import run_jobs_once
+from tests.support.lab import Lab
+
+__all__ = [
+    "admin",
+    "emptied_lab",
+    "foreign",
+    "ontap",
+    "owner",
+    "p4",
+    "perforce",
+    "workspace",
+]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_what_is_in_motion_is_no_finding(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
+) -> None:
+    ontap.unmount_volume(workspace.volume_uuid)
+    perforce.delete_client(workspace.client_name)
+    Operation.objects.filter(workspace=workspace).update(ended_at=timezone.now())
+    assert audit(lab_site) == []  # it ended a moment ago
+
+    long_ago()
+    operation = Operation.objects.create(
+        kind=Operation.Kind.RETIRE, workspace=workspace, requested_by=workspace.owner
+    )
+    assert audit(lab_site) == []  # one runs
+
+    operation.state, operation.ended_at = "failed", timezone.now() - A_DAY
+    operation.save()
+    assert len(audit(lab_site)) == 2
+
+
+def test_nothing_is_concluded_from_no_answer(
+    workspace: Workspace,
+    lab_site: Site,
+    lab: Lab,
+    ontap: OntapGateway,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ontap.unmount_volume(workspace.volume_uuid)
+    [found] = audit(lab_site)
+    lab.break_ontap({"status": 503})
+
+    run = run_audit(lab_site, system=AuditedSystem.ONTAP)
+
+    assert run.status_message
+    assert run.looked_at is not None  # when it last could
+    found.refresh_from_db()
+    assert (found.resolved_at, found.times_seen) == (None, 1)
+    with pytest.raises(CommandError):
+        call_command("audit", "--json")
+    lab.break_ontap()
+
+
+def test_an_audit_is_queued_once_per_side_and_run(
+    workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
+) -> None:
+    ontap.unmount_volume(workspace.volume_uuid)
+    assert audit_start(by=admin) == 2
+    assert audit_start(by=admin) == 2
+    audit_everything(timestamp=0)
+
+    run_jobs_once(queues=["storage", "perforce"])
+
+    assert set(AuditRun.objects.values_list("system", "asked_at")) == {
+        ("ontap", None),
+        ("perforce", None),
+    }
+    only(list(Finding.objects.all()), K.JUNCTION_DIFFERS)
+    assert Event.objects.filter(kind="audit_asked", actor=admin).count() == 2
+    event = workspace.events.get(kind="audit_found")
+    assert event.via == "audit"
+
+
+def test_a_finding_is_resolved_once_and_by_administrators(
+    workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
+) -> None:
+    ontap.unmount_volume(workspace.volume_uuid)
+    found = only(audit(lab_site), K.JUNCTION_DIFFERS)
+
+    with pytest.raises(NotAllowed):
+        finding_resolve(by=workspace.owner, finding=found)
+    with pytest.raises(NotAllowed):
+        audit_start(by=workspace.owner)
+    finding_resolve(by=admin, finding=found)
+    finding_resolve(by=admin, finding=found)
+    run_jobs_once()
+
+    with pytest.raises(FindingResolved):
+        finding_resolve(by=admin, finding=found)
+    asked = Event.objects.filter(kind="audit_repair_asked")
+    assert [event.actor for event in asked] == [admin]
+    assert Event.objects.get(kind="audit_resolved").actor == admin
+
+
+def test_the_command_prints_what_was_found(
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ontap.unmount_volume(workspace.volume_uuid)
+
+    call_command("audit")
+    out = capsys.readouterr().out
+    assert "1 open findings." in out
+    assert "To do: Finish: /audit/" in out
+    call_command("audit", "--site", "lab", "--json")
+
+    said = json.loads(capsys.readouterr().out)
+    [finding] = said["findings"]
+    assert (finding["kind"], finding["times_seen"]) == ("junction_differs", 2)
+    assert {run["system"] for run in said["runs"]} == {"ontap", "perforce"}
+    with pytest.raises(CommandError, match="no site"):
+        call_command("audit", "--site", "nowhere")

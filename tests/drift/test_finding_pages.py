@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from provisioner.accounts.models import Team, User
+from provisioner.audit_log.models import Event
+from provisioner.drift.models import AuditRun, Finding
+from provisioner.drift.repairs import settle
+from provisioner.workspaces.models import Workspace
+from tests.support.browsers import browser_of
+from tests.support.factories import UserFactory
+
+ADDRESS = "/audit/"
+
+
+def finding_about(workspace: Workspace, **fields: object) -> Finding:
+    now = timezone.now()
+    values: dict[str, object] = {
+        "site": workspace.site,
+        "kind": Finding.Kind.VOLUME_WITHOUT_ROW,
+        "subject": "cy_<i>old</i>",
+        "sentence": "It is left over.",
+        "details": {"junction_path": "/old", "owner": "<b>x</b>"},
+        "action": Finding.Action.REMOVE,
+        "workspace": workspace,
+        "first_seen_at": now,
+        "last_seen_at": now,
+    }
+    return Finding.objects.create(**values | fields)
+
+
+@pytest.fixture
+def finding(ready: Workspace) -> Finding:
+    return finding_about(ready)
+
+
+def test_shows_findings_and_how_many(as_admin: Client, finding: Finding) -> None:
+    page = as_admin.get(ADDRESS).text
+    assert "cy_&lt;i&gt;old" in page
+    assert "It is left over." in page
+    assert '<span class="tally">(1)</span>' in page
+    assert '<span class="tally">(1)</span>' in as_admin.get("/workspaces/").text
+
+
+def test_shows_what_could_not_be_looked_at(as_admin: Client, finding: Finding) -> None:
+    AuditRun.objects.create(
+        site=finding.site, system="perforce", status_message="No answer."
+    )
+    page = as_admin.get(ADDRESS).text
+    assert "not looked at yet" in page
+    assert "No answer." in page
+
+
+def test_an_empty_audit_says_so(as_admin: Client) -> None:
+    page = as_admin.get(ADDRESS).text
+    assert "No difference is open." in page
+    assert "tally" in page
+    assert "(0)" not in page
+
+
+def test_looking_now_queues_jobs(as_admin: Client, ready: Workspace) -> None:
+    answer = as_admin.post("/audit/run/", follow=True)
+    assert "The audit was queued" in answer.text
+    jobs = ProcrastinateJob.objects.filter(task_name="audit_site")
+    assert sorted(jobs.values_list("queue_name", flat=True)) == ["perforce", "storage"]
+    assert as_admin.get("/audit/run/").status_code == 405
+
+
+def test_a_finding_shows_evidence_and_what_would_be_done(
+    as_admin: Client, finding: Finding
+) -> None:
+    page = as_admin.get(f"{ADDRESS}{finding.pk}/").text
+    assert "&lt;b&gt;x" in page
+    assert "Unmount cy_&lt;i&gt;old&lt;/i&gt; from /old." in page
+    assert "not by force" in page
+    assert ">Remove</button>" in page
+
+
+def test_what_differs_is_shown_side_by_side(as_admin: Client, ready: Workspace) -> None:
+    view = {"is": ["//d/<a>/... //c/..."], "was": ["//d/... //c/..."]}
+    finding = finding_about(
+        ready,
+        kind=Finding.Kind.CLIENT_VIEW_DIFFERS,
+        action=Finding.Action.FINISH,
+        details={
+            "fields": {"View": view},
+            "lines_out": view["is"],
+            "lines_in": view["was"],
+        },
+    )
+    page = as_admin.get(f"{ADDRESS}{finding.pk}/").text
+    assert 'data-label="Now"><code>//d/&lt;a&gt;/... //c/...</code>' in page
+    assert "Take out of the View: //d/&lt;a&gt;/... //c/..." in page
+    assert ">Put its View back</button>" in page
+    copy = finding_about(
+        ready,
+        kind=Finding.Kind.VOLUME_TAG_COPIED,
+        subject="copy",
+        details={"state": "online", "own": {"name": "cy_old", "state": "offline"}},
+    )
+    page = as_admin.get(f"{ADDRESS}{copy.pk}/").text
+    assert "<code>copy</code></td>" in page
+    assert ">Remove its tag</button>" in page
+    assert "Remove its tag…" in as_admin.get(ADDRESS).text
+
+
+def test_confirming_asks_once(as_admin: Client, admin: User, finding: Finding) -> None:
+    address = f"{ADDRESS}{finding.pk}/"
+    for _ in range(2):
+        answer = as_admin.post(address, follow=True)
+    assert "admin asked for it" in answer.text
+    job = ProcrastinateJob.objects.get(task_name="resolve_finding")
+    assert (job.queue_name, job.args) == ("storage", {"finding_id": finding.pk})
+    event = Event.objects.get(kind="audit_repair_asked")
+    assert (event.actor, event.subject) == (admin, "hers")
+
+
+def test_a_finding_without_an_action_has_no_button(
+    as_admin: Client, ready: Workspace
+) -> None:
+    finding = finding_about(ready, action=Finding.Action.NONE)
+    address = f"{ADDRESS}{finding.pk}/"
+    assert "</form>" not in as_admin.get(address).text.partition("<main")[2]
+    answer = as_admin.post(address)
+    assert answer.status_code == 409
+    assert "nothing that Cloneyard can safely do" in answer.text
+
+
+def test_a_resolved_one_tells_how(
+    as_admin: Client, admin: User, finding: Finding
+) -> None:
+    settle(finding, resolution="It was deleted.", by=admin)
+    assert "It was deleted." in as_admin.get(f"{ADDRESS}?state=resolved").text
+    page = as_admin.get(f"{ADDRESS}{finding.pk}/").text
+    assert "Resolved" in page
+    assert "by admin" in page
+    assert as_admin.post(f"{ADDRESS}{finding.pk}/").status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("get", ADDRESS),
+        ("post", "/audit/run/"),
+        ("get", "/audit/{pk}/"),
+        ("post", "/audit/{pk}/"),
+    ],
+)
+def test_it_is_for_administrators(
+    method: str, path: str, alice: User, carol: User, finding: Finding
+) -> None:
+    team = Team.objects.create(name="engine")
+    User.objects.filter(pk=alice.pk).update(team=team)
+    mate = UserFactory(username="bob", team=team)
+    for user in (alice, mate, carol):
+        answer = getattr(browser_of(user), method)(path.format(pk=finding.pk))
+        assert answer.status_code == 403, user
+    answer = getattr(browser_of(None), method)(path.format(pk=finding.pk))
+    assert answer["Location"].startswith("/login/")
+    finding.refresh_from_db()
+    assert finding.asked_at is None
+    assert not ProcrastinateJob.objects.filter(task_name="audit_site").exists()
+    # nor do others see in the menu that there is something
+    assert "Audit" not in browser_of(alice).get("/").text

@@ -1,0 +1,423 @@
+"""Volumes and junctions that differ, made behind our back in the lab."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.repairs.looking import CannotRepair
+from provisioner.drift.repairs.storage import remove_volume
+from provisioner.engine.models import Operation
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.types import CloneSpec, VolumeSpec
+from provisioner.sites.models import Site
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from tests.drift.scene import (
+    NOBODYS_TAG,
+    A,
+    K,
+    admin,
+    audit,
+    emptied_lab,
+    finding_asked,
+    foreign,
+    leftover_of,
+    long_ago,
+    only,
+    ontap,
+    owner,
+    p4,
+    perforce,
+    resolve,
+    some_time_later,
+    workspace,
+)
+from tests.support.jobs import run_jobs_once, settle
+
+__all__ = [
+    "admin",
+    "emptied_lab",
+    "foreign",
+    "ontap",
+    "owner",
+    "p4",
+    "perforce",
+    "workspace",
+]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_where_all_agree_nothing_is_found(
+    workspace: Workspace, lab_site: Site, lab_template: Template
+) -> None:
+    assert audit(lab_site) == []
+
+    run = AuditRun.objects.get(site=lab_site, system=AuditedSystem.ONTAP)
+    assert run.objects_seen >= 3  # the template, its snapshot, the clone
+    assert run.looked_at is not None
+
+
+def test_a_volume_of_nobody_waits_for_a_click(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    stray = ontap.create_volume(
+        VolumeSpec(
+            name="cy_stray_w000000",
+            aggregate=lab_site.aggregate,
+            size_bytes=20 * 2**20,
+            comment=NOBODYS_TAG,
+            export_policy="default",
+            uid=20000,
+            gid=20000,
+        )
+    )
+    ontap.mount_volume(stray.uuid, junction_path="/stray")
+
+    for _ in range(3):
+        found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+        some_time_later()
+
+    assert (found.action, found.is_automatic, found.times_seen) == (A.ADOPT, False, 3)
+    assert found.external_id == stray.uuid
+    assert "was split from its template" in resolve(found, admin).status_message
+    assert ontap.find_volume("cy_stray_w000000") is not None
+    ontap.unmount_volume(stray.uuid)
+    ontap.delete_volume(stray.uuid, force=True)
+    assert audit(lab_site) == []
+
+
+def test_the_leftover_of_a_retirement_goes_by_itself_once_seen_twice(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
+) -> None:
+    name = leftover_of(workspace, ontap, perforce)
+
+    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    assert found.is_automatic
+    assert audit(lab_site) == [found]  # twice, but at once
+    assert ontap.find_volume(name) is not None
+    some_time_later()
+
+    assert audit(lab_site) == []
+    assert ontap.find_volume(name) is None
+    found.refresh_from_db()
+    assert found.resolution == f"The volume {name} was deleted."
+    event = workspace.events.get(kind="audit_resolved")
+    assert (event.actor, event.subject) == (None, workspace.name)
+
+
+@pytest.mark.parametrize("why_not", ["mounted", "rescue", "no retirement", "parent"])
+def test_a_leftover_that_may_hold_work_stays(
+    why_not: str,
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    perforce: Any,
+) -> None:
+    uuid = workspace.volume_uuid
+    name = leftover_of(workspace, ontap, perforce)
+    retirement = workspace.operations.get(kind=Operation.Kind.RETIRE)
+    if why_not == "mounted":
+        ontap.mount_volume(uuid, junction_path="/elsewhere")
+    elif why_not == "rescue":
+        Rescue.objects.create(workspace=workspace, operation=retirement)
+    elif why_not == "no retirement":
+        Operation.objects.filter(pk=retirement.pk).update(state="failed")
+    elif why_not == "parent":
+        # The same tag on a copy that somebody made of the clone.
+        snapshot = ontap.create_snapshot(uuid, name="s", comment="")
+        copy = ontap.create_clone(
+            CloneSpec(
+                name=f"{name}_copy",
+                parent_volume=name,
+                parent_snapshot=snapshot.name,
+                comment=workspace.volume_comment,
+                uid=None,
+                gid=None,
+            )
+        )
+        name = copy.name
+
+    for _ in range(3):
+        findings = audit(lab_site)
+        some_time_later()
+
+    found = next(finding for finding in findings if finding.subject == name)
+    kind = K.VOLUME_TAG_COPIED if why_not == "parent" else K.VOLUME_WITHOUT_ROW
+    action = A.REMOVE if why_not == "parent" else A.ADOPT
+    assert (found.kind, found.action) == (kind, action)
+    assert not found.is_automatic
+    assert ontap.find_volume(name) is not None
+
+
+def test_a_leftover_that_may_hold_work_is_retired_again_with_its_rescue(
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    perforce: Any,
+    admin: User,
+) -> None:
+    untracked = workspace.path / "src" / "notes.txt"
+    untracked.write_text("untracked\n")
+    if os.geteuid() == 0:
+        os.chown(untracked, workspace.uid, workspace.gid)
+    leftover_of(workspace, ontap, perforce)
+    retirement = workspace.operations.get(kind=Operation.Kind.RETIRE)
+    Operation.objects.filter(pk=retirement.pk).update(state="failed")
+    name = workspace.name
+    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    stale = Finding.objects.get(pk=found.pk)
+    stale.action = A.REMOVE
+    with pytest.raises(CannotRepair, match="adopt it, then retire it"):
+        remove_volume(stale)
+
+    assert "is being brought back" in resolve(found, admin).resolution
+
+    settle(workspace)
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert (workspace.retired_at, workspace.name) == (None, name)
+    workspace_retire(by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE)
+    settle(workspace)
+    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+    rescue = Rescue.objects.get(operation__workspace=workspace)
+    assert "src/notes.txt" in (Path(rescue.directory) / "manifest.json").read_text()
+
+
+def test_a_template_of_nobody_is_not_removed_below_its_clones(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    """Restored from before its template was made: all of it stays, and mounted."""
+    template = workspace.template
+    other = str(template.tag)[:8] + str(uuid.uuid4())[8:]  # named as it would name it
+    comment = f"cloneyard:v1:template={other}"
+    ontap.set_volume_comment(template.volume_uuid, comment=comment)
+    try:
+        found = next(
+            each
+            for each in audit(lab_site)
+            if each.external_id == template.volume_uuid
+            and each.kind == K.VOLUME_WITHOUT_ROW
+        )
+
+        assert found.action == A.ADOPT
+        found.action = A.REMOVE  # as it was found before it had any
+        with pytest.raises(CannotRepair, match="clones, which may hold work"):
+            remove_volume(found)
+        said = resolve(found, admin).status_message
+        assert "Another template is called" in said
+        seen = ontap.get_volume(template.volume_uuid)
+        assert seen.junction_path == template.junction_path
+    finally:
+        ontap.set_volume_comment(template.volume_uuid, comment=template.volume_comment)
+
+
+def test_what_came_into_use_again_is_not_removed(
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    perforce: Any,
+) -> None:
+    """The look before the act decides, not the finding."""
+    uuid = workspace.volume_uuid
+    name = leftover_of(workspace, ontap, perforce)
+    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    ontap.mount_volume(uuid, junction_path="/in-use")
+    finding_asked(found)
+
+    run_jobs_once()
+
+    found.refresh_from_db()
+    assert found.resolved_at is None
+    assert "mounted at /in-use by now" in found.status_message
+    assert ontap.find_volume(name) is not None
+
+
+def test_a_lost_volume_fails_its_workspace_when_an_administrator_says_so(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    ontap.delete_volume(workspace.volume_uuid, force=True)
+
+    for _ in range(3):
+        found = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
+        some_time_later()
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.READY
+
+    resolve(found, admin)
+
+    workspace.refresh_from_db()
+    assert workspace.state == Workspace.State.FAILED
+    assert workspace.status_code == "volume_lost"
+    assert found.resolution == "The workspace was marked as failed."
+    assert audit(lab_site) == []
+
+
+def test_a_tag_that_was_lost_is_put_back_where_all_else_proves_it_ours(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    """A comment changed by hand hides the tag, not the volume."""
+    ontap.set_volume_comment(workspace.volume_uuid, comment="of alice")
+    found = only(audit(lab_site), K.VOLUME_UNTAGGED)
+    assert (found.action, found.is_automatic) == (A.FINISH, False)
+    assert found.details["comment"] == "of alice"
+    # Somebody else's volume by now: nothing is touched.
+    change(ontap, workspace.volume_uuid, name="cy_theirs")
+    assert resolve(found, admin).resolved_at is None
+    assert "are not those of" in found.status_message
+    lost = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
+    assert "somebody took it over" in lost.sentence
+    assert ontap.get_volume(workspace.volume_uuid).comment == "of alice"
+    change(ontap, workspace.volume_uuid, name=workspace.volume_name)
+
+    found = only(audit(lab_site), K.VOLUME_UNTAGGED)
+    resolve(found, admin)
+
+    volume = ontap.get_volume(workspace.volume_uuid)
+    assert volume.comment == workspace.volume_comment
+    assert "its comment was “of alice”" in found.resolution
+    assert audit(lab_site) == []
+
+
+def change(ontap: OntapGateway, uuid: str, **body: str) -> None:
+    """Change a volume behind our back, by what no verb of ours does."""
+    ontap._patch_volume(  # type: ignore[attr-defined]
+        uuid, operation="test", body=body, ontap_job_started=lambda _: None
+    )
+
+
+def test_a_volume_that_is_offline_is_brought_back_to_its_place(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    change(ontap, workspace.volume_uuid, state="offline")
+    found = only(audit(lab_site), K.VOLUME_OFFLINE)
+    assert (found.action, found.is_automatic) == (A.FINISH, False)
+
+    resolve(found, admin)
+
+    volume = ontap.get_volume(workspace.volume_uuid)
+    assert (volume.state, volume.junction_path) == ("online", workspace.junction_path)
+    assert (workspace.path / "src").is_dir()
+    assert audit(lab_site) == []
+
+
+def test_a_volume_whose_id_was_lost_is_adopted_by_a_failed_row(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway
+) -> None:
+    uuid = workspace.volume_uuid
+    Workspace.objects.filter(pk=workspace.pk).update(
+        volume_uuid="", state=Workspace.State.FAILED, status_code="unreachable"
+    )
+
+    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    assert (found.action, found.is_automatic) == (A.ADOPT, True)
+    some_time_later()
+    assert audit(lab_site) == []
+
+    workspace.refresh_from_db()
+    assert (workspace.volume_uuid, workspace.state) == (uuid, "failed")
+    assert ontap.get_volume(uuid).comment == workspace.volume_comment
+
+
+def test_a_copied_tag_makes_no_volume_ours_and_is_removed(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    copy = ontap.create_volume(
+        VolumeSpec(
+            name="foreign_copy",
+            aggregate=lab_site.aggregate,
+            size_bytes=20 * 2**20,
+            comment=workspace.volume_comment,
+            export_policy="default",
+            uid=20000,
+            gid=20000,
+        )
+    )
+
+    found = only(audit(lab_site), K.VOLUME_TAG_COPIED)
+    assert (found.subject, found.action) == (copy.name, A.REMOVE)
+    assert not found.is_automatic
+    assert found.details["own"]["uuid"] == workspace.volume_uuid
+
+    resolve(found, admin)
+
+    assert ontap.get_volume(copy.uuid) == dataclasses.replace(copy, comment="")
+    assert workspace.volume_comment in found.resolution
+    assert audit(lab_site) == []
+
+
+def test_a_template_without_its_volume_fails_when_an_administrator_says_so(
+    built_template: Template, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    long_ago()
+    ontap.unmount_volume(built_template.volume_uuid)
+    ontap.delete_volume(built_template.volume_uuid, force=True)
+
+    found = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
+
+    assert (found.template, found.action) == (built_template, A.FINISH)
+    assert built_template.snapshots.filter(deleted_at=None).exists()
+
+    resolve(found, admin)
+
+    built_template.refresh_from_db()
+    assert built_template.state == Template.State.FAILED
+    assert built_template.status_code == "volume_lost"
+    assert not built_template.snapshots.filter(deleted_at=None).exists()
+    assert audit(lab_site) == []
+
+
+def test_a_clone_that_was_unmounted_is_mounted_on_a_click(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    ontap.unmount_volume(workspace.volume_uuid)
+    found = only(audit(lab_site), K.JUNCTION_DIFFERS)
+    assert (found.action, found.is_automatic) == (A.FINISH, False)
+
+    resolve(found, admin)
+
+    assert found.resolution == f"The volume was mounted at {workspace.junction_path}."
+    assert audit(lab_site) == []
+
+
+def test_a_clone_that_was_mounted_elsewhere_comes_back(
+    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    ontap.unmount_volume(workspace.volume_uuid)
+    ontap.mount_volume(workspace.volume_uuid, junction_path="/elsewhere")
+    found = only(audit(lab_site), K.JUNCTION_DIFFERS)
+    assert "/elsewhere" in found.sentence
+
+    resolve(found, admin)
+
+    volume = ontap.get_volume(workspace.volume_uuid)
+    assert volume.junction_path == workspace.junction_path
+
+
+def test_what_is_in_the_trash_is_not_mounted(
+    workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    perforce: Any,
+    admin: User,
+) -> None:
+    perforce.delete_client(workspace.client_name)
+    now = timezone.now()
+    Workspace.objects.filter(pk=workspace.pk).update(
+        state=Workspace.State.TRASHED, trashed_at=now, purge_at=now
+    )
+    found = only(audit(lab_site), K.JUNCTION_DIFFERS)
+
+    resolve(found, admin)
+
+    assert ontap.get_volume(workspace.volume_uuid).junction_path == ""
+    assert audit(lab_site) == []

@@ -1,0 +1,221 @@
+"""Running a module of ours as somebody else: privileges, secrets, ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from provisioner.gateways import errors
+from provisioner.gateways.hosts import run_as
+from provisioner.gateways.hosts.run_as import (
+    ChildFailed,
+    ModuleBroke,
+    run_module_as,
+)
+from tests.gateways.hosts.processes import is_alive, wait_until_ended
+
+UID, GID = 20001, 20002
+SECRET = "secret-of-the-depot"
+AS_ROOT = os.geteuid() == 0
+needs_root = pytest.mark.skipif(not AS_ROOT, reason="only root can become others")
+
+
+def run(
+    verb: str,
+    *,
+    on_progress: Callable[[dict[str, Any]], None] | None = None,
+    timeout_seconds: float = 30.0,
+    **request: Any,
+) -> dict[str, Any]:
+    return run_module_as(
+        "tests.gateways.hosts.errand",
+        request={"verb": verb, **request},
+        uid=UID,
+        gid=GID,
+        timeout_seconds=timeout_seconds,
+        on_progress=on_progress,
+    )
+
+
+@needs_root
+def test_the_module_runs_as_the_uid_without_a_way_back() -> None:
+    seen = run("look around")
+
+    assert seen["uids"] == [UID] * 3
+    assert seen["gids"] == [GID] * 3
+    assert seen["groups"] == []
+    assert not run("regain root")["regained"]
+
+
+@pytest.mark.skipif(AS_ROOT, reason="root does what was asked for")
+def test_without_root_the_module_runs_as_the_caller() -> None:
+    assert run("look around")["uids"] == [os.getuid()] * 3
+
+
+def test_files_are_made_with_the_usual_umask() -> None:
+    assert run("look around")["umask"] == 0o022
+
+
+def test_secrets_are_neither_in_argv_nor_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("P4PASSWD", SECRET)
+    seen: list[bytes] = []
+
+    def look_from_outside(progress: dict[str, Any]) -> None:
+        process = Path("/proc", str(progress["pid"]))
+        seen.append((process / "cmdline").read_bytes())
+        if AS_ROOT:
+            seen.append((process / "environ").read_bytes())
+        raise RuntimeError("It was there to be looked at.")
+
+    with pytest.raises(RuntimeError):
+        run("sleep", secret=SECRET, on_progress=look_from_outside)
+
+    assert seen
+    assert SECRET.encode() not in b"".join(seen)
+
+
+@pytest.mark.parametrize(("uid", "gid"), [(0, GID), (UID, 0), (-1, GID)])
+def test_nothing_runs_as_root(uid: int, gid: int) -> None:
+    with pytest.raises(ValueError, match="uid or gid 0"):
+        run_module_as("os", request={}, uid=uid, gid=gid, timeout_seconds=1)
+
+
+@pytest.mark.parametrize(
+    "kind", ["Unreachable", "Busy", "AuthFailed", "NotFound", "InUse", "Refused"]
+)
+def test_errors_keep_their_class_and_facts(kind: str) -> None:
+    with pytest.raises(getattr(errors, kind)) as raised:
+        run("fail", **{"class": kind})
+
+    error = raised.value
+    assert isinstance(error, errors.GatewayError)
+    assert (error.sentence, error.system) == ("No.", "perforce")
+    assert (error.operation, error.remote_code) == ("sync", "7")
+
+
+def test_a_bug_in_the_module_is_a_bug_here() -> None:
+    with pytest.raises(ModuleBroke, match="KeyError") as raised:
+        run("break", secret="what")
+
+    assert not isinstance(raised.value, errors.GatewayError)
+
+
+def test_noise_is_not_taken_for_an_answer() -> None:
+    seen: list[dict[str, Any]] = []
+
+    assert run("make noise", on_progress=seen.append) == {"done": True}
+    assert seen == [{"number": 1}]
+
+
+def test_a_child_that_is_killed_may_be_tried_again() -> None:
+    with pytest.raises(ChildFailed, match="out of luck") as raised:
+        run("die")
+
+    assert isinstance(raised.value, errors.TransientGatewayError)
+    assert raised.value.remote_code == "-9"
+
+
+def test_a_child_that_is_too_slow_is_stopped_and_told() -> None:
+    pids: list[int] = []
+
+    with pytest.raises(ChildFailed, match=r"longer than 2 seconds"):
+        run("sleep", timeout_seconds=2, on_progress=lambda s: pids.append(s["pid"]))
+
+    assert pids
+    assert not is_alive(pids[0])
+
+
+def test_a_child_that_somebody_stopped_is_killed_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_as, "SILENT_AFTER_SECONDS", 0.2)
+    monkeypatch.setattr(run_as, "LOOK_EVERY_SECONDS", 0.02)
+    pids: list[int] = []
+
+    with pytest.raises(ChildFailed, match="said nothing for 0 seconds") as raised:
+        run("stop", on_progress=lambda seen: pids.append(seen["pid"]))
+
+    assert isinstance(raised.value, errors.TransientGatewayError)
+    assert not is_alive(pids[0])
+
+
+def test_a_child_says_that_it_lives_until_nobody_reads_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_as, "BEAT_EVERY_SECONDS", 0)
+    beats: list[dict[str, Any]] = []
+
+    def say(beat: dict[str, Any]) -> None:
+        beats.append(beat)
+        if len(beats) == 3:
+            raise BrokenPipeError
+
+    run_as._beat(say, parent=os.getpid())
+
+    assert beats == [{"alive": True}] * 3
+
+
+@needs_root
+def test_nobody_but_root_reads_the_memory_of_a_child() -> None:
+    seen: list[int] = []
+
+    def look(progress: dict[str, Any]) -> None:
+        seen.append(Path("/proc", str(progress["pid"]), "mem").stat().st_uid)
+
+    run("look around", on_progress=look)
+
+    assert seen == [0], "a process that can be traced belongs to its uid there"
+
+
+def test_a_child_is_stopped_when_the_caller_fails() -> None:
+    pids: list[int] = []
+
+    def fail(progress: dict[str, Any]) -> None:
+        pids.append(progress["pid"])
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        run("sleep", on_progress=fail)
+
+    assert not is_alive(pids[0])
+
+
+def test_a_child_dies_with_its_parent() -> None:
+    program = (
+        "from tests.gateways.hosts.test_run_as import run; "
+        "run('sleep', on_progress=lambda seen: print(seen['pid'], flush=True))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=settings.BASE_DIR,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert is_alive(child)
+        parent.kill()
+
+    wait_until_ended(child)
+
+
+def test_a_child_knows_whether_its_worker_was_stopped() -> None:
+    with subprocess.Popen(["sleep", "60"]) as worker:
+        try:
+            assert not run_as._is_stopped(worker.pid)
+            os.kill(worker.pid, signal.SIGSTOP)
+            os.waitpid(worker.pid, os.WUNTRACED)
+            assert run_as._is_stopped(worker.pid)
+        finally:
+            worker.kill()
+    assert not run_as._is_stopped(worker.pid)  # the kernel ends us then

@@ -1,0 +1,95 @@
+"""What a file server shows as `.snapshot` is no part of a tree for our walks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from provisioner.gateways.hosts.lint import lint_tree
+from provisioner.gateways.hosts.ownership import change_ownership
+from provisioner.gateways.hosts.recency import newest_modification
+from provisioner.gateways.hosts.removal import remove_contents
+from provisioner.gateways.hosts.root_paths import sample_root_paths
+from provisioner.gateways.hosts.sampling import sample_ownership
+from provisioner.gateways.hosts.trees.run import Walker
+from provisioner.gateways.hosts.untracked import leaves_below
+from tests.gateways.hosts.trees import (
+    GROUP,
+    OWNER,
+    needs_root,
+)
+
+OTHER_DAY = 4_000_000_000.0
+
+
+@pytest.fixture(params=["its own device", "no device of its own"])
+def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A volume as NFSv3 shows it: listed at the root, and there further below, too."""
+    root = tmp_path / "clone"
+    has_device = request.param == "its own device"
+    if has_device and os.geteuid():
+        pytest.skip("mounts need root")
+    mounted = []
+    for place in (root, root / "src"):
+        snapshots = place / ".snapshot"
+        snapshots.mkdir(parents=True)
+        if has_device:
+            subprocess.run(["mount", "-t", "tmpfs", "none", snapshots], check=True)
+            mounted.append(snapshots)
+        copy = snapshots / "hourly.0"
+        copy.mkdir()
+        (copy / "old.c").write_text(f"see {root}/src/old.c")
+        os.utime(copy / "old.c", (OTHER_DAY, OTHER_DAY))
+        os.utime(copy, (OTHER_DAY, OTHER_DAY))
+        (place / "file.c").write_text("x")
+        copy.chmod(0o555)
+    yield root
+    for snapshots in mounted:
+        subprocess.run(["umount", snapshots], check=True)
+
+
+def kept(root: Path) -> list[str]:
+    """Return what snapshots still have, wherever they are."""
+    return [path.read_text() for path in sorted(root.rglob(".snapshot/hourly.0/old.c"))]
+
+
+@needs_root
+def test_it_is_not_given_away(tree: Path, walker: Walker) -> None:
+    report = change_ownership(tree, uid=OWNER, gid=GROUP, walker=walker)
+
+    assert (report.failed_count, report.entries) == (0, 4)
+    for snapshots in tree.rglob(".snapshot"):
+        assert (snapshots / "hourly.0" / "old.c").stat().st_uid == os.geteuid()
+    sample = sample_ownership(tree, uid=OWNER, gid=GROUP, sample_size=100)
+    assert (sample.checked, sample.mismatches) == (4, ())
+
+
+def test_it_is_not_removed_and_keeps_nothing_else(tree: Path, walker: Walker) -> None:
+    before = kept(tree)
+
+    report = remove_contents(tree, walker=walker)
+
+    assert report.failed_count == 0
+    assert kept(tree) == before
+    assert sorted(p.name for p in tree.rglob("*") if p.name == "file.c") == []
+
+
+def test_nobody_finds_work_in_it(tree: Path) -> None:
+    assert sorted(leaves_below(tree)) == [b"file.c", b"src/file.c"]
+
+
+def test_nobody_was_at_work_in_it(tree: Path) -> None:
+    newest = newest_modification(tree)
+
+    assert newest.newest_at is not None
+    assert newest.newest_at.timestamp() < OTHER_DAY
+    assert (newest.directories, newest.files) == (2, 2)
+
+
+def test_no_remark_is_about_it(tree: Path) -> None:
+    assert sample_root_paths(tree) == []
+    assert [found for found in lint_tree(tree) if ".snapshot" in found.path] == []

@@ -1,0 +1,191 @@
+"""Users, teams and quotas: what administrators see and give."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from django.http import StreamingHttpResponse
+from django.test import Client
+
+from provisioner.accounts.models import Team, User
+from provisioner.accounts.tokens import token_create
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot
+from provisioner.lib.refusals import NotAllowed
+from provisioner.notify.actions.subscriptions import template_subscribe
+from provisioner.people.actions.accounts import account_update
+from provisioner.workspaces.models import Workspace
+from tests.support.factories import UserFactory
+from tests.web.test_lists import post, table
+
+PEOPLE = "/people/"
+
+
+@pytest.fixture
+def rendering(alice: User) -> Team:
+    alice.team = Team.objects.create(name="Rendering", max_workspaces=10)
+    alice.save()
+    return alice.team
+
+
+def changes(account: User | Team) -> list[dict[str, object]]:
+    kind = "account" if isinstance(account, User) else "team"
+    events = Event.objects.filter(kind=f"{kind}_changed", subject_id=account.pk)
+    return list(events.order_by("pk").values_list("data", flat=True))
+
+
+def test_the_list_says_who_has_what(
+    as_admin: Client, ready: Workspace, alice: User, ci: User, rendering: Team
+) -> None:
+    Workspace.objects.filter(pk=ready.pk).update(unique_bytes=3 * 2**30)
+    UserFactory(username="closed", is_active=False)
+
+    answer = as_admin.get(f"{PEOPLE}?as=csv&sort=-workspaces")
+    assert isinstance(answer, StreamingHttpResponse)
+    rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
+
+    roles = {row["name"]: row["role"] for row in rows}
+    assert (roles["alice"], roles["ci"]) == ("developer", "machine")
+    assert roles["admin"] == "administrator"
+    assert "closed" not in roles
+    first = rows[0]
+    assert first["name"] == "alice"
+    assert (first["team"], first["workspaces"]) == ("Rendering", "1")
+    assert first["unique_bytes"] == str(3 * 2**30)
+    assert "closed" in as_admin.get(f"{PEOPLE}?gone=1").text
+    assert "alice" not in as_admin.get(f"{PEOPLE}?role=machine").text
+    assert "alice" in as_admin.get(f"{PEOPLE}?team={rendering.pk}&q=ali").text
+    teams = as_admin.get("/teams/").text
+    assert "<span>1 of 10</span>" in teams
+    assert ">3 GiB</data>" in teams
+
+
+def test_the_lists_take_as_many_queries_for_many(
+    as_admin: Client, ready: Workspace, rendering: Team, django_assert_num_queries
+) -> None:
+    UserFactory.create_batch(5, team=rendering)
+    Team.objects.create(name="Audio")
+    # session, user, findings, savepoints aside: how many, which, they, their teams to
+    # choose from in filters
+    with django_assert_num_queries(7):
+        as_admin.get(PEOPLE)
+    # what each has that is in a team
+    with django_assert_num_queries(7):
+        as_admin.get("/teams/")
+
+
+def test_a_person_has_a_page(as_admin: Client, ready: Workspace, alice: User) -> None:
+    token_create(by=alice, name="My script")
+    template_subscribe(by=alice, template=ready.template)
+
+    page = as_admin.get(f"{PEOPLE}{alice.pk}/").text
+
+    for said in ("Developer", "hers", "My script", "Subscribed to mails"):
+        assert said in page
+    for link in ("/trail/?actor=alice", "/operations/?by=alice", "?owner=alice"):
+        assert link in page
+    [row] = table(as_admin, f"{PEOPLE}{alice.pk}/?as=csv&q=hers&sort=-of_its_own")
+    assert row["name"] == "hers"
+    preview = post(as_admin, f"{PEOPLE}{alice.pk}/", do="retire", chosen=[ready.pk])
+    assert "Retire 1 workspace?" in preview.content.decode()
+    assert as_admin.get(f"{PEOPLE}999999/").status_code == 404
+
+
+def test_team_quota_and_role_are_given_with_an_event(
+    as_admin: Client, alice: User, rendering: Team
+) -> None:
+    audio = Team.objects.create(name="Audio")
+    edit = f"{PEOPLE}{alice.pk}/edit/"
+    assert '<option value="developer" selected>' in as_admin.get(edit).text
+
+    sent = {"standing": "administrator", "team": audio.pk, "max_workspaces": 4}
+    answer = as_admin.post(edit, {**sent, "max_unique_bytes": "2 GiB"})
+
+    assert answer.status_code == 302
+    alice.refresh_from_db()
+    assert alice.is_administrator
+    assert alice.is_superuser  # as who gave it
+    assert changes(alice)[-1] == {
+        "team": {"before": rendering.pk, "after": audio.pk},
+        "max_workspaces": {"before": None, "after": 4},
+        "max_unique_bytes": {"before": None, "after": 2**31},
+        "is_staff": {"before": False, "after": True},
+        "is_superuser": {"before": False, "after": True},
+    }
+    as_admin.post(edit, {"standing": "machine", "team": "", "max_workspaces": ""})
+    alice.refresh_from_db()
+    assert (alice.is_staff, alice.is_superuser, alice.is_service) == (0, 0, 1)
+    assert (alice.team, alice.max_workspaces, alice.max_unique_bytes) == (None,) * 3
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"standing": "developer"}, 409),
+        ({"standing": "king"}, 422),
+        ({"standing": "administrator", "max_workspaces": -1}, 422),
+        ({"standing": "administrator", "max_workspaces": 2**40}, 409),
+        ({"standing": "administrator", "max_unique_bytes": "much"}, 422),
+        ({"standing": "administrator", "max_unique_bytes": "9" * 30}, 409),
+        ({"standing": "administrator", "team": 999}, 422),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    sent: dict[str, object], status: int, as_admin: Client, admin: User
+) -> None:
+    """Nobody takes their own role away: an administrator always remains."""
+    answer = as_admin.post(f"{PEOPLE}{admin.pk}/edit/", sent)
+    assert answer.status_code == status
+    admin.refresh_from_db()
+    assert admin.is_administrator
+
+
+def test_who_keeps_no_rows_by_hand_gives_and_takes_that_not(
+    admin: User, alice: User
+) -> None:
+    deputy = UserFactory(is_staff=True)
+    account_update(by=deputy, account=alice, standing="administrator")
+    alice.refresh_from_db()
+    assert (alice.is_staff, alice.is_superuser) == (True, False)
+    with pytest.raises(NotAllowed):
+        account_update(by=deputy, account=admin, standing="developer")
+
+
+def test_many_get_a_team_after_a_preview(
+    as_admin: Client, alice: User, carol: User, rendering: Team
+) -> None:
+    chosen = {"do": "team", "chosen": [alice.pk, carol.pk]}
+    shown = as_admin.post(PEOPLE, {**chosen, "step": "again", "team": rendering.pk})
+    assert "From no team to the team Rendering." in shown.text
+    assert "Nothing changes." in shown.text
+    carol.refresh_from_db()
+    assert carol.team is None
+
+    seal = shown.context["seal"]
+    sure = {**chosen, "step": "sure", "team": rendering.pk, "seal": seal}
+    assert as_admin.post(PEOPLE, sure).status_code == 302
+    carol.refresh_from_db()
+    assert carol.team == rendering
+
+
+def test_teams_are_made_and_changed(as_admin: Client, rendering: Team) -> None:
+    taken = as_admin.post("/teams/new/", {"name": " Rendering "})
+    assert taken.status_code == 409
+    assert "There is a team “Rendering” already" in taken.text
+    made = as_admin.post("/teams/new/", {"name": "Audio", "max_unique_bytes": "1 TiB"})
+    assert made.status_code == 302
+    assert Team.objects.get(name="Audio").max_unique_bytes == 2**40
+
+    edit = f"/teams/{rendering.pk}/edit/"
+    assert 'value="Rendering"' in as_admin.get(edit).text
+    as_admin.post(edit, {"name": "Rendering", "max_workspaces": 20})
+    assert changes(rendering) == [{"max_workspaces": {"before": 10, "after": 20}}]
+
+
+def test_pooled_and_retired_ones_count_for_nobody(
+    as_admin: Client, alice: User, retired: Workspace, snapshot: Snapshot
+) -> None:
+    page = as_admin.get(f"{PEOPLE}?q=alice").text
+    assert "<span>0</span>" in page

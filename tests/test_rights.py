@@ -1,0 +1,583 @@
+"""Every address, method and role against the table of permissions.
+
+An address or a method that is not in the tables here fails the test: whoever adds one
+has to say who may use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from http.cookies import SimpleCookie
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from provisioner.accounts.models import Team, User
+from provisioner.accounts.permissions import PERMISSIONS, Role, Verb, may
+from provisioner.accounts.tokens import token_create
+from provisioner.bisect.actions import bisection_start
+from provisioner.catalog.actions.templates import template_build
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.engine.queries import operations_visible_to
+from provisioner.leases.models import LeasePolicy
+from provisioner.notify.models import Webhook
+from provisioner.notify.webhooks import write_test
+from provisioner.pools.models import Pool
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.sharing import workspace_share
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.permissions import (
+    can_change_workspace,
+    can_see_workspace,
+    roles_towards,
+)
+from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.states import set_workspace_state
+from tests.drift.test_finding_pages import finding_about
+from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.module_rows import Write, written_once
+
+__all__ = ["written_once"]
+
+SEE, CHANGE = Verb.SEE_WORKSPACE, Verb.CHANGE_WORKSPACE
+VISIT, GET, KNOCK = Verb.VISIT, Verb.GET_WORKSPACE, Verb.KNOCK
+ADMINISTER, HOOK = Verb.ADMINISTER, Verb.CHANGE_WEBHOOK
+SEE_BISECTION = Verb.SEE_BISECTION
+
+# Pages that change something only when posted to are asked for in both ways.
+PAGES: dict[str, dict[str, Verb]] = {
+    "healthz": {"get": KNOCK},
+    "readyz": {"get": KNOCK},
+    "command-line": {"get": KNOCK},
+    "login": {"get": KNOCK, "post": KNOCK},
+    "logout": {"post": VISIT},
+    "my-password": {"get": VISIT, "post": VISIT},
+    "my-account": {"get": VISIT, "post": VISIT},
+    "workspace-list": {"get": VISIT, "post": VISIT},
+    "welcome": {"get": VISIT},
+    "workspace-team-list": {"get": VISIT},
+    "workspace-trash": {"get": VISIT, "post": VISIT},
+    "workspace-retired-list": {"get": VISIT},
+    "workspace-create": {"get": GET, "post": GET},
+    "workspace-detail": {"get": SEE},
+    "workspace-retire": {"get": CHANGE, "post": CHANGE},
+    "workspace-restore": {"post": CHANGE},
+    "workspace-purge": {"get": CHANGE, "post": CHANGE},
+    "workspace-retry": {"post": CHANGE},
+    "workspace-forward": {"get": CHANGE, "post": CHANGE},
+    "workspace-look": {"get": CHANGE, "post": CHANGE},
+    "workspace-forward-abort": {"post": CHANGE},
+    "workspace-extend": {"post": CHANGE},
+    "workspace-keep": {"get": CHANGE, "post": CHANGE},
+    "workspace-release": {"post": CHANGE},
+    "workspace-open": {"post": CHANGE},
+    "workspace-share": {"post": CHANGE},
+    "workspace-unshare": {"post": CHANGE},
+    "lease-policy-list": {"get": ADMINISTER},
+    "lease-policy-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "lease-policy-remove": {"get": ADMINISTER, "post": ADMINISTER},
+    "abandoned-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "abandoned-progress": {"get": ADMINISTER},
+    "template-list": {"get": VISIT, "post": VISIT},
+    "template-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-detail": {"get": VISIT},
+    "template-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-build": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-build-stop": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-refresh": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-subscribe": {"post": VISIT},
+    "template-check": {"post": ADMINISTER},
+    "bisection-list": {"get": VISIT, "post": VISIT},
+    "bisection-create": {"get": GET, "post": GET},
+    "bisection-detail": {"get": SEE_BISECTION},
+    "bisection-verdict": {"post": CHANGE},
+    "bisection-stop": {"post": CHANGE},
+    "token-list": {"get": VISIT, "post": VISIT},
+    "token-everybody-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "token-revoke": {"post": VISIT},
+    "webhook-list": {"get": VISIT, "post": VISIT},
+    "webhook-create": {"get": VISIT, "post": VISIT},
+    "webhook-detail": {"get": HOOK},
+    "webhook-edit": {"get": HOOK, "post": HOOK},
+    "webhook-switch": {"post": HOOK},
+    "webhook-test": {"post": HOOK},
+    "webhook-secret": {"post": HOOK},
+    "webhook-delete": {"get": HOOK, "post": HOOK},
+    "webhook-again": {"post": HOOK},
+    "pool-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "pool-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "pool-detail": {"get": ADMINISTER},
+    "pool-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "pool-delete": {"get": ADMINISTER, "post": ADMINISTER},
+    "refresh-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "person-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "person-detail": {"get": ADMINISTER, "post": ADMINISTER},
+    "person-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "team-list": {"get": ADMINISTER},
+    "team-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "team-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "refresh-pause": {"post": ADMINISTER},
+    "perforce-server-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "perforce-server-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "perforce-server-detail": {"get": ADMINISTER},
+    "perforce-server-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "perforce-server-test": {"post": ADMINISTER},
+    "perforce-server-pause": {"post": ADMINISTER},
+    "perforce-server-resume": {"post": ADMINISTER},
+    "site-list": {"get": ADMINISTER},
+    "site-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "site-detail": {"get": ADMINISTER},
+    "site-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "site-test": {"post": ADMINISTER},
+    "site-try-out": {"post": ADMINISTER},
+    "overview": {"get": ADMINISTER},
+    "operation-list": {"get": VISIT},
+    "operation-detail": {"get": SEE},
+    "operation-log": {"get": VISIT},
+    "operation-step-log": {"get": VISIT},
+    "operation-step-log-download": {"get": VISIT},
+    "jump": {"get": VISIT},
+    "admin-workspace-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "limit-list": {"get": ADMINISTER},
+    "trail": {"get": ADMINISTER},
+    "audit": {"get": ADMINISTER, "post": ADMINISTER},
+    "audit-run": {"post": ADMINISTER},
+    "audit-adopt": {"post": ADMINISTER},
+    "finding-detail": {"get": ADMINISTER, "post": ADMINISTER},
+}
+API: dict[str, dict[str, Verb]] = {
+    "token-list": {"get": VISIT, "post": GET},
+    "token-perforce": {"post": KNOCK},
+    "token-detail": {"delete": GET},
+    "template-list": {"get": VISIT, "post": ADMINISTER},
+    "template-detail": {"get": VISIT},
+    "template-build": {"post": ADMINISTER},
+    "template-build-stop": {"post": ADMINISTER},
+    "template-refresh": {"post": ADMINISTER},
+    "template-sanity-check": {"get": VISIT, "post": ADMINISTER},
+    "template-sanity-preview": {"post": ADMINISTER},
+    "template-mails-subscription": {"get": VISIT, "put": VISIT, "delete": VISIT},
+    "webhook-list": {"get": VISIT, "post": VISIT},
+    "webhook-detail": {"get": HOOK, "patch": HOOK, "delete": HOOK},
+    "webhook-test": {"post": HOOK},
+    "webhook-secret": {"post": HOOK},
+    "webhook-delivery-list": {"get": HOOK},
+    "webhook-delivery-detail": {"get": HOOK},
+    "webhook-delivery-again": {"post": HOOK},
+    "snapshot-list": {"get": VISIT},
+    "snapshot-detail": {"get": VISIT},
+    "snapshot-pins": {"get": VISIT},
+    "workspace-list": {"get": VISIT, "post": GET},
+    "workspace-detail": {"get": SEE, "delete": CHANGE},
+    "workspace-purge": {"post": CHANGE},
+    "workspace-restore": {"post": CHANGE},
+    "workspace-retry": {"post": CHANGE},
+    "workspace-carry-forward": {"post": CHANGE},
+    "workspace-look": {"post": CHANGE},
+    "workspace-carry-abort": {"post": CHANGE},
+    "workspace-carry-carry": {"get": SEE},
+    "workspace-lease-extend": {"post": CHANGE},
+    "workspace-lease-heartbeat": {"post": CHANGE},
+    "workspace-lease-keep": {"post": CHANGE},
+    "workspace-lease-release": {"post": CHANGE},
+    "workspace-root-open": {"post": CHANGE},
+    "workspace-share-list": {"get": CHANGE, "post": CHANGE},
+    "workspace-share-detail": {"delete": CHANGE},
+    "lease-policy-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "lease-policy-detail": {"get": ADMINISTER, "delete": ADMINISTER},
+    "pool-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "pool-detail": {"get": ADMINISTER, "patch": ADMINISTER, "delete": ADMINISTER},
+    "abandoned-list": {"get": ADMINISTER},
+    "abandoned-notify": {"post": ADMINISTER},
+    "abandoned-retire": {"post": ADMINISTER},
+    "bisection-list": {"get": VISIT, "post": GET},
+    "bisection-detail": {"get": SEE_BISECTION},
+    "bisection-verdict": {"post": CHANGE},
+    "bisection-stop": {"post": CHANGE},
+    "operation-list": {"get": VISIT},
+    "operation-detail": {"get": SEE},
+    "limit-list": {"get": ADMINISTER},
+    "perforce-server-list": {"get": ADMINISTER},
+    "perforce-server-pause": {"post": ADMINISTER},
+    "perforce-server-resume": {"post": ADMINISTER},
+    "site-list": {"get": ADMINISTER},
+    "event-list": {"get": VISIT},
+    "event-detail": {"get": SEE},
+    "finding-list": {"get": ADMINISTER},
+    "finding-detail": {"get": ADMINISTER},
+    "finding-resolve": {"post": ADMINISTER},
+    "finding-audit": {"post": ADMINISTER},
+    "finding-adopt": {"post": ADMINISTER},
+    "schema": {"get": KNOCK},
+    "docs": {"get": VISIT},
+}
+# What has to be well formed before anybody asks who sends it.
+BODIES: dict[str, dict[str, Any]] = {
+    "workspace-lease-keep": {"reason": "Because."},
+    "template-refresh": {"mode": "manual"},
+    "perforce-server-pause": {"reason": "A checkpoint."},
+    "abandoned-notify": {"workspaces": [1]},
+    "bisection-verdict": {"change": 1, "verdict": "good"},
+    "abandoned-retire": {"workspaces": [1], "preview": True},
+    "lease-policy-list": {"purpose": "build", "trash_seconds": 0, "preview": True},
+}
+# A token makes no token; of a build without output there is nothing to download; and
+# the token in the addresses is nobody's.
+WITH_SESSION = {("token-list", "post")}
+MAY_BE_EMPTY = {
+    "operation-step-log-download",
+    "token-detail",
+    "token-revoke",
+    "workspace-carry-carry",
+}
+
+ROLES = {
+    "alice": Role.OWNER,
+    "bob": Role.TEAM_MATE,
+    "dave": Role.READER,
+    "admin": Role.ADMINISTRATOR,
+    "ci": Role.MACHINE,
+    "carol": Role.STRANGER,
+    "nobody": Role.NOBODY,
+}
+
+People = dict[str, User | None]
+Ask = Callable[[str], HttpResponse]
+
+
+@dataclass(frozen=True)
+class World:
+    """People, a workspace, and what stands in addresses: by the name's beginning."""
+
+    people: People
+    workspace: Workspace
+    numbers: dict[str, dict[str, Any]]
+    cookies: dict[str, SimpleCookie]
+    tokens: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def written(written_once: Write[World]) -> World:
+    return written_once(make_world)
+
+
+def make_world() -> World:
+    people = make_people()
+    workspace = make_workspace(people)
+    cookies = {name: make_cookies(user) for name, user in people.items()}
+    tokens = {name: token_create(by=user)[1] for name, user in people.items() if user}
+    numbers = make_numbers(people, workspace)
+    return World(people, workspace, numbers, cookies, tokens)
+
+
+def make_cookies(user: User | None) -> SimpleCookie:
+    """Return what the browser keeps of whoever has signed in."""
+    browser = Client()
+    if user is not None:
+        browser.force_login(user)
+    return browser.cookies
+
+
+@pytest.fixture
+def world(db: None, written: World) -> World:
+    return deepcopy(written)
+
+
+@pytest.fixture
+def people(world: World) -> People:
+    return world.people
+
+
+@pytest.fixture
+def workspace(world: World) -> Workspace:
+    """One of alice's, ready to work in; she shares it with dave."""
+    return world.workspace
+
+
+def make_people() -> People:
+    team = Team.objects.create(name="Rendering")
+    return {
+        "alice": UserFactory(username="alice", team=team),
+        "bob": UserFactory(username="bob", team=team),
+        "dave": UserFactory(username="dave"),
+        "admin": UserFactory(username="admin", is_staff=True, is_superuser=True),
+        "ci": UserFactory(username="ci", is_service=True),
+        "carol": UserFactory(username="carol"),
+        "nobody": None,
+    }
+
+
+def make_workspace(people: People) -> Workspace:
+    alice = people["alice"]
+    assert alice is not None
+    snapshot = SnapshotFactory(template=TemplateFactory(name="main"))
+    workspace = workspace_create(by=alice, template=snapshot.template)
+    workspace_share(by=alice, workspace=workspace, person="dave")
+    operation = workspace.operations.get()
+    engine_states.end_operation(operation, Operation.State.SUCCEEDED)
+    engine_states.skip_waiting_steps(operation)
+    set_workspace_state(workspace, Workspace.State.READY)
+    return workspace
+
+
+def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, Any]]:
+    admin, snapshot, template = people["admin"], workspace.snapshot, workspace.template
+    assert admin is not None
+    build = template_build(by=admin, template=template)
+    policy = LeasePolicy.objects.create(purpose="development", warn_seconds=[])
+    webhook = Webhook.objects.create(
+        owner=workspace.owner, url="https://hooks.example/", events=["template.built"]
+    )
+    delivery = write_test(webhook, at="")
+    pool = Pool.objects.create(
+        template=template, purpose="ci", owner=workspace.owner, size=2
+    )
+    share = workspace.shares.get()
+    bisection = bisection_start(by=workspace.owner, template=template, good=1, bad=9)
+    return {
+        "pool": {"pk": pool.pk},
+        "person": {"pk": workspace.owner_id},
+        "team-": {"pk": workspace.owner.team_id},
+        "workspace-create": {"template_pk": template.pk},
+        "bisection-create": {"template_pk": template.pk},
+        "template": {"pk": template.pk},
+        "snapshot": {"pk": snapshot.pk},
+        "workspace": {"pk": workspace.pk},
+        "workspace-share-": {"workspace_pk": workspace.pk, "pk": share.pk},
+        "workspace-unshare": {"pk": workspace.pk, "share_pk": share.pk},
+        "lease-policy": {"pk": policy.pk},
+        "perforce-server": {"pk": template.site.perforce_server_id},
+        "site": {"pk": template.site_id},
+        "operation-log": {"pk": build.pk},
+        "operation-step": {"pk": build.pk, "step": "build"},
+        "operation": {"pk": workspace.operations.get().pk},
+        "event": {"pk": workspace.events.latest("pk").pk},
+        "finding": {"pk": finding_about(workspace).pk},
+        "token": {"prefix": "0123456789"},
+        "bisection": {"pk": bisection.pk},
+        "webhook": {"pk": webhook.pk, "delivery_pk": delivery.pk},
+        "webhook-delivery": {"webhook_pk": webhook.pk, "pk": delivery.pk},
+    }
+
+
+def patterns(resolver: URLResolver) -> Iterator[URLPattern]:
+    for entry in resolver.url_patterns:
+        if isinstance(entry, URLResolver):
+            yield from patterns(entry)
+        else:
+            yield entry
+
+
+def resolver_at(prefix: str) -> URLResolver:
+    """Return what is included at a prefix; "" are the pages."""
+    entries = get_resolver().url_patterns
+    return next(e for e in entries if str(e.pattern) == prefix)  # type: ignore[return-value]  # an include
+
+
+def address_of(name: str, *, prefix: str, numbers: dict[str, dict[str, Any]]) -> str:
+    """Return an address by its name; the longest fitting entry has its numbers."""
+    pattern = next(p for p in patterns(resolver_at(prefix)) if p.name == name)
+    fitting = [start for start in numbers if name.startswith(start)]
+    known = numbers[max(fitting, key=len)] if fitting else {}
+    wanted = {key: known[key] for key in pattern.pattern.converters}
+    return reverse("api:" * (prefix == "api/") + name, kwargs=wanted)
+
+
+# --- the tables have everything
+
+
+def test_every_page_is_in_the_table() -> None:
+    names = {pattern.name for pattern in patterns(resolver_at(""))}
+    assert names == set(PAGES)
+
+
+def test_every_address_of_the_api_is_in_the_table() -> None:
+    routes = {
+        pattern.name: set(getattr(pattern.callback, "actions", {"get": ""})) - {"head"}
+        for pattern in patterns(resolver_at("api/"))
+        if pattern.name is not None  # all others: nothing is there
+    }
+    assert routes == {name: set(methods) for name, methods in API.items()}
+
+
+def test_there_are_pages_api_and_administration_alone() -> None:
+    prefixes = {str(entry.pattern) for entry in get_resolver().url_patterns}
+    assert prefixes == {"", "api/", "admin/"}
+
+
+def test_every_verb_and_every_role_is_in_the_table() -> None:
+    assert set(PERMISSIONS) == set(Verb)
+    assert set(ROLES.values()) == set(Role)
+    assert Role.NOBODY not in frozenset.union(
+        *(roles for verb, roles in PERMISSIONS.items() if verb != KNOCK)
+    )
+
+
+# --- every address keeps to it
+
+
+def rows(table: dict[str, dict[str, Verb]]) -> list[Any]:
+    return [
+        pytest.param(name, method, verb, id=f"{method} {name}")
+        for name, methods in table.items()
+        for method, verb in methods.items()
+    ]
+
+
+def in_turn(people: People) -> Iterator[tuple[str, User | None]]:
+    """Yield everybody; what one of them did is undone before the next."""
+    for name, user in people.items():
+        with transaction.atomic():
+            yield name, user
+            transaction.set_rollback(True)
+
+
+def seen_by(name: str) -> Verb:
+    """Return what it takes to see what an address changes."""
+    return SEE_BISECTION if name.startswith("bisection") else SEE
+
+
+def is_allowed(who: str, verb: Verb) -> bool:
+    return ROLES[who] in PERMISSIONS[verb]
+
+
+@pytest.mark.parametrize(("name", "method", "verb"), rows(PAGES))
+def test_pages_keep_to_the_table(
+    name: str,
+    method: str,
+    verb: Verb,
+    world: World,
+) -> None:
+    address = address_of(name, prefix="", numbers=world.numbers)
+    for who, user in in_turn(world.people):
+        browser = Client()
+        browser.cookies = world.cookies[who]
+
+        answer = getattr(browser, method)(address)
+
+        seen = (who, answer.status_code, answer.headers.get("Location", ""))
+        if is_allowed(who, verb):
+            assert answer.status_code in {200, 302, 409, 422, 503} or (
+                name in MAY_BE_EMPTY and answer.status_code == 404
+            ), seen
+            assert name == "logout" or "/login/" not in seen[2], seen
+        elif user is None:
+            assert answer.status_code == 302, seen
+            assert "/login/" in seen[2], seen
+        elif verb == CHANGE and is_allowed(who, seen_by(name)):
+            assert answer.status_code == 403, seen
+        else:
+            assert answer.status_code == (403 if verb == ADMINISTER else 404), seen
+
+
+@pytest.mark.parametrize(("name", "method", "verb"), rows(API))
+def test_the_api_keeps_to_the_table(
+    name: str,
+    method: str,
+    verb: Verb,
+    world: World,
+) -> None:
+    address = address_of(name, prefix="api/", numbers=world.numbers)
+    for who, user in in_turn(world.people):
+        client = Client()
+        headers = {}
+        if name == "docs" or (name, method) in WITH_SESSION:
+            client.cookies = world.cookies[who]
+        elif user is not None:
+            headers = {"Authorization": f"Bearer {world.tokens[who]}"}
+
+        answer = getattr(client, method)(
+            address,
+            BODIES.get(name) if method == "post" else None,
+            content_type="application/json",
+            headers=headers,
+        )
+
+        seen = (who, answer.status_code, answer.content[:200])
+        if is_allowed(who, verb):
+            assert answer.status_code in {200, 201, 202, 204, 400, 409} or (
+                name in MAY_BE_EMPTY and answer.status_code == 404
+            ), seen
+        elif user is None:
+            assert answer.status_code == (302 if name == "docs" else 401), seen
+        elif verb == ADMINISTER or (verb == CHANGE and is_allowed(who, seen_by(name))):
+            assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
+        else:
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+def test_rows_kept_by_hand_are_for_administrators(world: World) -> None:
+    names = [p.name for p in patterns(resolver_at("admin/")) if p.name]
+    lists = [name for name in names if name.endswith("_changelist")]
+    assert len(lists) > 5
+    for name in ("index", *lists):
+        for who in world.people:
+            browser = Client()
+            browser.cookies = world.cookies[who]
+            answer = browser.get(reverse(f"admin:{name}"))
+            is_in = answer.status_code == 200
+            assert is_in == is_allowed(who, ADMINISTER), (name, who, answer)
+
+
+# --- the table, its reader and the queries agree
+
+
+def test_everybody_plays_the_part_they_should(
+    people: People, workspace: Workspace
+) -> None:
+    for who, user in people.items():
+        role = ROLES[who]
+        played = roles_towards(user or AnonymousUser(), workspace)
+        assert role in played
+        for verb, roles in PERMISSIONS.items():
+            assert may(user or AnonymousUser(), verb, played) == (role in roles)
+
+
+def test_what_is_listed_is_what_may_be_seen(
+    people: People, workspace: Workspace
+) -> None:
+    """Queries filter in the database what the table decides row by row."""
+    workspaces = [workspace]
+    for number, user in enumerate(people.values()):
+        if user is not None:
+            workspaces.append(
+                workspace_create(
+                    by=user, template=workspace.template, name=f"of-{number}"
+                )
+            )
+    for user in people.values():
+        if user is None:
+            continue
+        expected = {w.pk for w in workspaces if can_see_workspace(user, w)}
+        listed = workspaces_visible_to(user).values_list("pk", flat=True)
+        assert sorted(listed) == sorted(expected)
+        operations = operations_visible_to(user).filter(workspace__isnull=False)
+        of = operations.values_list("workspace", flat=True)
+        assert sorted(of) == sorted(expected)
+        for each in workspaces:
+            if can_change_workspace(user, each):
+                assert can_see_workspace(user, each)
+
+
+def test_who_left_is_nobody(people: People, workspace: Workspace) -> None:
+    alice = people["alice"]
+    assert alice is not None
+    alice.is_active = False
+    assert roles_towards(alice, workspace) == {Role.NOBODY}
+
+
+def test_people_without_a_team_are_not_each_others_mates(
+    people: People, workspace: Workspace
+) -> None:
+    carol, template = people["carol"], workspace.template
+    assert carol is not None
+    theirs = workspace_create(by=UserFactory(), template=template)
+    assert not can_see_workspace(carol, theirs)

@@ -1,0 +1,699 @@
+"""Every text that people may set: where it goes, and what keeps it harmless there.
+
+A new field of a model, a form, or the API fails here until it has its line. What is
+nasty is refused wherever it can be typed: pages, rows edited by hand, the API, and the
+model itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django import forms
+from django.apps import apps
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.test import Client
+from rest_framework.test import APIClient
+
+import provisioner.urls  # noqa: F401 - so that every form there is has been imported
+from provisioner.accounts.models import Team, User
+from provisioner.catalog.actions.templates import check_definition
+from provisioner.catalog.models import Template
+from provisioner.lib.refusals import ActionRefused
+from provisioner.sites.models import PerforceServer, Site
+from tests.catalog.test_template_forms import definition
+from tests.sites.test_site_pages import SERVER, SITE
+from tests.support.api_clients import api_of
+from tests.support.browsers import browser_of
+from tests.support.factories import (
+    PerforceServerFactory,
+    SiteFactory,
+    TemplateFactory,
+    UserFactory,
+)
+
+pytestmark = pytest.mark.django_db
+
+CONTROLS = ("a\nb", "a\rb", "a\x1b[2Jb", "a\x7fb", "a\u2028b", "a\0b")
+OPENAPI = Path(__file__).parents[1] / "docs/openapi.yaml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """`goes` is where it ends up, `by` what validates it; `nasty` is refused."""
+
+    goes: str
+    by: str
+    nasty: tuple[Any, ...] = ()
+
+
+ONTAP_NAMES = (
+    "a b",
+    "a*",
+    "a|b",
+    "!a",
+    "a..b",
+    "<a",
+    ">1",
+    "a,b",
+    "a/b",
+    "a&b",
+    "",
+    "Ⅷ",
+)
+HOSTS = (
+    *("user@host", "host/path", "host#x", "host?x", "host:443", "https://host", "a b"),
+    *("-h", "h\nX: y", "[::1", "h%0d", "hóst", "h\\x", "h;id"),
+)
+PATHS = ("relative", "/", "//a/b", "/a/../b", "/a\nb", "/a\0b", "~/x", "/" + 256 * "x")
+DIRECTORIES = (
+    *PATHS,
+    *('/a"b', "/a#b", "/a@b", "/a*b", "/a%%1b", "/a/.../b"),
+    *("/etc", "/etc/cron.d", "/usr/bin/x", "/proc/1/root", "/dev/x", "/var/spool/x"),
+)
+CLIENT_NASTY = ("a b", "10.0.0.0/24 *", "*", "a,b/c", "-a", "10.0.0.0/24(rw)", "a\tb")
+COMMANDS = ("make\0", "\ud800")
+ENVIRONMENTS = (
+    *({"A=B": "x"}, {"": "x"}, {"A B": "x"}, {"A\0": "x"}, {"A": "x\0"}),
+    *({"É": "x"}, {"LD_PRELOAD": "/x.so"}, {"LD_LIBRARY_PATH": "/x"}),
+    *({"GLIBC_TUNABLES": "x"}, {"BASH_ENV": "/x"}, {"A": 1}, ["A"], "A"),
+)
+
+VALUES = {
+    "PerforceServer.p4port": Value(
+        goes="the library, which runs rsh: ports; .p4config; shells of people",
+        by="models.values, a constraint, connection.py (see gateways/test_reach.py)",
+        nasty=(
+            *("rsh:/bin/sh -c id", "RSH:id", "jsh:id", "rsh:1666", "tcp:rsh:1666"),
+            *("p:1666\nP4EDITOR=id", "p;id:1666", "perforce", "p:\u0661"),
+        ),
+    ),
+    "PerforceServer.people_p4port": Value(
+        goes="lines of .p4config; shells and libraries of people",
+        by="models.values, a constraint",
+        nasty=("rsh:/bin/sh -c id", "jsh:id", "p:1666\nP4EDITOR=id", "p;id:1666", "p"),
+    ),
+    "PerforceServer.p4user": Value(
+        goes="the library's user; arguments of p4 (protects -u)",
+        by="accounts.names, require_no_option",
+        nasty=("-a", "a b", "a@b", "a#b", "a*", "a...", "a/b", 'a"b', "a=b", "a\nb"),
+    ),
+    "PerforceServer.p4charset": Value(
+        goes="the library's charset; .p4config",
+        by="models.values; the library refuses what it does not know",
+        nasty=("utf8\nP4EDITOR=id", "UTF8", "../utf8", "utf8;", "-utf8", "u t"),
+    ),
+    "PerforceServer.fingerprint": Value(
+        goes="a line of P4TRUST",
+        by="models.values",
+        nasty=("AA:BB", "AA:" * 20, "x" * 59, f"{'AA:' * 19}AA\n0.0.0.0:1=**++**:x"),
+    ),
+    "PerforceServer.read_access_host": Value(
+        goes="an argument of p4 protects -h",
+        by="GenericIPAddressField",
+        nasty=("-h", "host", "1.2.3.4/8", "1.2.3.4\n"[:8] + "x"),
+    ),
+    "PerforceServer.name": Value(
+        goes="names of variables that hold secrets, of queues",
+        by="name_validator",
+        nasty=("A", "a_b", "a b", "a.b", "-a", "a--b", "a\nb", "ß", "a=b"),
+    ),
+    "Site.name": Value(
+        goes="names of variables that hold secrets, of queues, paths of rescues",
+        by="name_validator",
+        nasty=("A", "a_b", "../a", "a b", "-a", "a--b", "ß", "a.b"),
+    ),
+    "Site.title": Value(goes="pages and mails", by="accounts.names", nasty=CONTROLS),
+    "Site.ontap_host": Value(
+        goes="the origin of netapp_ontap's requests; getaddrinfo; TLS server name",
+        by="models.values",
+        nasty=HOSTS,
+    ),
+    "Site.ontap_user": Value(
+        goes="HTTP Basic: a colon would begin the password",
+        by="models.values",
+        nasty=("a:b", "a b", "a\nb", "ü", "a\x7f"),
+    ),
+    "Site.ontap_ca_file": Value(
+        goes="a path that OpenSSL and requests read",
+        by="models.values",
+        nasty=PATHS,
+    ),
+    "Site.svm": Value(
+        goes="queries and bodies of REST: operators of queries are * | ! .. < > ,",
+        by="models.values",
+        nasty=ONTAP_NAMES,
+    ),
+    "Site.aggregate": Value(goes="as svm", by="models.values", nasty=ONTAP_NAMES),
+    "Site.export_policy": Value(goes="as svm", by="models.values", nasty=ONTAP_NAMES),
+    "Site.export_clients": Value(
+        goes="client matches of export rules: who may mount",
+        by="models.values, for each",
+        nasty=tuple([each] for each in CLIENT_NASTY),
+    ),
+    "Site.worker_clients": Value(
+        goes="client matches of export rules: who is root there",
+        by="models.values, for each",
+        nasty=tuple([each] for each in CLIENT_NASTY),
+    ),
+    "Site.mount_root": Value(
+        goes="what workers touch as root lies below it; Root of clients; .p4config",
+        by="models.values; workers look at what is mounted (hosts/root_paths.py)",
+        nasty=DIRECTORIES,
+    ),
+    "Site.rescue_root": Value(
+        goes="where workers write rescues as root",
+        by="models.values, Site.clean: outside the mount root",
+        nasty=(*DIRECTORIES, "/clones", "/clones/x"),
+    ),
+    "Site.mount_options": Value(
+        goes="shown to people for fstab; compared with /proc/mounts",
+        by="hosts/mount_options.py: known options and their values",
+        nasty=(
+            "nocto",
+            "vers=3 /etc",
+            "vers=3;id",
+            "sec=sys\nx",
+            "$(id)",
+            "soft",
+            "nolock",
+        ),
+    ),
+    "Template.name": Value(
+        goes="names of volumes, snapshots, clients; junction paths; files of logs",
+        by="name_validator",
+        nasty=("A", "a_b", "../a", "a b", "-a", "a--b", "ß", "a.b", "a" * 41),
+    ),
+    "Template.description": Value(
+        goes="pages and mails", by="accounts.names", nasty=CONTROLS
+    ),
+    "Template.view": Value(
+        goes="View of client specs; queries of files",
+        by="specs.check_view, render_client_spec",
+        nasty=(
+            *(
+                "//depot/... //t/...\x0bOptions:",
+                '//depot/"... //t/...',
+                "//... //t/...",
+            ),
+            *(
+                "//depot/a@1 //t/a",
+                "//depot/../a //t/a",
+                "depot/a //t/a",
+                "//d/a\0 //t/a",
+            ),
+        ),
+    ),
+    "Template.stream": Value(
+        goes="Stream of client specs; an argument of p4",
+        by="specs.check_stream",
+        nasty=("-d", "//s", "//s/*", "//s/a b", "//s/a@1", "//s/...", "//s/a\nOwner:x"),
+    ),
+    "Template.client_options": Value(
+        goes="Options of client specs",
+        by="specs.check_client_options",
+        nasty=("locked", "a\nOwner: x", "noallwrite", "altsync"),
+    ),
+    "Template.submit_options": Value(
+        goes="SubmitOptions of client specs",
+        by="specs.check_submit_options",
+        nasty=("x", "submitunchanged\nx: y", "submitunchanged x"),
+    ),
+    "Template.build_command": Value(
+        goes="/bin/sh -c as the template's uid, in a sandbox",
+        by="on purpose anything but what no command line holds",
+        nasty=COMMANDS,
+    ),
+    "Template.test_command": Value(
+        goes="as build_command", by="as build_command", nasty=COMMANDS
+    ),
+    "Template.build_environment": Value(
+        goes="the environment of build and test, and of what starts them",
+        by="templates._check_environment",
+        nasty=ENVIRONMENTS,
+    ),
+    "Template.bisection_environment": Value(
+        goes="the environment of commands of bisections, and of what starts them",
+        by="as build_environment",
+        nasty=ENVIRONMENTS,
+    ),
+    "Template.ignore_patterns": Value(
+        goes=".cloneyardignore; a P4IGNORE file that the library reads",
+        by="no null characters; a pattern can hide untracked files alone",
+        nasty=("a\0b",),
+    ),
+    "User.p4_user": Value(
+        goes="arguments of p4 (login -p, protects -u); Owner of clients; .p4config",
+        by="accounts.names, require_no_option",
+        nasty=("-a", "a b", "a@b", "a*", "a\nP4PORT=x:1", "a=b", "a/b", "a..."),
+    ),
+    "User.username": Value(
+        goes="as p4_user, where that is empty; names of workspaces",
+        by="Django's validator; require_no_option; name_validator",
+        nasty=("a b", "a\nb", "a/b", "a*", "a=b", 'a"b', "a#b"),
+    ),
+    "User.email": Value(
+        goes="the To header of mails",
+        by="EmailField; Django refuses line ends in headers",
+        nasty=(
+            "a",
+            "a@b\nBcc: c@d.example",
+            "a b@c.example",
+            "a@b.example, c@d.example",
+        ),
+    ),
+    "Team.name": Value(goes="pages", by="accounts.names", nasty=CONTROLS),
+}
+
+BY_ACTIONS = {
+    "Workspace.name": "names of clients, volumes, paths: actions/names.py",
+    "Workspace.request_key": "compared alone: api/http.py REQUEST_KEY",
+    "Workspace.keep_reason": "pages, mails: white space becomes one blank",
+    "Bisection.command": "/bin/sh -c as its owner, in a sandbox: no null characters",
+    "RefreshPolicy.cron": "croniter, five fields: actions/refreshing.py",
+    "RefreshPolicy.clean_cron": "croniter, five fields: actions/refreshing.py",
+    "Pool.windows": "lib/weekly.py reads each",
+    "Webhook.url": "gateways/webhooks/addresses.py: no inside, no passwords, ASCII",
+    "Webhook.events": "one of WebhookEvent",
+    "Governor.paused_reason": "pages",
+    "Event.reason": "pages",
+    "ApiToken.name": "pages: white space becomes one blank",
+    "ApiToken.purposes": "one of Workspace.Purpose",
+    "User.time_zone": "zoneinfo: accounts/zones.py knows the names",
+    "User.password": "hashed by Django",
+    "User.first_name": "pages of rows edited by hand",
+    "User.last_name": "pages of rows edited by hand",
+}
+"""Set by people through actions alone, or kept by Django; tested at those."""
+
+OURS = {
+    "ApiToken": "digest token_key",
+    "AuditRun": "system status_message",
+    "Bisection": "state status_code status_message changes",
+    "Carry": "plan shelves changes conflicts counts outcome",
+    "ConnectionTest": "place host checks",
+    "Event": "kind message actor_name via ip user_agent subject_kind subject data",
+    "Finding": "kind subject external_id sentence details action status_message "
+    "resolution",
+    "LeasePolicy": "purpose",
+    "LockWait": "command table",
+    "Notice": "p4_user address kind data sent_to void_reason",
+    "Operation": "kind state parameters status_code status_message findings",
+    "Pool": "purpose status_message",
+    "RefreshPolicy": "mode",
+    "Rescue": "directory archive_sha256 shelves reverted descriptions "
+    "have_differences inventory",
+    "ServerAbilities": "client_types",
+    "ServerWatch": "last_error",
+    "SignInAttempts": "key",
+    "Site": "reown clones_open_to",
+    "SiteCapacity": "ontap_version details status_message",
+    "Snapshot": "name ontap_uuid client_spec have_digest quality parts lint",
+    "Step": "name state perforce_use progress remote result error_code error_message",
+    "SubmittedChange": "user title",
+    "Template": "line_end wanted_quality state status_code status_message volume_uuid",
+    "TemplateCheck": "remarks error",
+    "TemplateWatch": "view",
+    "TokenUse": "kind",
+    "Trial": "verdict reason",
+    "Webhook": "salt disabled_reason",
+    "WebhookDelivery": "event body state response_text error",
+    "WorkerQueues": "queues host",
+    "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
+    "p4_user state status_code status_message volume_uuid client_spec ownership secret "
+    "opened_to root_mode reconcile activity client_seen",
+}
+"""Written by our own code, or one of choices."""
+
+ASKED = "asked for: compared with columns, as a parameter of SQL"
+CHOSEN = "one of rows or of choices"
+TYPED = {
+    # forms
+    "AdminSignInForm": {"username": ASKED, "password": ASKED},
+    "SignInForm": {"username": ASKED, "password": ASKED},
+    "WorkspaceCreateForm": {
+        **dict.fromkeys(("purpose", "snapshot", "quality"), CHOSEN),
+        "name": "Workspace.name",
+        "request_key": "Workspace.request_key",
+    },
+    "TemplateCreateForm": {"site": CHOSEN, "name": "Template.name"},
+    "TemplateDefinitionForm": {"volume_size_bytes": "a number: lib/sizes.py"},
+    "TemplateBuildForm": {"paths": "arguments of p4: templates._checked_paths"},
+    "ZoneForm": {"time_zone": "User.time_zone"},
+    "QuotaForm": {"max_unique_bytes": "a number: lib/sizes.py"},
+    "AccountForm": {"team": CHOSEN, "standing": CHOSEN},
+    "TeamChoiceForm": {"team": CHOSEN},
+    "TeamForm": {"name": "Team.name"},
+    "BisectionCreateForm": {"command": "Bisection.command"},
+    "ForwardForm": {"snapshot": CHOSEN, "name": "Workspace.name"},
+    "LeaseExtendForm": {"span": CHOSEN},
+    "LeaseKeepForm": {"reason": "Workspace.keep_reason"},
+    "LeasePolicyForm": {
+        **dict.fromkeys(("template", "purpose"), CHOSEN),
+        **dict.fromkeys(
+            ("default_seconds", "maximum_seconds", "warn_seconds", "trash_seconds"),
+            "a span: lib/spans.py",
+        ),
+        "seal": "compared alone",
+    },
+    "RefreshPolicyForm": {
+        "mode": CHOSEN,
+        "cron": "RefreshPolicy.cron",
+        "clean_cron": "RefreshPolicy.clean_cron",
+        "quiet_seconds": "a span: lib/spans.py",
+        "every_seconds": "a span: lib/spans.py",
+    },
+    "RefreshPauseForm": {"server": CHOSEN, "do": CHOSEN},
+    "ReasonForm": {"reason": "Governor.paused_reason"},
+    "PoolChangeForm": {
+        "windows": "Pool.windows",
+        "max_age_seconds": "a span: lib/spans.py",
+        "idle_seconds": "a span: lib/spans.py",
+    },
+    "PoolCreateForm": {"template": CHOSEN, "purpose": CHOSEN, "owner": ASKED},
+    "TokenForm": {
+        "name": "ApiToken.name",
+        "templates": CHOSEN,
+        "purposes": CHOSEN,
+        "max_lease_seconds": "a span: lib/spans.py",
+    },
+    "WebhookChangeForm": {"url": "Webhook.url", "events": CHOSEN},
+    "WebhookCreateForm": {"template": CHOSEN},
+    "ShareForm": {"kind": CHOSEN, "name": ASKED},
+    "UnsavedForm": {"unsaved": CHOSEN},
+    "LogForm": {"q": "plain text: workspaces/log_search.py"},
+    "NewPasswordForm": dict.fromkeys(
+        ("old_password", "new_password1", "new_password2"), ASKED
+    ),
+    "OpenForm": {"to": CHOSEN},
+    "SiteForm": {"perforce_server": CHOSEN, "reown": CHOSEN, "clones_open_to": CHOSEN},
+    **dict.fromkeys(
+        (
+            *("SearchForm", "AbandonedFilterForm", "WorkspaceFilterForm"),
+            *("TemplateFilterForm", "BisectionFilterForm", "FindingFilterForm"),
+            *("OwnWorkspaceFilterForm", "TrailFilterForm", "OperationFilterForm"),
+            "PeopleFilterForm",
+        ),
+        dict.fromkeys(
+            (
+                *("q", "state", "owner", "template", "kind", "actor", "subject", "by"),
+                *("since", "until", "role", "team", "gone"),
+            ),
+            ASKED,
+        ),
+    ),
+    # the API
+    "BisectionCreateRequest": {"site": ASKED, "command": "Bisection.command"},
+    "ForwardRequest": {"name": "Workspace.name"},
+    "LeaseExtendRequest": {"until": "a time"},
+    "LeaseKeepRequest": {"reason": "Workspace.keep_reason"},
+    "LeasePolicySaveRequest": {"seal": "compared alone"},
+    "PatchedPoolChangeRequest": {"windows": "Pool.windows"},
+    "PatchedWebhookChangeRequest": {"url": "Webhook.url"},
+    "PauseRequest": {"reason": "Governor.paused_reason"},
+    "PoolCreateRequest": {"windows": "Pool.windows", "owner": ASKED},
+    "RefreshSaveRequest": {
+        "cron": "RefreshPolicy.cron",
+        "clean_cron": "RefreshPolicy.clean_cron",
+    },
+    "ResumeRequest": {"reason": "Event.reason"},
+    "ShareCreateRequest": {"person": ASKED, "team": ASKED},
+    "TemplateBuildRequest": {
+        "paths": "arguments of p4: templates._checked_paths",
+    },
+    "TemplateCreateRequest": {"site": ASKED, "name": "Template.name"},
+    "TicketRequest": {
+        "p4_user": "the library's user, for p4 login -s without arguments",
+        "ticket": "the library's password: tickets.TICKET, hexadecimal",
+        "server": ASKED,
+    },
+    "TokenCreateRequest": {"name": "ApiToken.name", "templates": ASKED},
+    "WebhookCreateRequest": {"url": "Webhook.url"},
+    "WorkspaceCreateRequest": {"site": ASKED, "name": "Workspace.name"},
+}
+"""Forms and bodies of requests; fields named as a model's own are that model's."""
+
+MODEL_OF = {
+    "SiteForm": Site,
+    "PerforceServerForm": PerforceServer,
+    "TemplateDefinitionForm": Template,
+    "TemplateCreateForm": Template,
+    "TemplateCreateRequest": Template,
+}
+_TEXTS = (
+    *(models.CharField, models.TextField, models.JSONField),
+    models.GenericIPAddressField,
+    models.FileField,
+)
+_NUMBERS = (forms.IntegerField, forms.BooleanField, forms.DateField)
+
+
+def texts_of_models() -> Iterator[str]:
+    for model in apps.get_models():
+        if model.__module__.startswith("provisioner."):
+            for field in model._meta.concrete_fields:
+                if isinstance(getattr(field, "base_field", field), _TEXTS):
+                    yield f"{model.__name__}.{field.name}"
+
+
+def test_every_text_of_every_model_has_its_line() -> None:
+    ours = {
+        f"{model}.{name}" for model, names in OURS.items() for name in names.split()
+    }
+    lines = [*VALUES, *BY_ACTIONS, *ours]
+    assert sorted(lines) == sorted(set(lines)), "one line each"
+    assert set(texts_of_models()) == set(lines)
+
+
+def all_forms(form: type[Any] = forms.BaseForm) -> Iterator[type[Any]]:
+    for each in form.__subclasses__():
+        if each.__module__.startswith("provisioner."):
+            yield each
+        yield from all_forms(each)
+
+
+def test_every_text_of_every_form_has_its_line() -> None:
+    for form in set(all_forms()):
+        texts = {
+            name
+            for name, field in getattr(form, "base_fields", {}).items()
+            if not isinstance(field, _NUMBERS)
+        }
+        assert not texts - known_of(*(each.__name__ for each in form.__mro__)), form
+
+
+def test_every_text_of_every_request_has_its_line() -> None:
+    schemas = yaml.safe_load(OPENAPI.read_text())["components"]["schemas"]
+    for name, schema in schemas.items():
+        if name.endswith("Request"):
+            texts = {
+                each
+                for each, field in schema.get("properties", {}).items()
+                if is_text(field, schemas)
+            }
+            # Templates and snapshots are named by numbers and names, and looked up.
+            assert not texts - known_of(name) - {"template", "snapshot"}, name
+
+
+def known_of(*names: str) -> set[str]:
+    known: set[str] = set()
+    for name in names:
+        known |= TYPED.get(name, {}).keys()
+        if name in MODEL_OF:
+            lines = (
+                *VALUES,
+                *(f"Template.{each}" for each in OURS["Template"].split()),
+            )
+            model = MODEL_OF[name].__name__
+            known |= {
+                each.split(".")[1] for each in lines if each.startswith(f"{model}.")
+            }
+    return known
+
+
+def is_text(field: dict[str, Any], schemas: dict[str, Any]) -> bool:
+    """Return whether a field of the schema can hold any text."""
+    for wrapped in ("allOf", "oneOf", "anyOf"):
+        if wrapped in field:
+            return any(is_text(each, schemas) for each in field[wrapped])
+    if "$ref" in field:
+        return is_text(schemas[field["$ref"].rpartition("/")[2]], schemas)
+    if "items" in field:
+        return is_text(field["items"], schemas)
+    return field.get("type") in ("string", "object") and "enum" not in field
+
+
+def nasty_of(*models: type[models.Model]) -> list[Any]:
+    names = {model.__name__ for model in models}
+    return [
+        pytest.param(name, nasty, id=f"{name}-{nasty!r:.40}".replace("\0", "0"))
+        for name, value in VALUES.items()
+        if name.split(".")[0] in names
+        for nasty in value.nasty
+    ]
+
+
+ROWS: dict[str, Callable[[], models.Model]] = {
+    "PerforceServer": PerforceServerFactory,
+    "Site": lambda: SiteFactory(mount_root="/clones"),
+    "Template": TemplateFactory,
+    "User": UserFactory,
+    "Team": lambda: Team.objects.create(name="team"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "nasty"), nasty_of(PerforceServer, Site, Template, User, Team)
+)
+def test_the_model_refuses(name: str, nasty: Any) -> None:
+    model, field = name.split(".")
+    row = ROWS[model]()
+    setattr(row, field, nasty)
+    if field == "stream":
+        row.view = ""  # type: ignore[attr-defined]  # only templates have it
+    check = check_definition if isinstance(row, Template) else models.Model.full_clean
+    with pytest.raises((ValidationError, ActionRefused)):
+        check(row)  # type: ignore[arg-type]  # each of its own kind
+
+
+def typed(nasty: Any) -> Any:
+    """Return what somebody would send by a form to say this."""
+    if isinstance(nasty, dict):
+        return "\n".join(f"{name}={value}" for name, value in nasty.items())
+    return nasty
+
+
+def is_sendable(nasty: Any) -> bool:
+    """Return whether a form says it at all, and not something harmless instead."""
+    if isinstance(nasty, dict):
+        return all(name.isidentifier() and value != 1 for name, value in nasty.items())
+    return isinstance(nasty, str) and nasty.isprintable()
+
+
+@pytest.fixture
+def pages(admin: User) -> Client:
+    return browser_of(admin)
+
+
+@pytest.fixture
+def api(admin: User) -> APIClient:
+    return api_of(admin)
+
+
+@pytest.mark.parametrize(("name", "nasty"), nasty_of(PerforceServer))
+@pytest.mark.parametrize(
+    "address", ["/perforce/new/", "/admin/sites/perforceserver/add/"]
+)
+def test_pages_of_servers_refuse(
+    name: str, nasty: str, address: str, pages: Client
+) -> None:
+    answer = pages.post(address, {**SERVER, name.split(".")[1]: nasty})
+    assert answer.status_code in (200, 422)
+    assert not PerforceServer.objects.exists()
+
+
+@pytest.mark.parametrize(("name", "nasty"), nasty_of(Site))
+@pytest.mark.parametrize("address", ["/sites/new/", "/admin/sites/site/add/"])
+def test_pages_of_sites_refuse(
+    name: str, nasty: Any, address: str, pages: Client
+) -> None:
+    field, text = name.split(".")[1], nasty
+    if isinstance(nasty, list):
+        if set(nasty[0]) & set(" \t,") and "admin" not in address:
+            pytest.skip("a page takes them for several")
+        [text] = nasty
+    sent = {**SITE, "export_clients": "10.0.0.0/24", field: text}
+    answer = pages.post(
+        address, {**sent, "perforce_server": PerforceServerFactory().pk}
+    )
+    assert answer.status_code in (200, 422)
+    assert not Site.objects.exists()
+
+
+@pytest.mark.parametrize(("name", "nasty"), nasty_of(Template))
+def test_pages_of_templates_refuse(name: str, nasty: Any, pages: Client) -> None:
+    if not is_sendable(nasty):
+        pytest.skip("no form can say it")
+    field = name.split(".")[1]
+    sent = {**definition(name="main", site=SiteFactory().pk), field: typed(nasty)}
+    if field == "stream":
+        sent["view"] = ""
+    answer = pages.post("/templates/new/", sent)
+    assert answer.status_code in (409, 422)
+    assert not Template.objects.exists()
+
+
+@pytest.mark.parametrize(("name", "nasty"), nasty_of(Template))
+def test_the_api_of_templates_refuses(name: str, nasty: Any, api: APIClient) -> None:
+    field = name.split(".")[1]
+    sent = {"name": "main", "site": SiteFactory().name, field: nasty}
+    if field not in ("view", "stream"):
+        sent["view"] = "//depot/main/... //template/..."
+    body = json.dumps(sent)
+    answer = api.post("/api/v1/templates", body, content_type="application/json")
+    assert answer.status_code == 400
+    assert not Template.objects.exists()
+
+
+@pytest.mark.parametrize(("name", "nasty"), nasty_of(User))
+def test_the_admin_of_accounts_refuses(name: str, nasty: str, pages: Client) -> None:
+    account = UserFactory()
+    sent = {"username": account.username, "email": "a@b.example", "uid": 1, "gid": 1}
+    page = f"/admin/accounts/user/{account.pk}/change/"
+    joined = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
+    pages.post(page, {**sent, **joined, name.split(".")[1]: nasty})
+    before = (account.username, account.email, account.p4_user)
+    account.refresh_from_db()
+    assert (account.username, account.email, account.p4_user) == before
+
+
+ACTIONS = {
+    "/api/v1/webhooks": {
+        "url": (
+            *(
+                "file:///etc/passwd",
+                "https://u:p@h/",
+                "https://h/#x",
+                "https://h/\nX: y",
+            ),
+            *("http://169.254.169.254/", "gopher://h/", "https://h\\@x/", "//h"),
+        ),
+    },
+    "/api/v1/workspaces": {"name": ("../a", "a b", "A", "a\n", "-a", "a_b")},
+    "/api/v1/pools": {"windows": (["mon 8-25"], ["* * * * *"], ["\0"])},
+}
+
+
+@pytest.mark.parametrize(
+    ("address", "field", "nasty"),
+    [
+        (address, field, nasty)
+        for address, fields in ACTIONS.items()
+        for field, nasties in fields.items()
+        for nasty in nasties
+    ],
+)
+def test_the_api_refuses(
+    address: str, field: str, nasty: Any, api: APIClient, template: Template
+) -> None:
+    sent = {"template": template.pk, "events": ["workspace.ready"], "size": 1}
+    answer = api.post(address, {**sent, field: nasty}, format="json")
+    assert answer.status_code == 400, answer.json()
+
+
+@pytest.mark.parametrize(
+    "cron", ["* * * *", "@reboot", "61 * * * *", "a\n* * * *", "\0"]
+)
+def test_the_api_refuses_a_schedule(
+    cron: str, api: APIClient, template: Template
+) -> None:
+    address = f"/api/v1/templates/{template.pk}/refresh"
+    answer = api.post(address, {"mode": "cron", "cron": cron}, format="json")
+    assert answer.status_code == 400, answer.json()

@@ -1,0 +1,133 @@
+"""What holds for every page, whichever it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from provisioner.accounts.models import User
+from provisioner.engine.models import Operation
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
+from tests.support.workspaces import end
+
+TEMPLATES = sorted((settings.BASE_DIR / "templates").rglob("*.html"))
+
+# Everything else needs an account. A new address is closed until it is named here.
+OPEN = {"healthz", "readyz", "cli", "login/", "admin/login/"}
+# DRF decides for itself: tests/api has the same sweep for its addresses.
+DECIDED_BY_DRF = "api/"
+
+
+def patterns(
+    resolver: URLResolver, *, prefix: str = ""
+) -> Iterator[tuple[str, URLPattern]]:
+    for entry in resolver.url_patterns:
+        path = prefix + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from patterns(entry, prefix=path)
+        else:
+            yield path, entry
+
+
+def addresses() -> list[tuple[str, URLPattern]]:
+    return [
+        (path, pattern)
+        for path, pattern in patterns(get_resolver())
+        if not path.startswith(DECIDED_BY_DRF)
+    ]
+
+
+def filled_in(path: str) -> str:
+    """Return an address of the pattern; its numbers name nothing."""
+    path = re.sub(r"<(?:int:)?\w+>", "7", path)
+    path = re.sub(r"\(\?P<\w+>.*?\)", "7", path)
+    return "/" + re.sub(r"<path:\w+>", "7", path).replace("^", "").replace("$", "")
+
+
+@pytest.mark.parametrize("path", [path for path, _ in addresses()])
+def test_every_address_needs_a_login_except_the_named(
+    path: str, as_nobody: Client
+) -> None:
+    answer = as_nobody.get(filled_in(path))
+    is_sent_to_sign_in = answer.status_code == 302 and "/login/" in answer["Location"]
+    assert is_sent_to_sign_in != (path in OPEN), (path, answer.status_code)
+
+
+@pytest.mark.parametrize("path", [path for path, _ in patterns(get_resolver())])
+def test_no_cache_keeps_what_is_personal(path: str, as_admin: Client) -> None:
+    answer = as_admin.get(filled_in(path))
+    assert {"private", "no-store"} <= set(answer["Cache-Control"].split(", ")), path
+
+
+def test_the_sweep_sees_all_pages() -> None:
+    names = {pattern.name for _, pattern in addresses()}
+    assert {"workspace-list", "template-build", "operation-log", "index"} <= names
+    assert login_not_required is not None
+
+
+@pytest.mark.parametrize("file", TEMPLATES, ids=lambda file: file.name)
+def test_no_page_has_script_or_style_of_its_own(file: Path) -> None:
+    source = file.read_text()
+    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:|hx-on", source)
+    for script in re.findall(r"<script[^>]*>", source):
+        assert "src=" in script
+    assert not re.search(r'(src|href)="(https?:)?//', source), "no CDN"
+
+
+def test_pages_carry_a_strict_policy(as_alice: Client) -> None:
+    policy = as_alice.get("/")["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_an_unknown_address_is_a_designed_page(as_alice: Client) -> None:
+    answer = as_alice.get("/workspaces/999999/")
+    assert answer.status_code == 404
+    assert "There is nothing here" in answer.text
+
+
+def test_a_form_without_its_token_is_a_designed_page(as_alice: Client) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    answer = browser.post("/login/", {"username": "alice"})
+    assert answer.status_code == 403
+    assert "This form is too old" in answer.text
+
+
+def test_our_mistake_is_a_designed_page(rf: object) -> None:
+    from django.test import RequestFactory
+    from django.views.defaults import server_error
+
+    answer = server_error(RequestFactory().get("/"))
+    assert answer.status_code == 500
+    assert "Something broke in Cloneyard" in answer.content.decode()
+
+
+def test_pages_show_control_characters_of_others_as_pictures(
+    as_alice: Client, ready: Workspace, alice: User
+) -> None:
+    steers = "a\x1b]0;title\x07\x9b31m\u202etxt.exe"
+    path = {"action": "add", "depot_file": "", "path": f"/mnt/w/{steers}"}
+    end(
+        workspace_retire(by=alice, workspace=ready),
+        Operation.State.REFUSED,
+        code="unsaved_work",
+        message=f"Look at {steers}.",
+        findings={"untracked": [path]},
+    )
+    ready.refresh_from_db()
+    set_workspace_state(ready, Workspace.State.READY)
+
+    answer = as_alice.get(f"/workspaces/{ready.pk}/retire/")
+
+    assert "/mnt/w/a␛]0;title␇" in answer.text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", answer.text)
+    assert int(answer["Content-Length"]) == len(answer.content)

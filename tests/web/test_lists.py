@@ -1,0 +1,283 @@
+"""Lists: order, tables to download and acts on many, by those of workspaces."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+import pytest
+from django.http import HttpResponse, StreamingHttpResponse
+from django.test import Client
+
+from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot
+from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
+from provisioner.engine.models import Operation
+from provisioner.web.bulk import MOST_AT_A_TIME
+from provisioner.web.lists.listing import CountingPaginator, KeyPaginator
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
+from tests.support.workspaces import end, running_of
+
+ALL, TRASH = "/workspaces/", "/trash/"
+
+
+def make_ready(workspace: Workspace) -> Workspace:
+    end(running_of(workspace), Operation.State.SUCCEEDED)
+    set_workspace_state(workspace, Workspace.State.READY)
+    return workspace
+
+
+@pytest.fixture
+def three(alice: User, snapshot: Snapshot) -> list[Workspace]:
+    """Three of alice's: "x" and "z" ready, "y" in the trash."""
+    x, y, z = (
+        make_ready(workspace_create(by=alice, template=snapshot.template, name=name))
+        for name in "xyz"
+    )
+    end(workspace_retire(by=alice, workspace=y), Operation.State.SUCCEEDED)
+    y.refresh_from_db()
+    set_workspace_state(y, Workspace.State.TRASHED)
+    return [x, y, z]
+
+
+def table(browser: Client, address: str) -> list[dict[str, str]]:
+    answer = browser.get(address)
+    assert isinstance(answer, StreamingHttpResponse)
+    return list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
+
+
+def names(browser: Client, query: str) -> list[str]:
+    return [row["name"] for row in table(browser, f"{ALL}?as=csv&{query}")]
+
+
+def post(browser: Client, address: str, **sent: Any) -> HttpResponse:
+    return browser.post(address, sent)  # type: ignore[return-value]  # a test's answer
+
+
+def confirm(browser: Client, preview: HttpResponse, address: str) -> HttpResponse:
+    """Press the button of a preview, as a browser without scripts would."""
+    text = preview.content.decode()
+    form = text[text.index('class="bulk-preview"') :].partition("</form")[0]
+    hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([\w-]+)">', form)
+    sent: dict[str, list[str]] = {"step": ["sure"]}
+    for name, value in hidden:
+        sent.setdefault(name, []).append(value)
+    chosen = re.findall(r'<option value="(\w+)" selected>', form)
+    return post(browser, address, **sent, **({"unsaved": chosen} if chosen else {}))
+
+
+def states_of(*workspaces: Workspace) -> list[str]:
+    found = Workspace.objects.in_bulk([workspace.pk for workspace in workspaces])
+    return [found[workspace.pk].state for workspace in workspaces]
+
+
+def test_the_address_sorts_and_a_table_has_all_that_match(
+    as_admin: Client, three: list[Workspace]
+) -> None:
+    Workspace.objects.filter(name="z").update(expires_at=None)
+
+    assert names(as_admin, "") == ["z", "y", "x"]
+    assert names(as_admin, "sort=name") == ["x", "y", "z"]
+    assert names(as_admin, "sort=-name&page=9") == ["z", "y", "x"]
+    assert names(as_admin, "sort=nonsense&q=Z") == ["z"]
+    assert names(as_admin, "sort=expires_at")[-1] == "z"
+    assert names(as_admin, "sort=-expires_at")[-1] == "z", "what has none comes last"
+    [row] = table(as_admin, f"{ALL}?as=csv&q=x")
+    assert row["owner"] == "alice"
+    assert row["path"].endswith("/w-x")
+    assert row["expires_at"].endswith("+00:00")
+
+
+@pytest.mark.parametrize("sort", ["name", "-expires_at"])
+def test_pages_one_after_the_other_are_all_of_it_in_order(
+    three: list[Workspace], sort: str
+) -> None:
+    Workspace.objects.filter(name="z").update(expires_at=None)
+    keys = ALL_WORKSPACES.ordered(Workspace.objects.all(), sort).values_list(
+        "pk", flat=True
+    )
+
+    for per_page in (1, 2, 3, 4):
+        pages = KeyPaginator(keys, per_page)
+        shown = [key for page in pages for key in page.object_list]
+        assert shown == list(keys), per_page
+
+
+@pytest.mark.parametrize("near", [0, 1, 1000])
+@pytest.mark.parametrize("per_page", [1, 2, 3, 4])
+def test_pages_that_count_as_they_read_are_the_same(
+    three: list[Workspace], near: int, per_page: int
+) -> None:
+    for rows in (Workspace.objects.all(), Workspace.objects.none()):
+        keys = rows.order_by("name", "pk").values_list("pk", flat=True)
+        for number in (None, "", "x", "-1", "0", "1", "2", "3", "4", "9" * 30):
+            wanted = KeyPaginator(keys, per_page).get_page(number)
+            pages = CountingPaginator(keys, per_page)
+            pages.near = near
+            page = pages.get_page(number)
+            assert page.object_list == wanted.object_list, number
+            assert page.number == wanted.number
+            assert page.paginator.count == wanted.paginator.count
+
+
+def test_the_first_and_the_last_page_are_counted_in_the_query_that_reads_them(
+    three: list[Workspace], django_assert_num_queries: Any
+) -> None:
+    keys = Workspace.objects.order_by("name", "pk").values_list("pk", flat=True)
+
+    for number in ("1", "2", "3", "99"):
+        pages = CountingPaginator(keys, 1)
+        pages.near = 2
+        with django_assert_num_queries(1):
+            page = pages.get_page(number)
+            assert (page.number, page.paginator.count) == (min(int(number), 3), 3)
+
+
+def test_a_heading_says_how_it_is_sorted_and_leads_to_the_other_way(
+    as_admin: Client, three: list[Workspace]
+) -> None:
+    page = as_admin.get(f"{ALL}?q=alice&sort=name&page=1").text
+
+    assert page.count("aria-sort") == 1
+    assert (
+        '<th scope="col" aria-sort="ascending"><a href="?q=alice&amp;sort=-name">'
+        in (page)
+    )
+    assert "?q=alice&amp;sort=-created_at" in page
+    assert "?q=alice&amp;sort=name&amp;as=csv" in page
+    assert " checked" not in page
+    assert as_admin.get(f"{ALL}?choose=page").text.count(" checked") == 3
+
+
+def test_many_are_retired_after_a_preview_that_says_what_would_happen(
+    as_admin: Client, three: list[Workspace]
+) -> None:
+    address = f"{ALL}?q=alice&choose=page"
+    events = Event.objects.count()
+
+    preview = post(as_admin, address, do="retire", chosen=[w.pk for w in three])
+
+    text = preview.content.decode()
+    assert "Retire 2 workspaces?" in text
+    assert "Otherwise it can be brought back for 3 d." in text
+    assert "The workspace “y” was retired." in text
+    assert states_of(*three) == ["ready", "trashed", "ready"]
+    assert Event.objects.count() == events, "nothing is left of the rehearsal"
+
+    done = confirm(as_admin, preview, address)
+
+    assert done["Location"] == f"{ALL}?q=alice"
+    assert "Being retired: 2 workspaces." in as_admin.get(done["Location"]).text
+    assert states_of(*three) == ["retiring", "trashed", "retiring"]
+
+
+def test_a_refusal_at_the_end_stops_no_other_and_says_why(
+    as_admin: Client, alice: User, three: list[Workspace]
+) -> None:
+    preview = post(as_admin, ALL, do="retire", chosen=[w.pk for w in three])
+    end(
+        workspace_retire(by=alice, workspace=three[0]),
+        Operation.State.SUCCEEDED,
+    )
+    three[0].refresh_from_db()
+    set_workspace_state(three[0], Workspace.State.TRASHED)
+
+    page = as_admin.get(confirm(as_admin, preview, ALL)["Location"]).text
+
+    assert "Being retired: 1 workspace." in page
+    assert "Left out: 1 workspace.<br><b>x</b>: The workspace “x” was retired." in page
+    assert states_of(*three) == ["trashed", "trashed", "retiring"]
+
+
+def test_what_is_told_counts_for_all_and_is_previewed_first(
+    as_admin: Client, three: list[Workspace]
+) -> None:
+    a, b, c = three
+    chosen = [a.pk, b.pk, 10**9, "x"]
+    preview = post(as_admin, ALL, do="extend", chosen=chosen).content.decode()
+    assert "Extend 1 workspace?" in preview
+    assert "The workspace “y” is in the trash." in preview
+    assert "2 of those chosen are not there any more" in preview
+    wrong = post(as_admin, ALL, do="extend", step="again", chosen=[c.pk], span="long")
+    assert wrong.status_code == 422
+
+    unseen = post(as_admin, ALL, do="extend", step="sure", chosen=[c.pk], span="60 d")
+    assert unseen.status_code == 200
+    assert "Its lease lasts until" in unseen.content.decode()
+    c.refresh_from_db()
+    before = c.expires_at
+    again = post(as_admin, ALL, do="extend", step="again", left_out=[c.pk], span="60 d")
+    seal = re.search(r'name="seal" value="(\w+)"', again.content.decode())
+    assert seal is not None
+    told = {"span": "60 d", "seal": seal[1], "step": "sure", "chosen": [c.pk]}
+    assert post(as_admin, ALL, do="extend", **told).status_code == 302
+
+    c.refresh_from_db()
+    assert before is not None
+    assert c.expires_at is not None
+    assert c.expires_at > before
+
+
+def test_a_reason_is_asked_for_once(as_admin: Client, three: list[Workspace]) -> None:
+    sent = {"do": "keep", "chosen": [three[0].pk]}
+    preview = post(as_admin, ALL, **sent).content.decode()
+    seal = re.search(r'name="seal" value="(\w+)"', preview)
+    assert seal is not None
+    sent |= {"seal": seal[1], "step": "sure"}
+
+    assert post(as_admin, ALL, **sent, reason="").status_code == 422
+    assert post(as_admin, ALL, **sent, reason="A demo.").status_code == 302
+
+    three[0].refresh_from_db()
+    assert three[0].keep_reason == "A demo."
+
+
+def test_all_that_match_can_be_chosen(as_admin: Client, three: list[Workspace]) -> None:
+    page = post(as_admin, f"{ALL}?state=ready", do="retire", every="1").content.decode()
+    assert "Retire 2 workspaces?" in page
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({"do": "retire"}, "Choose at least one."),
+        ({"do": "nonsense", "chosen": ["1"]}, "Say what is to be done."),
+        (
+            {"do": "retire", "every": "1"},
+            f"Choose up to {MOST_AT_A_TIME} at a time.",
+        ),
+    ],
+)
+def test_a_choice_that_cannot_be_is_said(
+    as_admin: Client,
+    three: list[Workspace],
+    sent: dict[str, Any],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("provisioner.web.bulk.MOST_AT_A_TIME", 1)
+    said = said.replace(str(MOST_AT_A_TIME), "1")
+    answer = post(as_admin, ALL, **sent)
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+
+
+def test_trash_is_brought_back_and_destroyed_by_who_owns_it(
+    as_alice: Client, as_carol: Client, three: list[Workspace]
+) -> None:
+    b = three[1]
+    theirs = post(as_carol, TRASH, do="purge", step="sure", chosen=[b.pk])
+    assert theirs.status_code == 422, "it is not in carol's list"
+    preview = post(as_alice, TRASH, do="purge", chosen=[b.pk])
+    assert "It is destroyed for good." in preview.content.decode()
+
+    preview = post(as_alice, TRASH, do="restore", chosen=[b.pk])
+    confirm(as_alice, preview, TRASH)
+
+    assert states_of(b) == ["restoring"]

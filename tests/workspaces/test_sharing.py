@@ -1,0 +1,193 @@
+"""Sharing a workspace: who may look then, and what stays as it was."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from provisioner.accounts.models import Team, User
+from provisioner.accounts.permissions import Role
+from provisioner.accounts.tokens import token_create
+from provisioner.lib.refusals import (
+    ActionRefused,
+    AlreadyTheirs,
+    InvalidRequest,
+    NobodyOfThatName,
+    NotAllowed,
+    WorkspaceNotReady,
+)
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.actions.sharing import workspace_share, workspace_unshare
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.permissions import can_see_workspace, roles_towards
+from provisioner.workspaces.queries import workspaces_shared_with, workspaces_visible_to
+from provisioner.workspaces.sharing import company_of
+from tests.support.factories import SnapshotFactory, UserFactory
+from tests.support.module_rows import written_once
+from tests.test_rights import address_of, people, workspace, world, written
+
+__all__ = ["people", "workspace", "world", "written", "written_once"]
+
+People = dict[str, User]
+
+
+@pytest.fixture
+def mates(people: People) -> Team:
+    """The team of carol and ci, to which alice does not belong."""
+    team = Team.objects.create(name="Audio")
+    for who in ("carol", "ci"):
+        people[who].team = team
+        people[who].save()
+    return team
+
+
+def test_a_share_opens_the_workspace_until_it_is_revoked(
+    people: People, workspace: Workspace, mates: Team
+) -> None:
+    alice, carol = people["alice"], people["carol"]
+    assert not can_see_workspace(carol, workspace)
+
+    share = workspace_share(by=alice, workspace=workspace, team="Audio")
+    again = workspace_share(by=alice, workspace=workspace, team="Audio")
+
+    assert again == share
+    assert roles_towards(carol, workspace) == {Role.STRANGER, Role.READER}
+    assert workspaces_visible_to(carol).get() == workspace
+    assert workspaces_shared_with(carol).get() == workspace
+    assert not workspaces_shared_with(alice)
+
+    workspace_unshare(by=people["admin"], share=share)
+
+    assert not can_see_workspace(carol, workspace)
+    assert not workspaces_shared_with(carol)
+    said = [(e.kind, e.message, e.actor_name) for e in workspace.events.all()[:2]]
+    assert said == [
+        ("workspace_unshared", "No longer shared with the team Audio.", "admin"),
+        ("workspace_shared", "Shared with the team Audio, who may look.", "alice"),
+    ]
+    assert workspace.events.filter(kind="workspace_shared").count() == 2  # and dave
+
+
+@pytest.mark.parametrize(
+    ("by", "named", "refusal"),
+    [
+        ("bob", {"person": "carol"}, NotAllowed),
+        ("dave", {"person": "carol"}, NotAllowed),
+        ("alice", {"person": "nobody.there\0"}, NobodyOfThatName),
+        ("alice", {"team": "carol"}, NobodyOfThatName),
+        ("alice", {"person": "gone"}, NobodyOfThatName),
+        ("alice", {"person": "alice"}, AlreadyTheirs),
+        ("alice", {"person": "bob"}, AlreadyTheirs),
+        ("alice", {"team": "Rendering"}, AlreadyTheirs),
+        ("alice", {}, InvalidRequest),
+        ("alice", {"person": "carol", "team": "Audio"}, InvalidRequest),
+    ],
+)
+def test_sharing_refuses(
+    by: str,
+    named: dict[str, str],
+    refusal: type[ActionRefused],
+    people: People,
+    workspace: Workspace,
+) -> None:
+    UserFactory(username="gone", is_active=False)
+    with pytest.raises(refusal):
+        workspace_share(by=people[by], workspace=workspace, **named)
+    assert workspace.shares.count() == 1
+
+
+def test_what_is_put_away_is_not_shared(people: People, workspace: Workspace) -> None:
+    Workspace.objects.filter(pk=workspace.pk).update(
+        state="trashed", trashed_at=workspace.ready_at, purge_at=workspace.ready_at
+    )
+    with pytest.raises(WorkspaceNotReady):
+        workspace_share(by=people["alice"], workspace=workspace, person="carol")
+    assert not workspaces_shared_with(people["dave"])
+
+
+def test_a_scoped_token_gains_nothing_by_a_share(
+    people: People, workspace: Workspace
+) -> None:
+    dave = people["dave"]
+    dave.token, _ = token_create(by=dave, max_workspaces=1)
+    assert not can_see_workspace(dave, workspace)
+    assert not workspaces_visible_to(dave)
+
+
+def test_siblings_of_others_are_counted_not_named(
+    people: People, workspace: Workspace
+) -> None:
+    template = workspace.template
+    for who in ("alice", "carol", "ci"):
+        workspace_create(by=people[who], template=template, name=f"of-{who}")
+    other = SnapshotFactory(template=template)
+    workspace_create(by=people["alice"], template=template, snapshot=other)
+
+    seen = {who: company_of(people[who], workspace) for who in ("alice", "dave")}
+    seen["admin"] = company_of(people["admin"], workspace)
+
+    names = {who: [s.name for s in one.siblings] for who, one in seen.items()}
+    assert names == {
+        "alice": ["of-alice"],
+        "dave": [],
+        "admin": ["of-alice", "of-carol", "of-ci"],
+    }
+    assert {who: one.more for who, one in seen.items()} == {
+        "alice": 2,
+        "dave": 3,
+        "admin": 0,
+    }
+
+
+def test_pages_say_what_a_share_does_and_does_not(
+    people: People, workspace: Workspace
+) -> None:
+    page = reverse("workspace-detail", args=[workspace.pk])
+    share = reverse("workspace-share", args=[workspace.pk])
+    as_alice, as_dave, as_carol = Client(), Client(), Client()
+    as_alice.force_login(people["alice"])
+    as_dave.force_login(people["dave"])
+    as_carol.force_login(people["carol"])
+
+    shown = as_alice.post(share, {"kind": "person", "name": "carol"}, follow=True)
+    assert "is shared with carol" in shown.text
+    assert "No file changes" in shown.text
+    refused = as_alice.post(share, {"kind": "team", "name": "Nope"}, follow=True)
+    assert "There is no team “Nope”" in refused.text
+    assert "Name a person" in as_alice.post(share, {}, follow=True).text
+
+    seen = as_dave.get(page).text
+    assert "alice shares this with you: you may look" in seen
+    assert "Your gid is theirs" in seen
+    for hidden in ("Shared with</h2>", ">Retire<", "Revoke", "P4CONFIG"):
+        assert hidden not in seen
+    assert "Shared with me" in as_dave.get(reverse("workspace-list")).text
+
+    one = workspace.shares.get(person__username="carol")
+    assert as_carol.get(page).status_code == 200
+    as_alice.post(reverse("workspace-unshare", args=[workspace.pk, one.pk]))
+    assert as_carol.get(page).status_code == 404
+    assert "Shared with me" not in as_carol.get(reverse("workspace-list")).text
+
+
+def test_the_api_shares_and_revokes(people: People, workspace: Workspace) -> None:
+    _, secret = token_create(by=people["alice"])
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    address = address_of(
+        "workspace-share-list",
+        prefix="api/",
+        numbers={"workspace-share-": {"workspace_pk": workspace.pk}},
+    )
+
+    made = client.post(address, {"person": "carol"}, content_type="application/json")
+    taken = client.post(address, {"person": "bob"}, content_type="application/json")
+
+    assert made.status_code == 201
+    assert made.json()["person"] == "carol"
+    assert made.json()["team"] is None
+    assert (taken.status_code, taken.json()["code"]) == (409, "already_theirs")
+    listed = client.get(address).json()["results"]
+    assert [one["person"] for one in listed] == ["carol", "dave"]
+    assert client.delete(f"{address}/{made.json()['id']}").status_code == 204
+    assert client.delete(f"{address}/{made.json()['id']}").status_code == 404

@@ -1,0 +1,120 @@
+"""Clients of strangers that have names like ours: not touched, and in nobody's way."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from provisioner.engine.models import Operation
+from provisioner.gateways import registry
+from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.standins import Purpose
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces.models import Unsaved, Workspace
+from tests.support.work import AtWork
+from tests.workspaces.test_retire import retire
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def workspace(lab_workspace: Workspace) -> Workspace:
+    return lab_workspace
+
+
+@pytest.fixture
+def perforce(workspace: Workspace) -> PerforceGateway:
+    return registry.perforce(workspace.site.perforce_server)
+
+
+def strangers(
+    perforce: PerforceGateway, workspace: Workspace, *, name: str, **fields: str
+) -> ClientSpec:
+    """Return a client of somebody else's at this name, made from ours."""
+    ours = perforce.find_client(workspace.client_name)
+    assert ours is not None
+    view = tuple(line.replace(f"//{ours.name}/", f"//{name}/") for line in ours.view)
+    perforce.save_client(
+        dataclasses.replace(
+            ours,
+            **{"name": name, "owner": "bob", "root": "/home/bob", **fields},  # type: ignore[arg-type]  # all of it is text
+            view=view,
+        )
+    )
+    found = perforce.find_client(name)
+    assert found is not None
+    return found
+
+
+def forms(clients: list[ClientSpec]) -> list[ClientSpec]:
+    return [dataclasses.replace(client, accessed_at=None) for client in clients]
+
+
+def test_clients_named_like_stand_ins_survive_a_retirement(
+    workspace: Workspace, perforce: PerforceGateway
+) -> None:
+    base, tag = workspace.client_name, workspace.tag
+    seen_before = workspace.stand_ins.new_name(Purpose.COMPARE)
+    theirs = [
+        # What was handed out before, and what copies all that can be seen of ours.
+        strangers(perforce, workspace, name=f"{base}-look", description="Mine.\n"),
+        strangers(perforce, workspace, name=f"{base}-carry", description=f"({tag})\n"),
+        strangers(perforce, workspace, name=f"{base}-trial", description=f"({tag})\n"),
+        strangers(perforce, workspace, name=seen_before, description="Mine.\n"),
+        strangers(
+            *(perforce, workspace),
+            name=f"{base}-compare-{24 * '0'}",
+            description=f"For the Cloneyard workspace {base} ({tag}).\n",
+        ),
+    ]
+
+    operation = retire(workspace)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert perforce.find_client(base) is None
+    found = [perforce.find_client(client.name) for client in theirs]
+    assert forms([client for client in found if client]) == forms(theirs)
+
+
+def test_a_stranger_who_took_the_name_of_a_client_keeps_it(
+    workspace: Workspace, perforce: PerforceGateway, at_work: AtWork
+) -> None:
+    at_work.change_without_opening()
+    theirs = strangers(perforce, workspace, name="bobs", description="Bob's.\n")
+    perforce.delete_client(workspace.client_name)
+    view = tuple(
+        line.replace("//bobs/", f"//{workspace.client_name}/") for line in theirs.view
+    )
+    locked = theirs.options.replace("unlocked", "locked")
+    perforce.save_client(
+        dataclasses.replace(
+            theirs, name=workspace.client_name, view=view, options=locked
+        )
+    )
+    before = perforce.find_client(workspace.client_name)
+    assert before is not None
+
+    refused = retire(workspace)
+    assert refused.state == Operation.State.REFUSED
+    assert "is gone from Perforce" in refused.status_message
+    done = retire(workspace, unsaved=Unsaved.DISCARD)
+
+    assert done.state == Operation.State.SUCCEEDED, done.status_message
+    after = perforce.find_client(workspace.client_name)
+    assert after is not None
+    assert forms([after]) == forms([before])
+
+
+def test_no_client_stops_what_names_none(
+    workspace: Workspace, perforce: PerforceGateway
+) -> None:
+    for name in ("cloneyard-neutral", "cloneyard-asks"):
+        theirs = {"host": "bobs-host", "description": "Mine.\n"}
+        strangers(perforce, workspace, name=name, **theirs)
+
+    assert registry.first_perforce(
+        workspace.site.perforce_server, seconds=10
+    ).client_types()
+    operation = retire(workspace)
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
