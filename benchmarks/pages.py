@@ -298,6 +298,7 @@ class Rows:
         )
         templates = Template.objects.bulk_create(
             Template(
+                subject=subject,
                 site=self.site,
                 name=f"template-{n}",
                 description="A game's main line, with everything that its build makes.",
@@ -307,7 +308,7 @@ class Rows:
                 volume_uuid=str(uuid.uuid4()),
                 created_by=self.admin,
             )
-            for n in range(TEMPLATES)
+            for n, subject in enumerate(subjects("template", TEMPLATES))
         )
         self.snapshots = Snapshot.objects.bulk_create(
             Snapshot(
@@ -325,7 +326,7 @@ class Rows:
         Operation.objects.bulk_create(
             Operation(
                 kind="template_build",
-                template=template,
+                subject=template.subject,
                 state="failed" if n == 2 else "succeeded",
                 status_code="build_failed" if n == 2 else "",
                 status_message="The build ended with 2." if n == 2 else "",
@@ -419,11 +420,15 @@ class Rows:
         from provisioner.workspaces.models import Workspace
 
         batch = [self._workspace(n) for n in range(self.made, number)]
+        for workspace, subject in zip(
+            batch, subjects("workspace", len(batch)), strict=True
+        ):
+            workspace.subject = subject
         Workspace.objects.bulk_create(batch, batch_size=2000)
         operations = [
             Operation(
                 kind="provision",
-                workspace=workspace,
+                subject=workspace.subject,
                 state="failed" if workspace.state == "failed" else "succeeded",
                 status_code=workspace.status_code,
                 status_message=workspace.status_message,
@@ -443,7 +448,8 @@ class Rows:
             cursor.execute(
                 "UPDATE engine_operation SET created_at = w.created_at, "
                 "ended_at = w.created_at + interval '20 seconds' "
-                "FROM workspaces_workspace w WHERE w.id = workspace_id"
+                "FROM workspaces_workspace w "
+                "WHERE w.subject_id = engine_operation.subject_id"
             )
             cursor.execute(
                 "UPDATE engine_step SET queued_at = o.created_at, "
@@ -520,9 +526,9 @@ class Rows:
                 actor_name=first.requested_by.username,
                 via="session 0a1b2c3d",
                 subject_kind="workspace",
-                subject_id=first.workspace.pk,
-                subject=first.workspace.name,
-                workspace=first.workspace,
+                subject_id=first.subject.row.pk,
+                subject=first.subject.row.name,
+                workspace=first.subject.row,
             )
             copy_of(
                 event,
@@ -533,6 +539,13 @@ class Rows:
                 actor_name="u.username",
                 at="now() - w.id * interval '20 minutes'",
             )
+
+
+def subjects(kind: str, number: int) -> list[Any]:
+    """Make what operations refer to: rows made in bulk make none themselves."""
+    from provisioner.engine.models import Subject
+
+    return Subject.objects.bulk_create(Subject(kind=kind) for _ in range(number))
 
 
 def copy_of(row: Any, **instead: str) -> None:
@@ -547,7 +560,7 @@ def copy_of(row: Any, **instead: str) -> None:
         cursor.execute(
             f"INSERT INTO {table} ({names}) SELECT {', '.join(values)} "  # noqa: S608
             f"FROM {table} s, engine_operation o "
-            "JOIN workspaces_workspace w ON w.id = o.workspace_id "
+            "JOIN workspaces_workspace w ON w.subject_id = o.subject_id "
             "JOIN accounts_user u ON u.id = w.owner_id "
             "WHERE s.id = %s AND o.id > %s",
             [row.pk, first_operation_of(row)],

@@ -21,6 +21,7 @@ from shared.processes import processor_seconds
 from shared.verdicts import Limit, exactly, load, say
 
 from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import WorkspaceOperation
 
 REQUESTS = int(os.environ.get("QUEUED_REQUESTS", "500"))
 WORKERS = int(os.environ.get("QUEUED_WORKERS", os.cpu_count() or 1))
@@ -103,10 +104,10 @@ def wait(workers: list[Any]) -> None:
 
 def times() -> dict[str, Any]:
     """Return how fast they became ready, and what each step took."""
-    from provisioner.engine.models import Operation, Step
+    from provisioner.engine.models import Step
     from provisioner.workspaces.models import Workspace
 
-    steps = Step.objects.filter(operation__kind=Operation.Kind.PROVISION)
+    steps = Step.objects.filter(operation__kind=WorkspaceOperation.PROVISION)
     began = min(steps.values_list("first_started_at", flat=True))
     ready = sorted(
         (at - began).total_seconds()

@@ -274,7 +274,7 @@ SPECTACULAR_SETTINGS = {
         "WorkspacePurpose": "provisioner.workspaces.models.Workspace.Purpose",
         "TemplateState": "provisioner.catalog.models.Template.State",
         "OperationState": "provisioner.engine.models.Operation.State",
-        "OperationKind": "provisioner.engine.models.Operation.Kind",
+        "OperationKind": "provisioner.engine.kinds.choices",
         "StepState": "provisioner.engine.models.Step.State",
         "FindingKind": "provisioner.drift.models.Finding.Kind",
         "FindingAction": "provisioner.drift.models.Finding.Action",

@@ -559,8 +559,10 @@ def test_what_is_listed_is_what_may_be_seen(
         expected = {w.pk for w in workspaces if can_see_workspace(user, w)}
         listed = workspaces_visible_to(user).values_list("pk", flat=True)
         assert sorted(listed) == sorted(expected)
-        operations = operations_visible_to(user).filter(workspace__isnull=False)
-        of = operations.values_list("workspace", flat=True)
+        operations = operations_visible_to(user).filter(
+            subject__workspace__isnull=False
+        )
+        of = operations.values_list("subject__workspace", flat=True)
         assert sorted(of) == sorted(expected)
         for each in workspaces:
             if can_change_workspace(user, each):

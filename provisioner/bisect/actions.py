@@ -12,7 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.accounts.system import system_user
 from provisioner.audit_log.actions import record_event
 from provisioner.bisect import search
-from provisioner.bisect.models import Bisection, Trial, Verdict
+from provisioner.bisect.models import Bisection, BisectionOperation, Trial, Verdict
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.bisect.steps import INTERRUPTED
 from provisioner.catalog.models import Template
@@ -184,7 +184,7 @@ def _locked(bisection_id: int) -> Bisection:
 
 def _has_settled(bisection: Bisection, trial: Trial) -> bool:
     """Decide a trial that has ended; say of one that waits for people why it does."""
-    operation = trial.workspace.operations.filter(kind=Operation.Kind.TRIAL).first()
+    operation = trial.workspace.operations.filter(kind=BisectionOperation.TRIAL).first()
     if operation is None or operation.state == Operation.State.RUNNING:
         _say(bisection)
         return False
@@ -300,8 +300,8 @@ def _check_commands(owner: User) -> None:
     under_way = Trial.objects.filter(
         bisection__owner=owner,
         verdict="",
-        workspace__operations__kind=Operation.Kind.TRIAL,
-        workspace__operations__state=Operation.State.RUNNING,
+        workspace__subject__operations__kind=BisectionOperation.TRIAL,
+        workspace__subject__operations__state=Operation.State.RUNNING,
     ).exclude(bisection__command="")
     running, allowed = under_way.count(), settings.BISECTION_COMMANDS_PER_PERSON
     if running >= allowed:
@@ -353,4 +353,4 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         actor=owner,
         data={"bisection": bisection.pk},
     )
-    start_operation(Operation.Kind.TRIAL, by=owner, workspace=workspace)
+    start_operation(BisectionOperation.TRIAL, by=owner, about=workspace)

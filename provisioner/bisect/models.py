@@ -11,6 +11,10 @@ from provisioner.lib.fields import EvidenceField
 from provisioner.workspaces.models import Workspace
 
 
+class BisectionOperation(models.TextChoices):
+    TRIAL = "trial", "Try a change"
+
+
 class Verdict(models.TextChoices):
     """What was found of a change. AGAIN: nothing, so another clone is made of it."""
 

@@ -11,7 +11,7 @@ from django.db.models import Prefetch, QuerySet
 from provisioner.accounts.models import User
 from provisioner.bisect import search
 from provisioner.bisect.actions import WAITS_FOR_VERDICT
-from provisioner.bisect.models import Bisection, Trial, Verdict
+from provisioner.bisect.models import Bisection, BisectionOperation, Trial, Verdict
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.engine.models import Operation
 from provisioner.lib.rows import with_words
@@ -87,17 +87,17 @@ class BisectionOverview:
         trials = list(self.bisection.trials.all())
         operations = dict(
             Operation.objects.filter(
-                kind=Operation.Kind.TRIAL,
-                workspace__in=[trial.workspace_id for trial in trials],
+                kind=BisectionOperation.TRIAL,
+                subject__in=[trial.workspace.subject_id for trial in trials],
             )
             .order_by("pk")
-            .values_list("workspace", "pk")
+            .values_list("subject", "pk")
         )
         return [
             TrialLine(
                 trial=trial,
                 submitted=self._submitted.get(trial.change, {}),
-                operation_id=operations.get(trial.workspace_id),
+                operation_id=operations.get(trial.workspace.subject_id),
             )
             for trial in trials
         ]

@@ -9,9 +9,8 @@ from django.dispatch import receiver
 from procrastinate.contrib.django import app
 
 from provisioner.audit_log.models import Event
-from provisioner.bisect.models import Trial
+from provisioner.bisect.models import BisectionOperation, Trial
 from provisioner.bisect.sweeps import GO_ON_BISECTING
-from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer
 from provisioner.workspaces.events import asks_how_to_make
 from provisioner.workspaces.models import Workspace
@@ -22,7 +21,7 @@ ENDS_OF_TRIALS = ("workspace_ready", "workspace_failed", "workspace_trashed")
 @receiver(asks_how_to_make)
 def make_for_trial(workspace: Workspace, **kwargs: Any) -> str | None:
     """Return the kind for a workspace in which a change is tried."""
-    return Operation.Kind.TRIAL if hasattr(workspace, "trial") else None
+    return BisectionOperation.TRIAL if hasattr(workspace, "trial") else None
 
 
 @receiver(post_save, sender=Event, dispatch_uid="bisect")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from provisioner.bisect import steps
+from provisioner.bisect.models import BisectionOperation
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import COMMANDS, HOST
 from provisioner.engine.workflow import SHORT, StepSpec, Workflow, register
@@ -13,8 +14,7 @@ from provisioner.workspaces.workflows import PROVISION, has_failed, is_ready
 
 
 def _has_command(operation: Operation) -> bool:
-    assert operation.workspace is not None
-    return bool(operation.workspace.trial.bisection.command)
+    return bool(operation.subject.workspace.trial.bisection.command)
 
 
 # Build only: no client but the one that maps the files, and nothing is flushed.
@@ -44,6 +44,6 @@ TRIAL = (
 
 
 register(
-    Operation.Kind.TRIAL,
+    BisectionOperation.TRIAL,
     Workflow(steps=TRIAL, on_success=is_ready, on_failure=has_failed, run=WorkspaceRun),
 )

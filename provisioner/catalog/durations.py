@@ -68,7 +68,7 @@ def durations_of(user: User, template: Template) -> Durations:
     What a phase took is its last attempt. One that no build got to is left out.
     """
     ended = operations_visible_to(user).filter(
-        template=template, ended_at__isnull=False
+        subject=template.subject_id, ended_at__isnull=False
     )
     of_phases = Prefetch("steps", queryset=Step.objects.filter(name__in=PHASES))
     newest = (

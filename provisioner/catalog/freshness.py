@@ -20,6 +20,7 @@ from provisioner.catalog.models import (
     Snapshot,
     SubmittedChange,
     Template,
+    TemplateOperation,
     TemplateWatch,
 )
 from provisioner.engine.models import Governor, Operation
@@ -182,7 +183,7 @@ def refresh_state_of(template: Template, *, lag: Lag | None) -> refresh_policy.S
     lag = lag or Lag()
     # What was refreshed in part says nothing about the whole.
     builds = Operation.objects.filter(
-        template=template, kind=Operation.Kind.TEMPLATE_BUILD
+        subject=template.subject_id, kind=TemplateOperation.BUILD
     ).exclude(parameters__has_key="paths")
     clean = builds.filter(parameters__has_key="clean")
     last = builds.select_related("requested_by").order_by("-created_at", "-pk").first()
@@ -232,6 +233,6 @@ def _used_at(template: Template) -> dt.datetime | None:
     """Return when somebody last got a workspace of it, or asked to build it."""
     got = template.workspaces.filter(is_pooled=False).aggregate(at=Max("created_at"))
     asked = Operation.objects.filter(
-        template=template, requested_by__is_service=False
+        subject=template.subject_id, requested_by__is_service=False
     ).aggregate(at=Max("created_at"))
     return max(filter(None, [got["at"], asked["at"]]), default=None)

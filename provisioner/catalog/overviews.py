@@ -90,7 +90,9 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
 
     The builds are read first: where the newest has ended, the template says how.
     """
-    of_it = operations_visible_to(user).filter(template=pk).prefetch_related(None)
+    of_it = (
+        operations_visible_to(user).filter(subject__template=pk).prefetch_related(None)
+    )
     newest = of_it.select_related(None).select_related("requested_by")
     builds = list(newest[:BUILDS_SHOWN])  # the steps of the first alone are shown
     visible = templates_to_choose_from(user).select_related(*_REFRESHED_BY)

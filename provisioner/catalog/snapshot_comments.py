@@ -9,6 +9,7 @@ have more.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from dataclasses import dataclass
 
@@ -59,16 +60,21 @@ def mark_of(comment: str) -> SnapshotMark | None:
 
 def asked_text(operation: Operation) -> str:
     """Return when a build was asked for, as its snapshot says it."""
-    return operation.created_at.strftime("%Y%m%dT%H%M%S%f")
+    return _as_text(operation.created_at)
+
+
+def _as_text(moment: dt.datetime) -> str:
+    return moment.strftime("%Y%m%dT%H%M%S%f")
 
 
 def asked_texts(template_ids: list[int]) -> frozenset[tuple[int, str]]:
     """Return template and time of every build that the database knows."""
-    builds = Operation.objects.filter(template__in=template_ids).order_by()
+    builds = Operation.objects.filter(subject__template__in=template_ids).order_by()
     return frozenset(
-        (build.template_id, asked_text(build))
-        for build in builds.only("template_id", "created_at").iterator()
-        if build.template_id is not None
+        (template_id, _as_text(created_at))
+        for template_id, created_at in builds.values_list(
+            "subject__template", "created_at"
+        ).iterator()
     )
 
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.catalog.queries import in_scope
 from provisioner.catalog.states import set_template_state
 from provisioner.catalog.steps import commands, contents, pruning, publishing, volume
@@ -35,8 +35,7 @@ def _is_clean_build(operation: Operation) -> bool:
 
 
 def _has_test(operation: Operation) -> bool:
-    assert operation.template is not None
-    return bool(operation.template.test_command.strip())
+    return bool(operation.subject.template.test_command.strip())
 
 
 TEMPLATE_BUILD = (
@@ -106,8 +105,7 @@ TEMPLATE_BUILD = (
 
 
 def _subject(operation: Operation) -> Template:
-    assert operation.template is not None
-    return operation.template
+    return operation.subject.template
 
 
 def _is_ready(operation: Operation) -> None:
@@ -131,7 +129,7 @@ def _fail(template: Template, failure: Failure) -> None:
 def _fail_lost() -> None:
     """Say of each template that no operation builds that its build was lost."""
     for template in Template.objects.filter(state=Template.State.BUILDING).exclude(
-        operations__state=Operation.State.RUNNING
+        subject__operations__state=Operation.State.RUNNING
     ):
         with transaction.atomic():
             row = Template.objects.select_for_update(of=("self",)).get(pk=template.pk)
@@ -144,7 +142,7 @@ def _fail_lost() -> None:
 
 def _visible_to(user: User) -> Q:
     """Builds are for everybody to follow: their result is for everybody."""
-    return Q(template__isnull=False) & in_scope(user, by="template")
+    return Q(subject__template__isnull=False) & in_scope(user, by="subject__template")
 
 
 subjects.register(
@@ -154,10 +152,11 @@ subjects.register(
         sites=lambda: Site.objects.select_related("perforce_server"),
         visible=_visible_to,
         fail_lost=_fail_lost,
+        crumbs="catalog/_crumbs.html",
     )
 )
 register(
-    Operation.Kind.TEMPLATE_BUILD,
+    TemplateOperation.BUILD,
     Workflow(
         steps=TEMPLATE_BUILD,
         on_success=_is_ready,

@@ -790,7 +790,7 @@ def run_wait(args: argparse.Namespace) -> None:
     workspace = server.settle(server.find(args.workspace), timeout=args.timeout)
     operation = workspace["operation"]
     # A look changes nothing, whatever becomes of it.
-    if operation is not None and operation["kind"] != "look":
+    if operation is not None and operation["kind"] != "check":
         if operation["state"] == "refused":
             raise_refusal(server, workspace)
         require(workspace, operation["state"] == "succeeded")

@@ -94,7 +94,7 @@ class WorkspaceAdmin(ReadOnlyAdmin):
 
 @admin.register(Operation)
 class OperationAdmin(ReadOnlyAdmin):
-    list_display = ("kind", "workspace", "template", "state", "created_at")
+    list_display = ("kind", "subject", "state", "created_at")
 
 
 @admin.register(Event)

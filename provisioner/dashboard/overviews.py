@@ -24,8 +24,9 @@ from provisioner.leases.abandonment import work_seen
 from provisioner.lib.limits import Limit
 from provisioner.lib.rows import with_words
 from provisioner.limits.admission import quota_limits
+from provisioner.transfer.models import TransferOperation
 from provisioner.transfer.queries import CarryOverview, carry_of
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.models import Rescue, Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
     can_be_restored,
@@ -115,7 +116,7 @@ class WorkspaceOverview:
     @property
     def not_restored(self) -> list[str]:
         """What the last restoration could not bring back, in sentences."""
-        if self.last is None or self.last.operation.kind != Operation.Kind.RESTORE:
+        if self.last is None or self.last.operation.kind != WorkspaceOperation.RESTORE:
             return []
         return list((self.last.operation.findings or {}).get("not_restored", []))
 
@@ -220,9 +221,10 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
     steps = Prefetch("steps", queryset=Step.objects.order_by("position"))
     workspace = (
         workspaces_visible_to(user)
+        .select_related("subject")
         .prefetch_related(
             Prefetch(
-                "operations",
+                "subject__operations",
                 queryset=Operation.objects.select_related(
                     "requested_by"
                 ).prefetch_related(steps),
@@ -234,8 +236,8 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
     if workspace is None:
         return None
     operations = list(workspace.operations.all())
-    is_looked_at = bool(operations) and operations[0].kind == Operation.Kind.LOOK
-    others = [each for each in operations if each.kind != Operation.Kind.LOOK]
+    is_looked_at = bool(operations) and operations[0].kind == WorkspaceOperation.CHECK
+    others = [each for each in operations if each.kind != WorkspaceOperation.CHECK]
     policy = lease_queries.policy_for(workspace.template, workspace.purpose)
     return WorkspaceOverview(
         workspace=workspace,
@@ -260,9 +262,9 @@ def _have_of(operations: list[Operation]) -> dict[str, Any] | None:
     for operation in operations:
         for step in operation.steps.all():
             makes = operation.kind in (
-                Operation.Kind.PROVISION,
-                Operation.Kind.FORWARD,
-                Operation.Kind.RESTORE,
+                WorkspaceOperation.PROVISION,
+                TransferOperation.TRANSFER,
+                WorkspaceOperation.RESTORE,
             )
             if makes and step.name == "flush" and step.state == Step.State.DONE:
                 return dict(step.result) or None

@@ -217,10 +217,16 @@ def _failures(*, since: dt.datetime) -> QuerySet[Any]:
     """Return what failed, the last first, each with the number `of_all`."""
     return (
         Operation.objects.filter(state=Operation.State.FAILED, ended_at__gte=since)
-        .select_related("workspace", "template", "requested_by")
+        .select_related("subject__workspace", "subject__template", "requested_by")
         .only(
             *("kind", "state", "created_at", "ended_at", "requested_by__username"),
-            *("status_code", "status_message", "workspace__name", "template__name"),
+            *(
+                "status_code",
+                "status_message",
+                "subject__kind",
+                "subject__workspace__name",
+                "subject__template__name",
+            ),
         )
         .annotate(of_all=Window(Count("*")))
         .order_by("-ended_at")

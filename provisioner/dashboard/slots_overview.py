@@ -35,9 +35,12 @@ class TurnLine:
 
     @property
     def subject(self) -> Workspace | Template:
-        subject = self.step.operation.workspace or self.step.operation.template
-        assert subject is not None
-        return subject
+        row: Workspace | Template = self.step.operation.subject.row
+        return row
+
+    @property
+    def subject_ids(self) -> dict[str, int]:
+        return self.step.operation.subject_ids
 
     @property
     def asked_by(self) -> str:
@@ -130,7 +133,9 @@ def turns_of(server: PerforceServer) -> ServerTurns:
 
 def _lines(steps: QuerySet[Step]) -> list[TurnLine]:
     loaded = steps.select_related(
-        "operation__workspace", "operation__template", "operation__requested_by"
+        "operation__subject__workspace",
+        "operation__subject__template",
+        "operation__requested_by",
     )
     return [TurnLine(step=step) for step in loaded]
 

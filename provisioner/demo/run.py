@@ -28,7 +28,7 @@ from provisioner.engine.models import Operation
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import latest_operation
 
 WEB_PORT = 8000
@@ -232,7 +232,7 @@ class Demo:
             by=workspace.owner, workspace=workspace, purge=True
         )
         self._follow(retirement)
-        purge = workspace.operations.get(kind=Operation.Kind.PURGE)
+        purge = workspace.operations.get(kind=WorkspaceOperation.PURGE)
         self._follow(purge)
         return {
             "seconds": round(time.monotonic() - began, 3),

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from provisioner.engine import kinds
 from provisioner.engine.models import Operation
 from provisioner.web.filters import FilterForm, _moment
 
@@ -36,7 +37,7 @@ class OperationFilterForm(FilterForm):
 
     q = forms.CharField(required=False, max_length=100, label="Name or text")
     kind = forms.ChoiceField(
-        required=False, choices=[("", "All kinds"), *Operation.Kind.choices]
+        required=False, choices=lambda: [("", "All kinds"), *kinds.choices()]
     )
     state = forms.ChoiceField(
         required=False, choices=[("", "All states"), *Operation.State.choices]

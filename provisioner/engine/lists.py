@@ -14,7 +14,7 @@ OPERATIONS = Listing[Operation](
     columns=(
         Column("id", "", "pk", "pk"),
         Column("kind", "What", "kind", "kind"),
-        Column("subject", "", lambda row: str(row.workspace or row.template)),
+        Column("subject", "", lambda row: str(row.subject)),
         Column("state", "State", "state", "state"),
         Column("requested_by", "By", "requested_by.username", "requested_by__username"),
         Column(
@@ -32,11 +32,6 @@ OPERATIONS = Listing[Operation](
     ),
     cells="engine/_cells.html",
     matching=operations_matching,
-    reads=(
-        *("kind", "state", "status_code", "status_message", "created_at", "ended_at"),
-        *("requested_by__username", "workspace__name", "template__name"),
-        *("workspace__site__name", "template__site__name"),
-    ),
     usual="-created_at",
     form=OperationFilterForm,
 )

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from provisioner.engine import slots, workflow
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.subjects import crumbs_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,11 @@ class StepLine:
 class OperationOverview:
     operation: Operation
     lines: tuple[StepLine, ...]
+
+    @property
+    def crumbs(self) -> str:
+        """The template of the links that lead to its subject."""
+        return crumbs_of(self.operation)
 
     @property
     def is_running(self) -> bool:

@@ -13,6 +13,11 @@ from provisioner.engine import subjects
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.rows import with_words
 
+LISTED = (
+    *("kind", "state", "status_code", "status_message", "created_at", "ended_at"),
+    *("requested_by__username", "subject__kind"),
+)
+
 
 def operations_matching(
     user: User,
@@ -24,17 +29,20 @@ def operations_matching(
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
 ) -> QuerySet[Operation]:
-    """Return visible operations that match all of what is given, newest first, without
-    their steps and findings. `took` is how long each took.
+    """Return visible operations that match all of what is given, newest first, with
+    what a list shows of them. `took` is how long each took.
 
     `text` is searched in the names of subjects, and in what is said of failures;
     `by` is a user's name.
     """
+    rows = subjects.paths(by="")
+    names = [f"{row}__name" for row in rows]
     operations = with_words(
-        operations_visible_to(user).prefetch_related(None).defer("findings"),
+        operations_visible_to(user)
+        .prefetch_related(None)
+        .only(*LISTED, *names, *(f"{row}__site__name" for row in rows)),
         text,
-        *(f"{kind.field}__name" for kind in subjects.kinds()),
-        *("status_code", "status_message"),
+        *(*names, "status_code", "status_message"),
     )
     if kind:
         operations = operations.filter(kind=kind)
@@ -58,7 +66,7 @@ def operations_visible_to(user: User) -> QuerySet[Operation]:
         Prefetch("steps", queryset=Step.objects.order_by("position"))
     )
     for kind in subjects.kinds():
-        operations = operations.select_related(f"{kind.field}__site")
+        operations = operations.select_related(f"subject__{kind.field}__site")
     if user.is_administrator:
         return operations
     visible = [kind.visible(user) for kind in subjects.kinds()]

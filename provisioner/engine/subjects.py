@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from django.db.models import Prefetch, Q, QuerySet
 
 from provisioner.accounts.models import User
+from provisioner.engine.models import Operation
 
 
 class Server(Protocol):
@@ -36,10 +37,11 @@ class Site(Protocol):
 class SubjectKind:
     """Rows that operations can be about.
 
-    `field` is the operation's relation to them, `related` what steps want to have with
-    them, `sites` how to load their sites. `visible` is the condition for operations
-    about rows that a person may see. `fail_lost` says so on each row that is moving
-    although no operation moves it.
+    `field` is the name of their model in lower case, `related` what steps want to
+    have with them, `sites` how to load their sites. `visible` is the condition for
+    operations about rows that a person may see. `fail_lost` says so on each row that
+    is moving although no operation moves it. `crumbs` is the template of the links
+    that lead to one.
     """
 
     field: str
@@ -47,10 +49,11 @@ class SubjectKind:
     sites: Callable[[], QuerySet[Any]]
     visible: Callable[[User], Q]
     fail_lost: Callable[[], None]
+    crumbs: str
 
     def to_load(self, *, by: str) -> tuple[list[str], Prefetch[str]]:
         """Return what to select and what to prefetch where `by` leads to operations."""
-        path = f"{by}{self.field}"
+        path = f"{by}subject__{self.field}"
         select = [path, *(f"{path}__{name}" for name in self.related)]
         return select, Prefetch(f"{path}__site", self.sites())
 
@@ -65,7 +68,12 @@ def register(kind: SubjectKind) -> None:
 
 def paths(*, by: str) -> list[str]:
     """Return what to select where `by` leads to operations, to have their subjects."""
-    return [f"{by}{kind.field}" for kind in kinds()]
+    return [f"{by}subject__{kind.field}" for kind in kinds()]
+
+
+def crumbs_of(operation: Operation) -> str:
+    """Return the template that leads from the lists of its feature to its subject."""
+    return _kinds[operation.subject.kind].crumbs
 
 
 def kinds() -> Iterator[SubjectKind]:

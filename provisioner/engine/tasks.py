@@ -28,7 +28,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine import slots, states, subjects, workflow
 from provisioner.engine.fencing import AttemptLeave
-from provisioner.engine.models import Operation, Step
+from provisioner.engine.models import HasOperations, Operation, Step
 from provisioner.engine.queueing import defer
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workflow import Failure
@@ -117,17 +117,12 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
     if step is None or not _begin(context, step):
         return
     while step is not None:
-        structlog.contextvars.bind_contextvars(
-            operation_id=step.operation_id,
-            **step.operation.subject_ids,
-            step=step.name,
-        )
-        try:
+        ids = step.operation.subject_ids
+        named = {f"{kind}_id": pk for kind, pk in ids.items()}
+        with structlog.contextvars.bound_contextvars(
+            operation_id=step.operation_id, step=step.name, **named
+        ):
             step = _attempt(context, step)
-        finally:
-            structlog.contextvars.unbind_contextvars(
-                "operation_id", "workspace_id", "template_id", "step"
-            )
 
 
 def _step_of(job: Job, *, step_id: int) -> Step | None:
@@ -263,7 +258,7 @@ def _lock(operation: Operation) -> Operation:
 
 def _read_subject_anew(operation: Operation) -> None:
     """Have what an operation is about as it is now, at the same site."""
-    subject, site = operation.subject, operation.site
+    subject, site = operation.subject.row, operation.site
     subject.refresh_from_db()
     subject.site = site
 
@@ -373,23 +368,22 @@ def _go_on(job: Job, step: Step) -> bool:
 
 
 def start_operation(
-    kind: Operation.Kind,
+    kind: str,
     *,
+    about: HasOperations,
     by: User,
     parameters: dict[str, Any] | None = None,
     is_background: bool = False,
-    **subject: Any,
 ) -> Operation:
     """Write an operation with its steps and queue the first ones.
 
-    Its subject comes by the name of its relation, such as `template`. What is done in
-    the background comes after everything that anybody asks for.
+    What is done in the background comes after everything that anybody asks for.
     """
     operation = Operation.objects.create(
         kind=kind,
         requested_by=by,
         is_background=is_background,
-        **subject,
+        subject=about.subject,
         parameters=parameters or {},
     )
     steps = Step.objects.bulk_create(
@@ -549,7 +543,7 @@ def sweep_steps(timestamp: int) -> None:
                 continue
             log.warning("step_without_job_queued_again", step_id=step.pk)
             record_event(
-                operation.subject,
+                operation.subject.row,
                 kind="operation_healed",
                 message=f"The job of the step {step.name} was lost; it was queued "
                 "again.",

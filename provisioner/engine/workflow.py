@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import TextChoices
+
+from provisioner.engine import kinds
 from provisioner.engine.models import Operation, PerforceUse, Step
 from provisioner.engine.queues import COMMANDS, HOST
 from provisioner.engine.states import settled_names
@@ -72,9 +75,10 @@ class Workflow:
 WORKFLOWS: dict[str, Workflow] = {}
 
 
-def register(kind: str, workflow: Workflow) -> None:
+def register(kind: TextChoices, workflow: Workflow) -> None:
     """Let operations of a kind follow a workflow."""
-    WORKFLOWS[kind] = workflow
+    kinds.register(kind)
+    WORKFLOWS[kind.value] = workflow
 
 
 def workflow_of(operation: Operation) -> Workflow:

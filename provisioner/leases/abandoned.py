@@ -23,7 +23,7 @@ from provisioner.leases.abandonment import (
 )
 from provisioner.lib.rows import with_words
 from provisioner.notify.models import Notice
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import workspaces_visible_to
 
 
@@ -233,15 +233,17 @@ def retirements_of_abandoned(user: User) -> RetirementProgress:
     """
     permissions.require(user.is_administrator)
     later = Operation.objects.filter(
-        kind=Operation.Kind.RETIRE,
-        workspace=OuterRef("workspace"),
+        kind=WorkspaceOperation.RETIRE,
+        subject=OuterRef("subject"),
         pk__gt=OuterRef("pk"),
     )
     retirements = Operation.objects.filter(
-        ~Exists(later), kind=Operation.Kind.RETIRE, parameters__as_abandoned=True
-    ).exclude(workspace__state__in=(Workspace.State.READY, Workspace.State.RETIRED))
+        ~Exists(later), kind=WorkspaceOperation.RETIRE, parameters__as_abandoned=True
+    ).exclude(
+        subject__workspace__state__in=(Workspace.State.READY, Workspace.State.RETIRED)
+    )
     return retirement_progress(
-        user, pks=list(retirements.values_list("workspace", flat=True))
+        user, pks=list(retirements.values_list("subject__workspace", flat=True))
     )
 
 
@@ -257,14 +259,16 @@ def retirement_progress(user: User, *, pks: Sequence[int]) -> RetirementProgress
         workspaces_visible_to(user).filter(pk__in=pks).order_by("name", "pk")
     )
     newest = {
-        operation.workspace_id: operation
-        for operation in Operation.objects.filter(workspace__in=workspaces)
-        .order_by("workspace_id", "-created_at", "-id")
-        .distinct("workspace_id")
+        operation.subject_id: operation
+        for operation in Operation.objects.filter(subject__workspace__in=workspaces)
+        .order_by("subject_id", "-created_at", "-id")
+        .distinct("subject_id")
     }
     return RetirementProgress(
         lines=tuple(
-            RetirementLine(workspace=workspace, operation=newest.get(workspace.pk))
+            RetirementLine(
+                workspace=workspace, operation=newest.get(workspace.subject_id)
+            )
             for workspace in workspaces
         )
     )

@@ -97,28 +97,27 @@ def _about_workspace(
 def _about_build(notice: Notice) -> dict[str, Any]:
     build = notice.operation
     assert build is not None
-    assert build.template is not None
     suspects = list(templates.suspects_of(build)[: CHANGES_NAMED + 1])
     name = notice.recipient.perforce_name if notice.recipient else notice.p4_user
     return {
         "name": notice.recipient.get_username() if notice.recipient else name,
-        "template": build.template,
+        "template": build.subject.template,
         "build": build,
         "failed_its_tests": templates.failed_its_tests(build),
         "change": freshness.change_of(build),
         "good": templates.last_good_generation(build),
-        "default": default_snapshot(build.template),
+        "default": default_snapshot(build.subject.template),
         "suspects": suspects[:CHANGES_NAMED],
         "has_more_suspects": len(suspects) > CHANGES_NAMED,
         "is_submitter": any(change.user == name for change in suspects),
         "is_subscriber": notice.recipient is not None
         and Subscription.objects.filter(
-            template=build.template, user=notice.recipient
+            template=build.subject.template, user=notice.recipient
         ).exists(),
         # The lines of the log that follow come below.
         "reason": build.status_message.partition("\n")[0],
         "log": quoted_log_of(build),
-        "link": absolute(reverse("template-detail", args=[build.template.pk])),
+        "link": absolute(reverse("template-detail", args=[build.subject.template.pk])),
         "log_link": absolute(reverse("operation-log", args=[build.pk])),
     }
 

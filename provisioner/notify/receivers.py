@@ -38,6 +38,6 @@ def _build_ended(event: Event) -> None:
     build = templates.builds_of(event.template).order_by("-pk").first()
     if build is None or build.state not in OF_BUILDS[event.kind]:
         return
-    build.template = event.template
+    build.subject.template = event.template
     templates.tell(build, now=timezone.now())
     webhooks.tell_of_build(event, build)

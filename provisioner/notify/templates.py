@@ -17,7 +17,13 @@ from django.db.models.functions import Coalesce, Lower, NullIf
 
 from provisioner.accounts.models import User
 from provisioner.catalog import freshness
-from provisioner.catalog.models import Quality, Snapshot, SubmittedChange, Template
+from provisioner.catalog.models import (
+    Quality,
+    Snapshot,
+    SubmittedChange,
+    Template,
+    TemplateOperation,
+)
 from provisioner.engine.models import Operation, Step
 from provisioner.notify.models import Notice, Subscription
 
@@ -42,7 +48,7 @@ class Person:
 
 def builds_of(template: Template) -> QuerySet[Operation]:
     return Operation.objects.filter(
-        template=template, kind=Operation.Kind.TEMPLATE_BUILD
+        subject=template.subject_id, kind=TemplateOperation.BUILD
     )
 
 
@@ -94,14 +100,14 @@ def tell(build: Operation, *, now: dt.datetime) -> None:
 
 def is_superseded(build: Operation) -> bool:
     """Say whether a newer build of its template is good."""
-    assert build.template is not None
-    return good_builds_of(build.template).filter(pk__gt=build.pk).exists()
+    return good_builds_of(build.subject.template).filter(pk__gt=build.pk).exists()
 
 
 def failed_before(build: Operation) -> bool:
     """Say whether the build before this one, as far as it says anything, failed."""
-    assert build.template is not None
-    for earlier in builds_of(build.template).filter(pk__lt=build.pk).order_by("-pk"):
+    for earlier in (
+        builds_of(build.subject.template).filter(pk__lt=build.pk).order_by("-pk")
+    ):
         outcome = outcome_of(earlier)
         if outcome is not None:
             return outcome == Outcome.FAILED
@@ -110,10 +116,9 @@ def failed_before(build: Operation) -> bool:
 
 def failure_notices(build: Operation) -> QuerySet[Notice]:
     """Return the mails, sent and planned, about failures since the last good build."""
-    assert build.template is not None
-    good = good_builds_of(build.template).filter(pk__lt=build.pk).first()
+    good = good_builds_of(build.subject.template).filter(pk__lt=build.pk).first()
     return Notice.objects.filter(
-        template=build.template,
+        template=build.subject.template,
         kind=Notice.Kind.TEMPLATE_FAILED,
         operation_id__gt=good.pk if good else 0,
         operation_id__lte=build.pk,
@@ -127,8 +132,7 @@ def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
     The newest first; none where no change can have been the reason.
     """
     none = SubmittedChange.objects.none()
-    template = build.template
-    assert template is not None
+    template = build.subject.template
     failed = failed_step(build)
     if build.state == Operation.State.FAILED and (
         failed is None or failed.name in NOBODYS_FAULT
@@ -162,7 +166,7 @@ def failed_its_tests(build: Operation) -> bool:
 def last_good_generation(build: Operation) -> Snapshot | None:
     """Return the newest whole generation before this build that no test rejects."""
     return (
-        Snapshot.objects.filter(template=build.template, parts=[])
+        Snapshot.objects.filter(template=build.subject.template, parts=[])
         .filter(created_at__lte=build.created_at)
         .exclude(quality=Quality.FAILED)
         .order_by("-created_at", "-id")
@@ -171,8 +175,7 @@ def last_good_generation(build: Operation) -> Snapshot | None:
 
 
 def _concerned(build: Operation) -> list[Person]:
-    template = build.template
-    assert template is not None
+    template = build.subject.template
     subscribers = Subscription.objects.filter(
         template=template, created_at__lte=build.ended_at or build.created_at
     )
@@ -217,7 +220,7 @@ def _plan(
         kind=kind,
         recipient_id=person.recipient_id,
         p4_user=person.p4_user,
-        defaults={"template": build.template, "due_at": now},
+        defaults={"template": build.subject.template, "due_at": now},
     )
 
 
@@ -228,10 +231,9 @@ def why_not(notice: Notice) -> str:
     """
     build = notice.operation
     assert build is not None
-    assert build.template is not None
     if notice.kind == Notice.Kind.TEMPLATE_FAILED:
         return NEWER_SUCCEEDED if is_superseded(build) else ""
-    newer = builds_of(build.template).filter(pk__gt=build.pk).order_by("pk")
+    newer = builds_of(build.subject.template).filter(pk__gt=build.pk).order_by("pk")
     if any(outcome_of(each) == Outcome.FAILED for each in newer):
         return "A newer build of it failed."
     return ""

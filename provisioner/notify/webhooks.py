@@ -61,8 +61,7 @@ def tell_of_build(event: Event, build: Operation) -> None:
     That a template fails is told once until it is good again, and once more where
     somebody has submitted since: `suspects` says who and what.
     """
-    template = build.template
-    assert template is not None
+    template = build.subject.template
     outcome = templates.outcome_of(build)
     failed_before = templates.failed_before(build)
     told: list[WebhookEvent] = []
@@ -77,7 +76,7 @@ def tell_of_build(event: Event, build: Operation) -> None:
     for kind in told:
         hooks = list(
             listening(kind).filter(
-                Q(template__isnull=True) | Q(template=build.template)
+                Q(template__isnull=True) | Q(template=build.subject.template)
             )
         )
         if hooks:
@@ -103,8 +102,7 @@ def listening(event: WebhookEvent) -> QuerySet[Webhook]:
 
 def _has_new_suspects(build: Operation) -> bool:
     """Say whether somebody new has submitted since the build before this one."""
-    assert build.template is not None
-    before = templates.builds_of(build.template).filter(pk__lt=build.pk)
+    before = templates.builds_of(build.subject.template).filter(pk__lt=build.pk)
     earlier = before.order_by("-pk").first()
     if earlier is None:
         return False

@@ -152,7 +152,7 @@ def plan_news_of(operation: Operation, *, now: dt.datetime) -> None:
 
     Safe to repeat: the same operation gives the same row.
     """
-    workspace = operation.workspace
+    workspace = operation.subject.workspace
     assert workspace is not None
     owner = workspace.owner
     if owner.is_service or operation.requested_by_id == owner.pk:

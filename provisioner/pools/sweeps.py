@@ -32,7 +32,7 @@ from provisioner.pools.models import Pool
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.making import insert_workspace
 from provisioner.workspaces.actions.retiring import locked, workspace_retire
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.purposes import client_type_for
 from provisioner.workspaces.queries import seconds_it_took
 
@@ -44,7 +44,7 @@ FIRST_PAUSE = dt.timedelta(minutes=1)
 LONGEST_PAUSE = dt.timedelta(hours=1)
 
 W = Workspace.State
-LEAVING = (Operation.Kind.RETIRE, Operation.Kind.PURGE)
+LEAVING = (WorkspaceOperation.RETIRE, WorkspaceOperation.PURGE)
 
 
 @app.periodic(cron="* * * * * */15")
@@ -173,8 +173,8 @@ def _may_leave(member: Workspace, last: Operation, now: dt.datetime) -> bool:
     """
     if last.kind not in LEAVING:
         return True
-    return last.kind == Operation.Kind.RETIRE and may_try_again(
-        member, Operation.Kind.RETIRE, since=member.created_at, now=now
+    return last.kind == WorkspaceOperation.RETIRE and may_try_again(
+        member, WorkspaceOperation.RETIRE, since=member.created_at, now=now
     )
 
 
@@ -218,8 +218,11 @@ def _fill(
 
 def _others_wait(site: Site) -> bool:
     """Say whether a step that is not of a pool waits for a worker at a site."""
-    theirs = Q(operation__workspace__site=site, operation__workspace__is_pooled=False)
-    builds = Q(operation__template__site=site)
+    theirs = Q(
+        operation__subject__workspace__site=site,
+        operation__subject__workspace__is_pooled=False,
+    )
+    builds = Q(operation__subject__template__site=site)
     waiting = Step.objects.filter(state=Step.State.QUEUED)
     return waiting.filter(theirs | builds).exists()
 
@@ -257,9 +260,9 @@ def _make(pool: Pool, *, snapshot: Snapshot, client_type: str) -> None:
         data={"pool": pool.pk},
     )
     start_operation(
-        Operation.Kind.PROVISION,
+        WorkspaceOperation.PROVISION,
         by=system_user(),
-        workspace=member,
+        about=member,
         is_background=True,
     )
 

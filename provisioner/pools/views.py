@@ -96,5 +96,5 @@ def _with_members(pool: Pool) -> dict[str, object]:
     return {
         "pool": pool,
         "overview": overview,
-        "members": members.prefetch_related("operations"),
+        "members": members.prefetch_related("subject__operations"),
     }

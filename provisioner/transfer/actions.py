@@ -25,7 +25,7 @@ from provisioner.lib.refusals import (
 )
 from provisioner.lib.typed_names import check_name
 from provisioner.limits.admission import check_admission
-from provisioner.transfer.models import Carry
+from provisioner.transfer.models import Carry, TransferOperation
 from provisioner.transfer.queries import carry_under_way
 from provisioner.workspaces.actions.making import (
     free_name,
@@ -121,7 +121,7 @@ def workspace_forward(
             message=f"Asked to bring its work forward into {made.name}.",
             actor=by,
         )
-        start_operation(Operation.Kind.FORWARD, by=by, workspace=made)
+        start_operation(TransferOperation.TRANSFER, by=by, about=made)
     return made
 
 

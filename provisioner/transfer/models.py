@@ -11,6 +11,10 @@ from provisioner.lib.fields import EvidenceField, NamesField
 from provisioner.workspaces.models import Workspace
 
 
+class TransferOperation(models.TextChoices):
+    TRANSFER = "transfer", "Transfer work"
+
+
 class Carry(models.Model):
     """What a workspace takes over from the one that it replaces, and how that went.
 

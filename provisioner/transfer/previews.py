@@ -10,7 +10,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.engine.queries import operations_visible_to
 from provisioner.transfer.queries import carry_under_way
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import snapshots_to_move_to, workspaces_visible_to
 from provisioner.workspaces.unsubmitted import Findings, findings_of
 
@@ -57,7 +57,7 @@ def find_forward_overview(user: User, *, pk: int) -> ForwardOverview | None:
         return None
     look = (
         operations_visible_to(user)
-        .filter(workspace=workspace, kind=Operation.Kind.LOOK)
+        .filter(subject=workspace.subject_id, kind=WorkspaceOperation.CHECK)
         .first()
     )
     carry = carry_under_way(workspace)

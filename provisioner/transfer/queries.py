@@ -7,7 +7,7 @@ from typing import Any
 
 from provisioner.engine.models import Operation
 from provisioner.lib.storable import shown_json
-from provisioner.transfer.models import Carry
+from provisioner.transfer.models import Carry, TransferOperation
 from provisioner.workspaces.models import Workspace
 
 LEFT_TITLES = {
@@ -68,8 +68,8 @@ def carry_under_way(source: Workspace) -> Carry | None:
         Carry.objects.select_related("workspace__site", "workspace__template")
         .filter(
             source=source,
-            workspace__operations__kind=Operation.Kind.FORWARD,
-            workspace__operations__state=Operation.State.RUNNING,
+            workspace__subject__operations__kind=TransferOperation.TRANSFER,
+            workspace__subject__operations__state=Operation.State.RUNNING,
         )
         .first()
     )

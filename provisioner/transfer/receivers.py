@@ -6,9 +6,8 @@ from typing import Any
 
 from django.dispatch import receiver
 
-from provisioner.engine.models import Operation
 from provisioner.lib.refusals import BeingCarried
-from provisioner.transfer.models import Carry
+from provisioner.transfer.models import Carry, TransferOperation
 from provisioner.transfer.queries import carry_under_way
 from provisioner.workspaces.events import asks_how_to_make, before_retiring
 from provisioner.workspaces.models import Workspace
@@ -32,4 +31,4 @@ def make_by_transfer(workspace: Workspace, **kwargs: Any) -> str | None:
         return None
     carries = Carry.objects.filter(workspace=workspace)
     carries.filter(shelves=None).update(plan=None)
-    return Operation.Kind.FORWARD if carries.exists() else None
+    return TransferOperation.TRANSFER if carries.exists() else None

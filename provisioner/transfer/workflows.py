@@ -13,9 +13,9 @@ from provisioner.engine.workflow import (
     Workflow,
     register,
 )
-from provisioner.transfer.models import Carry
+from provisioner.transfer.models import Carry, TransferOperation
 from provisioner.transfer.steps import plan, proof, transfer
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.workflows import PROVISION, has_failed
@@ -93,8 +93,7 @@ LOOK = (
 
 
 def _has_arrived(operation: Operation) -> None:
-    assert operation.workspace is not None
-    set_workspace_state(operation.workspace, Workspace.State.READY)
+    set_workspace_state(operation.subject.workspace, Workspace.State.READY)
     _put_source_away(operation)
 
 
@@ -103,7 +102,9 @@ def _put_source_away(operation: Operation) -> None:
 
     With rescue: what was not taken along, or came later, is not lost either.
     """
-    carry = Carry.objects.select_related("workspace").get(workspace=operation.workspace)
+    carry = Carry.objects.select_related("workspace").get(
+        workspace=operation.subject.workspace
+    )
     source = (
         Workspace.objects.select_for_update(of=("self",))
         .select_related("site__perforce_server", "template")
@@ -128,9 +129,9 @@ def _put_source_away(operation: Operation) -> None:
             actor=operation.requested_by,
         )
         start_operation(
-            Operation.Kind.RETIRE,
+            WorkspaceOperation.RETIRE,
             by=operation.requested_by,
-            workspace=source,
+            about=source,
             parameters={
                 "unsaved": Unsaved.RESCUE,
                 "purge": False,
@@ -150,13 +151,13 @@ def _nothing_failed(operation: Operation, failure: Failure) -> None:
 
 
 register(
-    Operation.Kind.FORWARD,
+    TransferOperation.TRANSFER,
     Workflow(
         steps=FORWARD, on_success=_has_arrived, on_failure=has_failed, run=WorkspaceRun
     ),
 )
 register(
-    Operation.Kind.LOOK,
+    WorkspaceOperation.CHECK,
     Workflow(
         steps=LOOK,
         on_success=_nothing_moved,

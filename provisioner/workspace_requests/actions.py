@@ -12,7 +12,6 @@ from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.engine import clocks
-from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.heartbeats import check_heartbeat
@@ -40,7 +39,7 @@ from provisioner.workspaces.actions.making import (
     _snapshot_to_choose,
     insert_workspace,
 )
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.purposes import client_type_for
 from provisioner.workspaces.requests import (
     find_first_request,
@@ -180,7 +179,7 @@ def workspace_create(
                 f"{snapshot.change}.",
                 actor=by,
             )
-            start_operation(Operation.Kind.PROVISION, by=by, workspace=workspace)
+            start_operation(WorkspaceOperation.PROVISION, by=by, about=workspace)
     return workspace
 
 

@@ -49,7 +49,7 @@ WHERE pool.owner_id = %(owner)s
   AND (member.uid, member.gid, member.p4_user) = (%(uid)s, %(gid)s, %(p4_user)s)
   AND NOT EXISTS (
     SELECT FROM engine_operation AS work
-    WHERE work.workspace_id = member.id AND work.state = 'running'
+    WHERE work.subject_id = member.subject_id AND work.state = 'running'
   )
 ORDER BY member.ready_at, member.id
 LIMIT 1

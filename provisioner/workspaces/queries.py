@@ -17,7 +17,7 @@ from provisioner.catalog.queries import available_snapshots
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import WORKFLOWS
 from provisioner.lib.rows import with_words
-from provisioner.workspaces.models import Share, Workspace
+from provisioner.workspaces.models import Share, Workspace, WorkspaceOperation
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
 """What its owner has put away, for now or for good: it counts for no quota."""
@@ -129,18 +129,18 @@ def operations_of_workspaces_visible_to(user: User) -> Q:
     """
     theirs = Workspace.objects.filter(_whose(user), is_pooled=False).order_by()
     shared = Share.objects.reaching(user).filter(workspace__is_pooled=False).order_by()
-    return Q(workspace__in=theirs.values("pk")) | Q(
-        workspace__in=shared.values("workspace")
+    return Q(subject__in=theirs.values("subject")) | Q(
+        subject__in=shared.values("workspace__subject")
     )
 
 
 def with_newest_operation(workspaces: QuerySet[Workspace]) -> QuerySet[Workspace]:
-    """Give each workspace `newest_operations`: a list of one, or none; two queries."""
-    return workspaces.prefetch_related(_newest_operations())
+    """Give each subject `newest_operations`: a list of one, or none; two queries."""
+    return workspaces.select_related("subject").prefetch_related(_newest_operations())
 
 
 def read_newest_operation(workspace: Workspace) -> None:
-    """Give a workspace that is at hand its `newest_operations`.
+    """Give the subject of a workspace that is at hand its `newest_operations`.
 
     Of steps that nobody waits for nothing is read but where they are.
     """
@@ -155,12 +155,12 @@ def _newest_operations(
 ) -> Prefetch[str, QuerySet[Operation], str]:
     in_order = Step.objects.order_by("position") if steps is None else steps
     newest = (
-        Operation.objects.order_by("workspace_id", "-created_at", "-id")
-        .distinct("workspace_id")
-        .only("workspace", "kind", "state", "created_at")
+        Operation.objects.order_by("subject_id", "-created_at", "-id")
+        .distinct("subject_id")
+        .only("subject", "kind", "state", "created_at")
         .prefetch_related(Prefetch("steps", queryset=in_order))
     )
-    return Prefetch("operations", queryset=newest, to_attr="newest_operations")
+    return Prefetch("subject__operations", queryset=newest, to_attr="newest_operations")
 
 
 def latest_operation(subject: Workspace | Template) -> Operation | None:
@@ -180,8 +180,8 @@ def operations_since_whole(workspace: Workspace) -> QuerySet[Operation]:
     """
     operations = workspace.operations.order_by("pk")
     was_whole = operations.filter(
-        Q(kind=Operation.Kind.RESTORE, state=Operation.State.SUCCEEDED)
-        | Q(kind=Operation.Kind.RETIRE, steps__remote__is_half_restored=False)
+        Q(kind=WorkspaceOperation.RESTORE, state=Operation.State.SUCCEEDED)
+        | Q(kind=WorkspaceOperation.RETIRE, steps__remote__is_half_restored=False)
     ).last()
     if was_whole is None:
         return operations
@@ -209,8 +209,8 @@ def can_be_restored(workspace: Workspace) -> bool:
 def was_destroyed(workspace: Workspace) -> bool:
     """Say whether a purge came as far as the step that cannot be undone."""
     return Step.objects.filter(
-        operation__workspace=workspace,
-        operation__kind=Operation.Kind.PURGE,
+        operation__subject__workspace=workspace,
+        operation__kind=WorkspaceOperation.PURGE,
         name__in=("contents", "destroy"),
         attempt__gt=0,
     ).exists()
@@ -224,7 +224,7 @@ def seconds_it_took(workspace: Workspace) -> float:
     """
     made = (
         workspace.operations.filter(
-            kind=Operation.Kind.PROVISION, state=Operation.State.SUCCEEDED
+            kind=WorkspaceOperation.PROVISION, state=Operation.State.SUCCEEDED
         )
         .prefetch_related("steps")
         .first()
@@ -232,7 +232,7 @@ def seconds_it_took(workspace: Workspace) -> float:
     took = {step.name: step.seconds or 0.0 for step in made.steps.all()} if made else {}
     ended: dict[str, float] = {}
     for spec in WORKFLOWS[
-        Operation.Kind.PROVISION
+        WorkspaceOperation.PROVISION
     ].steps:  # each comes after those that it waits for
         began = max((ended[before] for before in spec.after), default=0.0)
         ended[spec.name] = began + took.get(spec.name, 0.0)

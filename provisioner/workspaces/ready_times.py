@@ -23,7 +23,7 @@ from django.utils import timezone
 
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 
 USUAL_SINCE = dt.timedelta(days=28)
 TOOK = ExpressionWrapper(F("ended_at") - F("created_at"), output_field=DurationField())
@@ -89,12 +89,14 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
         _provisioned()
         .filter(
             ended_at__gte=timezone.now() - USUAL_SINCE,
-            workspace__template__in=[template.pk for template in templates],
+            subject__workspace__template__in=[template.pk for template in templates],
         )
-        .values("workspace__template")
+        .values("subject__workspace__template")
         .annotate(p50=Percentile(TOOK, share=0.5))
     )
-    return {row["workspace__template"]: row["p50"].total_seconds() for row in rows}
+    return {
+        row["subject__workspace__template"]: row["p50"].total_seconds() for row in rows
+    }
 
 
 def _provisioned() -> QuerySet[Operation]:
@@ -103,7 +105,7 @@ def _provisioned() -> QuerySet[Operation]:
         Q(is_pooled=True) | Q(made_ahead_at__isnull=False)
     ).order_by()
     return Operation.objects.filter(
-        ~Exists(made_ahead.filter(pk=OuterRef("workspace"))),
-        kind=Operation.Kind.PROVISION,
+        ~Exists(made_ahead.filter(subject=OuterRef("subject"))),
+        kind=WorkspaceOperation.PROVISION,
         state=Operation.State.SUCCEEDED,
     ).order_by()

@@ -23,7 +23,7 @@ from provisioner.engine.workflow import (
 )
 from provisioner.sites.models import Site
 from provisioner.workspaces.events import asks_trash_seconds, workspace_restored
-from provisioner.workspaces.models import MOVING, Unsaved, Workspace
+from provisioner.workspaces.models import MOVING, Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import (
     operations_of_workspaces_visible_to,
     was_destroyed,
@@ -38,18 +38,16 @@ log = structlog.get_logger(__name__)
 
 
 def _has_client(operation: Operation) -> bool:
-    assert operation.workspace is not None
-    return bool(operation.workspace.client_name)
+    return bool(operation.subject.workspace.client_name)
 
 
 def _wants_reconcile(operation: Operation) -> bool:
-    assert operation.workspace is not None
-    return _has_client(operation) and operation.workspace.wants_reconcile
+    return _has_client(operation) and operation.subject.workspace.wants_reconcile
 
 
 def _had_client(operation: Operation) -> bool:
     """Trials also have a client, for as long as their files are synced."""
-    return _has_client(operation) or hasattr(operation.workspace, "trial")
+    return _has_client(operation) or hasattr(operation.subject.workspace, "trial")
 
 
 PROVISION = (
@@ -105,8 +103,7 @@ PROVISION = (
 
 
 def _holds_work(operation: Operation) -> bool:
-    assert operation.workspace is not None
-    return operation.workspace.holds_work
+    return operation.subject.workspace.holds_work
 
 
 def _stops_at_unsaved_work(operation: Operation) -> bool:
@@ -263,7 +260,7 @@ def _put_into_trash(operation: Operation) -> None:
     if not seconds:
         set_workspace_state(workspace, Workspace.State.PURGING)
         start_operation(
-            Operation.Kind.PURGE, by=operation.requested_by, workspace=workspace
+            WorkspaceOperation.PURGE, by=operation.requested_by, about=workspace
         )
 
 
@@ -298,14 +295,14 @@ def _fail(workspace: Workspace, failure: Failure) -> None:
 
 
 def _subject(operation: Operation) -> Workspace:
-    assert operation.workspace is not None
-    return operation.workspace
+    workspace: Workspace = operation.subject.workspace
+    return workspace
 
 
 def _fail_lost() -> None:
     """Say of each moving workspace that no operation moves that its work was lost."""
     for workspace in Workspace.objects.filter(state__in=MOVING).exclude(
-        operations__state=Operation.State.RUNNING
+        subject__operations__state=Operation.State.RUNNING
     ):
         with transaction.atomic():
             locked = Workspace.objects.select_for_update(of=("self",)).get(
@@ -324,13 +321,14 @@ subjects.register(
         sites=lambda: Site.objects.select_related("perforce_server"),
         visible=operations_of_workspaces_visible_to,
         fail_lost=_fail_lost,
+        crumbs="workspaces/_crumbs.html",
     )
 )
 for _kind, _steps, _on_success, _on_failure in (
-    (Operation.Kind.PROVISION, PROVISION, is_ready, has_failed),
-    (Operation.Kind.RETIRE, RETIRE, _put_into_trash, _not_retired),
-    (Operation.Kind.RESTORE, RESTORE, _is_back, has_failed),
-    (Operation.Kind.PURGE, PURGE, _is_gone, has_failed),
+    (WorkspaceOperation.PROVISION, PROVISION, is_ready, has_failed),
+    (WorkspaceOperation.RETIRE, RETIRE, _put_into_trash, _not_retired),
+    (WorkspaceOperation.RESTORE, RESTORE, _is_back, has_failed),
+    (WorkspaceOperation.PURGE, PURGE, _is_gone, has_failed),
 ):
     register(
         _kind,

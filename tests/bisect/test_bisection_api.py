@@ -13,14 +13,14 @@ from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
 from provisioner.bisect.actions import bisection_go_on
-from provisioner.bisect.models import Bisection
+from provisioner.bisect.models import Bisection, BisectionOperation
 from provisioner.bisect.steps import INTERRUPTED
 from provisioner.bisect.sweeps import sweep_bisections
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.workspaces.actions.retiring import workspace_retry
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory
 
@@ -52,7 +52,7 @@ def end_trial(
 ) -> None:
     """Let the trial under way end as its last step would have it."""
     trial = bisection.trials.get(verdict="")
-    operation = trial.workspace.operations.get(kind=Operation.Kind.TRIAL)
+    operation = trial.workspace.operations.get(kind=BisectionOperation.TRIAL)
     step = operation.steps.filter(name="run").first()
     if not code and step is not None:
         engine_states.queue_step(step, job_id=None)
@@ -151,7 +151,7 @@ def test_each_clone_is_retired_when_its_trial_is_decided(
 
     say(api_as_alice, started.pk, trial.change, "good")
 
-    retire = trial.workspace.operations.get(kind=Operation.Kind.RETIRE)
+    retire = trial.workspace.operations.get(kind=WorkspaceOperation.RETIRE)
     assert retire.parameters["purge"]
     assert "client" in retire.steps.values_list("name", flat=True)
     following = started.trials.get(verdict="")
@@ -221,7 +221,7 @@ def test_a_failed_trial_that_is_tried_again_is_brought_to_its_change(
 
     operation = workspace_retry(by=alice, workspace=workspace)
 
-    assert operation.kind == Operation.Kind.TRIAL
+    assert operation.kind == BisectionOperation.TRIAL
     assert Step.objects.filter(operation=operation, name="files").exists()
     bisection_go_on(started.pk)
     started.refresh_from_db()
@@ -351,7 +351,7 @@ def test_a_person_has_two_commands_at_a_time_and_others_wait_for_nobody(
     assert [b.trials.count() for b in hers[:4]] == [2, 1, 0, 0]
 
     api_as_alice.post(f"{ADDRESS}/{hers[1].pk}/stop")
-    Operation.objects.filter(workspace__trial__bisection=hers[1]).update(
+    Operation.objects.filter(subject__workspace__trial__bisection=hers[1]).update(
         state=Operation.State.FAILED, status_code="stopped", ended_at=timezone.now()
     )
     sweep_bisections(0)

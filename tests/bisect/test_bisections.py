@@ -17,7 +17,7 @@ from provisioner.bisect.actions import (
     bisection_stop,
     bisection_verdict,
 )
-from provisioner.bisect.models import Bisection, Trial
+from provisioner.bisect.models import Bisection, BisectionOperation, Trial
 from provisioner.bisect.steps import INTERRUPTED, StopWatch
 from provisioner.bisect.sweeps import sweep_bisections
 from provisioner.catalog.models import Snapshot, Template
@@ -81,7 +81,8 @@ def wait_for(bisection: Bisection) -> Bisection:
         run_jobs_once()
         bisection.refresh_from_db()
         moving = Operation.objects.filter(
-            state=Operation.State.RUNNING, workspace__trial__bisection=bisection
+            state=Operation.State.RUNNING,
+            subject__workspace__trial__bisection=bisection,
         )
         trial = bisection.trials.filter(verdict="").first()
         is_waiting = bool(bisection.status_code) or (
@@ -148,10 +149,12 @@ def test_a_command_finds_the_first_bad_change(
         assert trial.workspace.state == Workspace.State.RETIRED
         assert trial.workspace.client_name == ""
         assert is_left_of(trial) == []
-    operation = trials[0].workspace.operations.get(kind=Operation.Kind.TRIAL)
+    operation = trials[0].workspace.operations.get(kind=BisectionOperation.TRIAL)
     step = operation.steps.get(name="run")
     said = step.log_path.read_text()
-    assert said.startswith(f"at {trials[0].change} as {step.operation.workspace.uid}")
+    assert said.startswith(
+        f"at {trials[0].change} as {step.operation.subject.workspace.uid}"
+    )
     assert said.rstrip().endswith("old"), "built, as the generation is"
     assert "CC=clang" in said.splitlines()
     assert "hunter2" not in said, "what builds keep secret"
@@ -238,7 +241,7 @@ def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
     assert again.change == failed.change
     assert bisection.status_code == "waits_for_verdict"
     assert "signal 9" in bisection.status_message
-    ran = Step.objects.get(operation__workspace=again.workspace, name="run")
+    ran = Step.objects.get(operation__subject__workspace=again.workspace, name="run")
     with pytest.raises(StepRefused) as refusal:
         workflow.perform(ran)
     assert refusal.value.code == INTERRUPTED, "not twice in one clone"
@@ -328,7 +331,7 @@ def test_a_command_that_nobody_waits_for_is_stopped(
     rows = [{"change": c, "user": "bob", "title": "x"} for c in (3, 9)]
     Bisection.objects.filter(pk=bisection.pk).update(changes=rows)
     bisection_go_on(bisection.pk)
-    step = Step.objects.get(name="run", operation__kind=Operation.Kind.TRIAL)
+    step = Step.objects.get(name="run", operation__kind=BisectionOperation.TRIAL)
     watch = StopWatch(WorkspaceRun(step), every_seconds=0)
     watch.look("running")
 

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.bisect.actions import bisection_go_on
-from provisioner.bisect.models import Bisection
+from provisioner.bisect.models import Bisection, BisectionOperation
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways.hosts import run_as
@@ -91,7 +91,7 @@ def ask(as_mallory: APIClient, built: Template, others: Others) -> Ask:
 def log_of(bisection: Bisection) -> str:
     trial = bisection.trials.first()
     assert trial is not None
-    step = Step.objects.get(operation__workspace=trial.workspace, name="run")
+    step = Step.objects.get(operation__subject__workspace=trial.workspace, name="run")
     return step.log_path.read_text()
 
 
@@ -164,7 +164,7 @@ def test_eighteen_of_them_leave_room_for_others(
         Bisection.objects.filter(pk=bisection.pk).update(changes=rows)
         bisection_go_on(bisection.pk)
 
-    assert Operation.objects.filter(kind=Operation.Kind.TRIAL).count() == 2
+    assert Operation.objects.filter(kind=BisectionOperation.TRIAL).count() == 2
     waiting = as_mallory.get("/api/v1/bisections").json()["results"]
     codes = [row["status_code"] for row in waiting]
     assert codes.count("too_many_commands") == 16
@@ -199,6 +199,8 @@ def test_a_helper_that_its_person_stops_holds_nothing_up(
     attacker.stdout.close()
     assert bisection.state == Bisection.State.FOUND, bisection.status_message
     trial = bisection.trials.get()
-    files = Step.objects.get(operation__workspace=trial.workspace, name="files")
+    files = Step.objects.get(
+        operation__subject__workspace=trial.workspace, name="files"
+    )
     assert files.attempt == 2
     assert files.state == Step.State.DONE

@@ -253,7 +253,9 @@ def test_a_build_that_opens_its_tree_publishes_a_closed_one(
 
 
 def test_nobody_reads_what_a_build_printed(built_template: Template) -> None:
-    log = Step.objects.get(operation__template=built_template, name="build").log_path
+    log = Step.objects.get(
+        operation__subject__template=built_template, name="build"
+    ).log_path
 
     assert log.read_text() == "built\n"
     assert stat.S_IMODE(log.stat().st_mode) == 0o640

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.durations import BUILDS_PLOTTED, durations_of
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.dashboard.templatetags.plots import plot_of
 from provisioner.engine.models import Operation, Step
 
@@ -27,8 +27,8 @@ def built(
     """A build that has ended, with what its phases took; `failed` names one of them."""
     began = timezone.now() - days_ago * DAY
     operation = Operation.objects.create(
-        kind=Operation.Kind.TEMPLATE_BUILD,
-        template=template,
+        kind=TemplateOperation.BUILD,
+        subject=template.subject,
         state=Operation.State.FAILED if failed else Operation.State.SUCCEEDED,
         requested_by=by,
         ended_at=began + DAY / 24,

@@ -341,7 +341,7 @@ def test_what_is_paused_is_not_refreshed(
     else:
         refresh_pause(by=admin, server=server, is_paused=False)
     assert refresh_all(now=timezone.now() + LATER) == 1
-    asked = Operation.objects.filter(template=left).order_by("pk")
+    asked = Operation.objects.filter(subject=left.subject).order_by("pk")
     assert [o.requested_by.username for o in asked] == ["admin", SYSTEM_USERNAME]
     first, last = (
         ProcrastinateJob.objects.get(args__step_id=o.steps.earliest("position").pk)

@@ -103,7 +103,9 @@ class Builder:
 
     def _wait_for(self, name: str, *, is_done: bool, later_than: int) -> None:
         steps = Step.objects.filter(
-            operation__template=self.template, operation_id__gt=later_than, name=name
+            operation__subject__template=self.template,
+            operation_id__gt=later_than,
+            name=name,
         )
         steps = steps.exclude(ended_at=None) if is_done else steps.filter(attempt__gt=0)
         ends = time.monotonic() + MOMENT_WITHIN_SECONDS
@@ -149,7 +151,7 @@ def _settle(template: Template) -> bool:
         return (
             template.state == Template.State.BUILDING
             or Step.objects.filter(
-                operation__template=template, state__in=IN_FLIGHT
+                operation__subject__template=template, state__in=IN_FLIGHT
             ).exists()
         )
 
@@ -162,7 +164,7 @@ def _settle(template: Template) -> bool:
 
 def _why_stuck(template: Template) -> str:
     operation = from_database(
-        lambda: Operation.objects.filter(template=template).first()
+        lambda: Operation.objects.filter(subject=template.subject_id).first()
     )
     steps = from_database(
         lambda: list(

@@ -15,7 +15,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.names import tag_in
 from provisioner.sites.models import Site
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.chaos.edits import Desk, text_of
 from tests.chaos.patience import from_database
 from tests.chaos.witness import OntapWitness, Perforce
@@ -156,7 +156,7 @@ class Judge:
     def _opened(self, workspace: Workspace, desk: Desk) -> list[Fault]:
         """Check that what was opened is so, or that its owner was told otherwise."""
         restore = from_database(
-            lambda: workspace.operations.filter(kind=Operation.Kind.RESTORE).first()
+            lambda: workspace.operations.filter(kind=WorkspaceOperation.RESTORE).first()
         )
         told = str((restore and restore.findings) or "")
         opened = desk.opened()

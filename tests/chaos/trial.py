@@ -9,7 +9,7 @@ from typing import Any
 
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
 from tests.chaos import faultboard
 from tests.chaos.edits import Desk
 from tests.chaos.faultboard import FaultBoard
@@ -261,7 +261,7 @@ class Trial:
             return 0
         last = from_database(
             lambda: (
-                Operation.objects.filter(workspace_id=self._id)
+                Operation.objects.filter(subject__workspace=self._id)
                 .order_by("-pk")
                 .values_list("pk", flat=True)
                 .first()
@@ -312,11 +312,11 @@ class Trial:
 def _steps_of(request: str) -> list[str]:
     """Return the names of steps that a request may lead to."""
     kinds = {
-        "create": [Operation.Kind.PROVISION],
-        "restore": [Operation.Kind.RESTORE],
-        "purge": [Operation.Kind.PURGE],
-        "retry": [Operation.Kind.PROVISION, Operation.Kind.RETIRE],
-    }.get(request, [Operation.Kind.RETIRE])
+        "create": [WorkspaceOperation.PROVISION],
+        "restore": [WorkspaceOperation.RESTORE],
+        "purge": [WorkspaceOperation.PURGE],
+        "retry": [WorkspaceOperation.PROVISION, WorkspaceOperation.RETIRE],
+    }.get(request, [WorkspaceOperation.RETIRE])
     if "and purge" in request:
-        kinds = [*kinds, Operation.Kind.PURGE]
+        kinds = [*kinds, WorkspaceOperation.PURGE]
     return [spec.name for kind in kinds for spec in workflow.WORKFLOWS[kind].steps]

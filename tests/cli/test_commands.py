@@ -23,7 +23,7 @@ from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_look
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.workflows import PROVISION
 from tests.support.command_line import CommandLine, Ran
@@ -357,7 +357,7 @@ def test_a_retirement_whose_answer_was_lost_is_done_once(
 
     assert retiring.returncode == cloneyard.DONE, err
     assert "hers is in the trash until " in out
-    assert ready.operations.filter(kind=Operation.Kind.RETIRE).count() == 1
+    assert ready.operations.filter(kind=WorkspaceOperation.RETIRE).count() == 1
 
 
 def become_trashed_once_asked(workspace: Workspace) -> None:

@@ -204,7 +204,7 @@ def test_administrators_define_and_build_volumes_and_others_do_not(
     assert (nightly.site, nightly.build_command) == (published_template.site, "make")
 
     building = flex("snapshot", "-V", "nightly", "snapA", user="admin")
-    operation = Operation.objects.get(template=nightly)
+    operation = Operation.objects.get(subject=nightly.subject)
     assert f"/operations/{operation.pk}/\n" in building
     assert "gets its name from Cloneyard" in building
 

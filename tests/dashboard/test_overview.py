@@ -20,7 +20,7 @@ from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_clock, tell_queues
 from provisioner.sites.models import CapacityDay, SiteCapacity
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.ready_times import days_to_ready
 from tests.support.factories import SiteFactory, UserFactory
 
@@ -104,7 +104,9 @@ def test_half_and_nearly_all_of_a_day_are_told(alice: User, snapshot: Snapshot) 
             gid=alice.gid,
         )
         Operation.objects.create(
-            kind=Operation.Kind.PROVISION, workspace=workspace, requested_by=alice
+            kind=WorkspaceOperation.PROVISION,
+            subject=workspace.subject,
+            requested_by=alice,
         )
         took(workspace, seconds=seconds, days_ago=1)
 
@@ -207,7 +209,7 @@ def test_a_worker_whose_clock_is_off_is_named(as_admin: Client) -> None:
 
 def test_what_waits_for_perforce_is_told(admin: User, workspace: Workspace) -> None:
     now = timezone.now()
-    Step.objects.filter(operation__workspace=workspace, name="flush").update(
+    Step.objects.filter(operation__subject__workspace=workspace, name="flush").update(
         state=Step.State.RUNNING,
         queued_at=now - dt.timedelta(seconds=9),
         first_started_at=now - dt.timedelta(seconds=5),
@@ -225,7 +227,7 @@ def test_a_step_that_was_queued_anew_says_nothing_of_how_long_others_wait(
     admin: User, workspace: Workspace
 ) -> None:
     now = timezone.now()
-    Step.objects.filter(operation__workspace=workspace, name="flush").update(
+    Step.objects.filter(operation__subject__workspace=workspace, name="flush").update(
         state=Step.State.QUEUED,
         queued_at=now,
         first_started_at=now - dt.timedelta(seconds=5),

@@ -110,7 +110,7 @@ def test_the_newest_operation_of_a_workspace_is_the_last(
     [workspace] = ask(alice, snapshot.template)
     [loaded] = workspace_queries.with_newest_operation(Workspace.objects.all())
 
-    assert loaded.newest_operations == [workspace.operations.get()]
+    assert loaded.subject.newest_operations == [workspace.operations.get()]
     assert workspace_queries.latest_operation(workspace) == workspace.operations.get()
     assert workspace_queries.latest_operation(snapshot.template) is None
 
@@ -119,7 +119,10 @@ def shown_workspaces(rows: QuerySet[Workspace]) -> list[object]:
     return [
         (
             *(row.owner, row.template, row.snapshot, row.site.perforce_server),
-            [list(operation.steps.all()) for operation in row.newest_operations],
+            [
+                list(operation.steps.all())
+                for operation in row.subject.newest_operations
+            ],
         )
         for row in workspace_queries.with_newest_operation(rows)
     ]

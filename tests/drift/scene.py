@@ -22,7 +22,7 @@ from provisioner.gateways.ontap.types import Volume, VolumeSpec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import DEPOT, Lab, Published
@@ -191,8 +191,8 @@ def resolve(finding: Finding, by: User) -> Finding:
 def retired(workspace: Workspace) -> Workspace:
     """Let it have been retired long ago, everything gone but what the test leaves."""
     operation = Operation.objects.create(
-        kind=Operation.Kind.RETIRE,
-        workspace=workspace,
+        kind=WorkspaceOperation.RETIRE,
+        subject=workspace.subject,
         requested_by=workspace.owner,
         state=Operation.State.SUCCEEDED,
         ended_at=timezone.now() - A_DAY,

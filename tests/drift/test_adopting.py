@@ -134,7 +134,7 @@ def test_the_drill_loses_nothing(
     settle(found)
 
     assert found.state == Workspace.State.TRASHED, found.status_message
-    rescue = Rescue.objects.get(operation__workspace=found)
+    rescue = Rescue.objects.get(operation__subject__workspace=found)
     assert [file["depot_file"] for file in rescue.reverted] == [opened[0].depot_file]
     manifest = Path(rescue.directory) / "manifest.json"
     assert "src/notes.txt" in manifest.read_text()

@@ -21,7 +21,7 @@ from provisioner.lib.refusals import (
     NotAllowed,
 )
 from provisioner.sites.models import Site
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.drift.scene import (
     A_DAY,
     K,
@@ -59,12 +59,14 @@ def test_what_is_in_motion_is_no_finding(
 ) -> None:
     ontap.unmount_volume(workspace.volume_uuid)
     perforce.delete_client(workspace.client_name)
-    Operation.objects.filter(workspace=workspace).update(ended_at=timezone.now())
+    Operation.objects.filter(subject=workspace.subject).update(ended_at=timezone.now())
     assert audit(lab_site) == []  # it ended a moment ago
 
     long_ago()
     operation = Operation.objects.create(
-        kind=Operation.Kind.RETIRE, workspace=workspace, requested_by=workspace.owner
+        kind=WorkspaceOperation.RETIRE,
+        subject=workspace.subject,
+        requested_by=workspace.owner,
     )
     assert audit(lab_site) == []  # one runs
 

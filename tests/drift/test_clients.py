@@ -167,6 +167,7 @@ def test_what_stood_in_for_a_client_is_removed_on_a_click(
 ) -> None:
     source = Workspace.objects.get(pk=workspace.pk)
     source.pk, source.tag, source.name = None, uuid.uuid4(), "before"
+    source.subject_id = None
     source.state, source.volume_uuid = Workspace.State.RETIRED, ""
     source.retired_at = timezone.now() - A_DAY
     source.save()

@@ -151,7 +151,7 @@ def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
         {"method": "PATCH", "path": "/api/cluster/jobs/*", **too_far_on},
     )
     uuid = begin_to_unmount(workspace, ontap)
-    step = Step.objects.get(operation__workspace=workspace, name="mount")
+    step = Step.objects.get(operation__subject__workspace=workspace, name="mount")
     Step.objects.filter(pk=step.pk).update(remote={"ontap_job_uuid": uuid})
 
     found = next(f for f in audit(lab_site) if f.kind == K.JOB_UNATTENDED)

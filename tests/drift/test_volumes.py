@@ -21,7 +21,7 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec, VolumeSpec
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace, WorkspaceOperation
 from tests.drift.scene import (
     NOBODYS_TAG,
     A,
@@ -126,7 +126,7 @@ def test_a_leftover_that_may_hold_work_stays(
 ) -> None:
     uuid = workspace.volume_uuid
     name = leftover_of(workspace, ontap, perforce)
-    retirement = workspace.operations.get(kind=Operation.Kind.RETIRE)
+    retirement = workspace.operations.get(kind=WorkspaceOperation.RETIRE)
     if why_not == "mounted":
         ontap.mount_volume(uuid, junction_path="/elsewhere")
     elif why_not == "rescue":
@@ -172,7 +172,7 @@ def test_a_leftover_that_may_hold_work_is_retired_again_with_its_rescue(
     if os.geteuid() == 0:
         os.chown(untracked, workspace.uid, workspace.gid)
     leftover_of(workspace, ontap, perforce)
-    retirement = workspace.operations.get(kind=Operation.Kind.RETIRE)
+    retirement = workspace.operations.get(kind=WorkspaceOperation.RETIRE)
     Operation.objects.filter(pk=retirement.pk).update(state="failed")
     name = workspace.name
     found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
@@ -189,7 +189,7 @@ def test_a_leftover_that_may_hold_work_is_retired_again_with_its_rescue(
     workspace_retire(by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE)
     settle(workspace)
     assert workspace.state == Workspace.State.TRASHED, workspace.status_message
-    rescue = Rescue.objects.get(operation__workspace=workspace)
+    rescue = Rescue.objects.get(operation__subject__workspace=workspace)
     assert "src/notes.txt" in (Path(rescue.directory) / "manifest.json").read_text()
 
 

@@ -378,8 +378,8 @@ class Furnished:
         self.pool = make_pool(self.template, self.ci, size=2)
         members = filled(self.pool)
         operation = workspace_retire(by=self.admin, workspace=members[0])
-        operation.workspace.refresh_from_db()
-        fail(operation.workspace)
+        operation.subject.workspace.refresh_from_db()
+        fail(operation.subject.workspace)
 
     def telling(self) -> None:
         self.webhook: Webhook = webhook_create(

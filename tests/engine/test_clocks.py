@@ -25,12 +25,12 @@ from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
 from provisioner.engine import clocks, job_manager
 from provisioner.engine.job_manager import ClockIsOff, LastingJobManager
-from provisioner.engine.models import Operation, Step
+from provisioner.engine.models import Step
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import alive_workers
 from provisioner.leases.sweeps.leases import purge_expired, sweep_leases
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.chaos.clock import can_be_shifted, clock_ahead
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -212,7 +212,7 @@ def test_the_trash_is_emptied_at_the_second_look(
     assert purge_expired(now=due + 2 * MINUTE) == 1
 
     trashed.refresh_from_db()
-    assert trashed.operations.get().kind == Operation.Kind.PURGE
+    assert trashed.operations.get().kind == WorkspaceOperation.PURGE
 
 
 def test_what_is_no_longer_due_is_looked_at_anew(

@@ -21,7 +21,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
 
 from provisioner.catalog.actions.templates import template_build
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.demo.processes import Child, manage
 from provisioner.engine import states as engine_states
 from provisioner.engine import tasks
@@ -40,7 +40,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_restore,
     workspace_retire,
 )
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.support.database_outage import cut_off_everybody_else, let_in
 from tests.support.factories import UserFactory
 from tests.support.forkserver import Warm, warm
@@ -238,7 +238,7 @@ def test_whatever_is_taken_over_goes_on_once(
 ) -> None:
     """From the build to the purge: each step is begun twice, and one acts."""
 
-    def settled(kind: Operation.Kind) -> None:
+    def settled(kind: str) -> None:
         operation = Operation.objects.filter(kind=kind).latest("pk")
         ends = time.monotonic() + WITHIN_SECONDS
         while operation.state == Operation.State.RUNNING:
@@ -249,25 +249,25 @@ def test_whatever_is_taken_over_goes_on_once(
         assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 
     template_build(by=lab_template.created_by, template=lab_template)
-    settled(Operation.Kind.TEMPLATE_BUILD)
+    settled(TemplateOperation.BUILD)
     alice = UserFactory(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=lab_template)
-    settled(Operation.Kind.PROVISION)
+    settled(WorkspaceOperation.PROVISION)
     path = workspace.path / "src" / "mine.txt"
     path.write_text("mine")
     os.chown(path, 20001, 20000) if os.geteuid() == 0 else None
     workspace_retire(by=alice, workspace=workspace, unsaved="rescue")
-    settled(Operation.Kind.RETIRE)
+    settled(WorkspaceOperation.RETIRE)
     workspace_restore(by=alice, workspace=workspace)
-    settled(Operation.Kind.RESTORE)
+    settled(WorkspaceOperation.RESTORE)
     workspace.refresh_from_db()
     assert path.read_text() == "mine"
     workspace_retire(by=alice, workspace=workspace, unsaved="rescue")
-    settled(Operation.Kind.RETIRE)
+    settled(WorkspaceOperation.RETIRE)
     workspace_purge(by=alice, workspace=workspace)
-    settled(Operation.Kind.PURGE)
+    settled(WorkspaceOperation.PURGE)
 
-    acted = {name for kind, name in TakenOver.seen if kind == Operation.Kind.RETIRE}
+    acted = {name for kind, name in TakenOver.seen if kind == WorkspaceOperation.RETIRE}
     assert {"freeze", "work", "client", "unmount"} <= acted
 
 

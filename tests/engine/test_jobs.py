@@ -66,7 +66,7 @@ def failure(kind: type[Any]) -> Exception:
 def steps_queued(workspace: Workspace) -> list[Step]:
     return list(
         Step.objects.filter(
-            operation__workspace=workspace, state=Step.State.QUEUED
+            operation__subject__workspace=workspace, state=Step.State.QUEUED
         ).order_by("position")
     )
 
@@ -528,7 +528,7 @@ def test_people_come_before_machines(
 
     def starts(workspace: Workspace) -> list[Any]:
         return sorted(
-            Step.objects.filter(operation__workspace=workspace)
+            Step.objects.filter(operation__subject__workspace=workspace)
             .values_list("first_started_at", flat=True)
             .exclude(first_started_at=None)
         )

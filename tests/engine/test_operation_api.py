@@ -37,7 +37,7 @@ def test_the_owner_and_administrators_follow_the_steps(
     for client in (api_as_alice, api_as_admin):
         body = client.get(f"{OPERATIONS}/{provision.pk}").json()
         assert body["kind"] == "provision"
-        assert body["workspace"] == provision.workspace_id
+        assert body["workspace"] == provision.subject.row.pk
         assert body["template"] is None
         assert body["requested_by"] == "alice"
         clone, export = body["steps"][1:3]
@@ -86,8 +86,8 @@ def test_operations_are_filtered(
         ]
 
     assert sorted(ids()) == sorted([provision.pk, build.pk])
-    assert ids(workspace=provision.workspace_id) == [provision.pk]
-    assert ids(template=build.template_id) == [build.pk]
+    assert ids(workspace=provision.subject.row.pk) == [provision.pk]
+    assert ids(template=build.subject.row.pk) == [build.pk]
     assert ids(workspace=999999) == []
     assert ids(workspace=2**70) == []
 

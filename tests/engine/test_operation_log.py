@@ -209,7 +209,7 @@ def test_before_anything_is_printed_it_waits(
     assert "began again" not in first
     end(build, Operation.State.FAILED, code="x", message="x")
     page = as_alice.get(address_of(build)).text
-    assert "nothing was printed" in page
+    assert "The step printed nothing" in page
     assert not is_polling(page)
 
 
@@ -341,8 +341,7 @@ def test_an_operation_on_a_workspace_leads_to_it(
 def test_its_owner_reads_what_a_workspace_printed_after_it_is_destroyed(
     as_alice: Client, as_carol: Client, purged_log: Operation
 ) -> None:
-    ready = purged_log.workspace
-    assert ready is not None
+    ready = purged_log.subject.workspace
     ready.refresh_from_db()
     assert ready.state == Workspace.State.RETIRED
     addresses = (address_of(purged_log, "owner"), f"/operations/{purged_log.pk}/")

@@ -393,7 +393,7 @@ def test_who_gives_up_waiting_leaves_the_turns_to_others(
     limit(template, 1)
     steps = [ask_to_flush(alice, template, key=str(number)) for number in range(3)]
     for step in steps[:2]:
-        workspace = step.operation.workspace
+        workspace = step.operation.subject.workspace
         assert workspace is not None
         workspace_retire(by=alice, workspace=workspace)
 
@@ -435,7 +435,7 @@ def test_what_is_made_for_a_pool_comes_after_all_who_ask(
     make_pool(template, ci, size=1)
     sweep_pools(timestamp=0)
     first = ask_to_flush(alice, template, key="1")
-    pooled = queue(Operation.objects.get(workspace__is_pooled=True), "flush")
+    pooled = queue(Operation.objects.get(subject__workspace__is_pooled=True), "flush")
     asked = ask_to_flush(ci, template, key="2")
 
     settle(first)

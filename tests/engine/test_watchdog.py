@@ -15,7 +15,7 @@ from provisioner.engine.sweeps.watchdog import watchdog
 from provisioner.gateways import registry
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.support.jobs import run_jobs_once, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -165,5 +165,5 @@ def test_retiring_what_is_being_made_rolls_it_back(
     assert ontap.find_volume(workspace.volume_name) is None
     perforce = registry.perforce(workspace.site.perforce_server)
     assert perforce.find_client(workspace.client_name) is None
-    provision = workspace.operations.get(kind=Operation.Kind.PROVISION)
+    provision = workspace.operations.get(kind=WorkspaceOperation.PROVISION)
     assert provision.state == Operation.State.CANCELLED

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Snapshot
+from provisioner.bisect.models import BisectionOperation
+from provisioner.catalog.models import Snapshot, TemplateOperation
 from provisioner.engine import states as engine_states
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, PerforceUse, Step
@@ -15,10 +16,17 @@ from provisioner.engine.queues import PERFORCE
 from provisioner.engine.tasks import start_operation
 from provisioner.engine.workflow import WORKFLOWS, StepSpec
 from provisioner.sites.models import Site
+from provisioner.transfer.models import TransferOperation
 from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspaces.models import WorkspaceOperation
 from provisioner.workspaces.workflows import PROVISION, PURGE, RETIRE
 
-KINDS = list(Operation.Kind)
+KINDS = [
+    *WorkspaceOperation,
+    TransferOperation.TRANSFER,
+    BisectionOperation.TRIAL,
+    TemplateOperation.BUILD,
+]
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
 
 
@@ -41,7 +49,7 @@ def test_every_kind_has_its_workflow() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_come_after_steps_that_exist_and_never_after_themselves(
-    kind: Operation.Kind,
+    kind: str,
 ) -> None:
     specs = WORKFLOWS[kind].steps
     names = [spec.name for spec in specs]
@@ -53,7 +61,7 @@ def test_steps_come_after_steps_that_exist_and_never_after_themselves(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_are_listed_after_those_they_come_after(kind: Operation.Kind) -> None:
+def test_steps_are_listed_after_those_they_come_after(kind: str) -> None:
     seen: set[str] = set()
     for spec in WORKFLOWS[kind].steps:
         assert set(spec.after) <= seen, spec.name
@@ -61,7 +69,7 @@ def test_steps_are_listed_after_those_they_come_after(kind: Operation.Kind) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_run_on_known_queues_and_are_told_in_words(kind: Operation.Kind) -> None:
+def test_steps_run_on_known_queues_and_are_told_in_words(kind: str) -> None:
     site = Site(name="munich")
 
     queues = {spec.queue_at(site) for spec in WORKFLOWS[kind].steps}
@@ -84,23 +92,23 @@ def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget
     }
 
     assert counted == {
-        (Operation.Kind.PROVISION, "flush", PerforceUse.SHORT),
-        (Operation.Kind.PROVISION, "reconcile", PerforceUse.SHORT),
-        (Operation.Kind.FORWARD, "flush", PerforceUse.SHORT),
-        (Operation.Kind.FORWARD, "look", PerforceUse.SHORT),
-        (Operation.Kind.LOOK, "look", PerforceUse.SHORT),
-        (Operation.Kind.TRIAL, "files", PerforceUse.SHORT),
-        (Operation.Kind.RETIRE, "unsaved", PerforceUse.SHORT),
-        (Operation.Kind.RETIRE, "work", PerforceUse.SHORT),
-        (Operation.Kind.RESTORE, "flush", PerforceUse.SHORT),
-        (Operation.Kind.TEMPLATE_BUILD, "sync", PerforceUse.LONG),
-        (Operation.Kind.TEMPLATE_BUILD, "verify", PerforceUse.LONG),
+        (WorkspaceOperation.PROVISION, "flush", PerforceUse.SHORT),
+        (WorkspaceOperation.PROVISION, "reconcile", PerforceUse.SHORT),
+        (TransferOperation.TRANSFER, "flush", PerforceUse.SHORT),
+        (TransferOperation.TRANSFER, "look", PerforceUse.SHORT),
+        (WorkspaceOperation.CHECK, "look", PerforceUse.SHORT),
+        (BisectionOperation.TRIAL, "files", PerforceUse.SHORT),
+        (WorkspaceOperation.RETIRE, "unsaved", PerforceUse.SHORT),
+        (WorkspaceOperation.RETIRE, "work", PerforceUse.SHORT),
+        (WorkspaceOperation.RESTORE, "flush", PerforceUse.SHORT),
+        (TemplateOperation.BUILD, "sync", PerforceUse.LONG),
+        (TemplateOperation.BUILD, "verify", PerforceUse.LONG),
     }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_step_on_the_queue_of_perforce_says_that_it_uses_it(
-    kind: Operation.Kind,
+    kind: str,
 ) -> None:
     for spec in WORKFLOWS[kind].steps:
         assert spec.perforce or spec.queue != PERFORCE, spec.name
@@ -108,7 +116,7 @@ def test_each_step_on_the_queue_of_perforce_says_that_it_uses_it(
 
 @given(data=st.data(), kind=st.sampled_from(KINDS))
 def test_a_step_that_is_left_out_hands_on_what_it_waits_for(
-    data: st.DataObject, kind: Operation.Kind
+    data: st.DataObject, kind: str
 ) -> None:
     """Whatever is left out, and in whatever order jobs end: order is kept, all run."""
     specs = WORKFLOWS[kind].steps
@@ -129,7 +137,7 @@ def test_a_step_that_is_left_out_hands_on_what_it_waits_for(
 
 
 def test_both_branches_of_a_workspace_may_start_at_once() -> None:
-    operation = Operation(kind=Operation.Kind.PROVISION)
+    operation = Operation(kind=WorkspaceOperation.PROVISION)
     steps = [Step(operation=operation, name=spec.name) for spec in PROVISION]
 
     assert [step.name for step in workflow.ready_to_start(operation, steps)] == [
@@ -187,6 +195,6 @@ def test_contents_are_removed_where_the_site_says_so(
 
     engine_states.end_operation(workspace.operations.get(), Operation.State.CANCELLED)
 
-    operation = start_operation(Operation.Kind.PURGE, by=alice, workspace=workspace)
+    operation = start_operation(WorkspaceOperation.PURGE, by=alice, about=workspace)
 
     assert operation.steps.filter(name="contents").exists() == removes

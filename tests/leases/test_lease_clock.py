@@ -40,7 +40,7 @@ from provisioner.notify.models import Notice
 from provisioner.notify.sweeps.mails import send_due
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
-from provisioner.workspaces.models import LEASED, Rescue, Workspace
+from provisioner.workspaces.models import LEASED, Rescue, Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.clock import BEGINS_AT, Clock, clock
 from tests.support.factories import SnapshotFactory, UserFactory
@@ -297,7 +297,7 @@ def test_what_an_earlier_try_had_rescued_is_told(
     workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
     Rescue.objects.create(
         workspace=workspace,
-        operation=workspace.operations.get(kind=Operation.Kind.RETIRE),
+        operation=workspace.operations.get(kind=WorkspaceOperation.RETIRE),
         shelves=[{"change": 4711, "was": "default", "files": ["//depot/a"]}],
         is_complete=True,
     )
@@ -611,7 +611,7 @@ def test_a_retirement_that_fails_is_tried_again_with_pauses_and_one_mail(
         tick(clock)
         clock.advance(minutes=30)
 
-    attempts = workspace.operations.filter(kind=Operation.Kind.RETIRE).count()
+    attempts = workspace.operations.filter(kind=WorkspaceOperation.RETIRE).count()
     assert 4 <= attempts <= 7
     assert Mailbox.subjects() == ["hers could not be retired"]
     assert "Not comparable." in Mailbox.delivered[0][1].body

@@ -44,7 +44,7 @@ from provisioner.pools.sweeps import AT_ONCE, sweep_pools
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspace_requests.claim import why_cold
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import seconds_it_took, workspaces_visible_to
 from provisioner.workspaces.ready_times import usual_seconds
 from tests.support.factories import SnapshotFactory, UserFactory, purge
@@ -79,7 +79,7 @@ def later(pool: Pool, seconds: float) -> None:
         type(row).objects.filter(pk=row.pk).update(
             **{name: value - shift for name, value in moved.items()}
         )
-    for operation in Operation.objects.filter(workspace__pool=pool):
+    for operation in Operation.objects.filter(subject__workspace__pool=pool):
         Operation.objects.filter(pk=operation.pk).update(
             created_at=operation.created_at - shift,
             ended_at=operation.ended_at and operation.ended_at - shift,
@@ -131,7 +131,7 @@ def test_what_is_saved_is_the_longest_way_through_the_steps(pool: Pool) -> None:
     began = timezone.now()
     took = {"access": 1, "clone": 2, "export": 1, "mount": 1, "owner": 3}
     took |= {"client": 1, "flush": 4, "p4config": 0.5}
-    for step in Step.objects.filter(operation__workspace=member):
+    for step in Step.objects.filter(operation__subject__workspace=member):
         ended = began + dt.timedelta(seconds=took[step.name])
         Step.objects.filter(pk=step.pk).update(started_at=began, ended_at=ended)
 
@@ -312,7 +312,7 @@ def test_another_snapshot_is_made(pool: Pool) -> None:
 def test_one_with_work_under_way_is_passed_over(pool: Pool, admin: User) -> None:
     [oldest, *_] = filled(pool)
     Operation.objects.create(
-        kind=Operation.Kind.LOOK, workspace=oldest, requested_by=admin
+        kind=WorkspaceOperation.CHECK, subject=oldest.subject, requested_by=admin
     )
 
     assert claim(pool).pk != oldest.pk
@@ -499,7 +499,7 @@ def test_nothing_is_begun_while_others_wait(pool: Pool, alice: User) -> None:
     pool.refresh_from_db()
     assert members(pool) == []
     assert "Others wait" in pool.status_message
-    Step.objects.filter(operation__workspace=hers).update(
+    Step.objects.filter(operation__subject__workspace=hers).update(
         state=Step.State.RUNNING, started_at=timezone.now()
     )
     sweep_pools(timestamp=0)
@@ -573,7 +573,7 @@ def test_what_does_not_belong_there_is_retired(
 
     leaving = Workspace.objects.filter(state=W.RETIRING)
     assert set(leaving.values_list("pk", flat=True)) == old
-    operation = Operation.objects.filter(workspace__in=leaving).first()
+    operation = Operation.objects.filter(subject__workspace__in=leaving).first()
     assert operation is not None
     assert operation.parameters["purge"] is True
 

@@ -68,7 +68,7 @@ def succeeds(
 
 def _publish(operation: Operation, **fields: object) -> None:
     SnapshotFactory(
-        template=operation.template,
+        template=operation.subject.template,
         change=operation.parameters["change"],
         operation=operation,
         **fields,
@@ -100,7 +100,7 @@ def _end(
     with transaction.atomic():
         engine_states.end_operation(operation, state, code=code, message=message)
         engine_states.skip_waiting_steps(operation)
-        template = Template.objects.get(pk=operation.template_id)
+        template = Template.objects.get(pk=operation.subject.row.pk)
         set_template_state(template, template_state, code=code, message=message)
     operation.refresh_from_db()
     return operation

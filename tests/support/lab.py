@@ -245,7 +245,7 @@ class Published:
             return None
         self._left -= 1
         template, snapshot = copy.copy(self._template), copy.copy(self._snapshot)
-        template.pk = snapshot.pk = None
+        template.pk = template.subject_id = snapshot.pk = None
         template.site, template.created_by = site, _an_admin()
         template.save(force_insert=True)
         snapshot.template, snapshot.operation = template, None

@@ -68,7 +68,7 @@ def workspace(alice: User, snapshot: Snapshot) -> Workspace:
 def ready(workspace: Workspace) -> Workspace:
     """One of alice's, ready to work in."""
     pin = workspace.snapshot
-    flush = Step.objects.get(operation__workspace=workspace, name="flush")
+    flush = Step.objects.get(operation__subject__workspace=workspace, name="flush")
     engine_states.queue_step(flush, job_id=None)
     engine_states.start_step(flush)
     engine_states.finish_step(
@@ -82,7 +82,7 @@ def ready(workspace: Workspace) -> Workspace:
 @pytest.fixture
 def failed(workspace: Workspace) -> Workspace:
     """One of alice's, whose first step failed."""
-    step = Step.objects.get(operation__workspace=workspace, name="clone")
+    step = Step.objects.get(operation__subject__workspace=workspace, name="clone")
     engine_states.queue_step(step, job_id=None)
     engine_states.start_step(step)
     engine_states.fail_step(

@@ -21,6 +21,7 @@ from provisioner.lib.refusals import (
     WorkspaceNotReady,
 )
 from provisioner.transfer.actions import workspace_forward, workspace_forward_abort
+from provisioner.transfer.models import TransferOperation
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_look
 from provisioner.workspaces.actions.retiring import (
@@ -207,7 +208,7 @@ def kill_after(name: str, made: Workspace) -> None:
 
     def killed(step: Step) -> dict[str, Any]:
         result = perform(step)
-        if step.name == name and step.operation.kind == Operation.Kind.FORWARD:
+        if step.name == name and step.operation.kind == TransferOperation.TRANSFER:
             raise StepRefused("Killed.", code="killed")
         return result
 

@@ -19,7 +19,7 @@ from provisioner.transfer.actions import workspace_forward
 from provisioner.transfer.models import Carry
 from provisioner.transfer.steps.conflicts import kept_aside
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory
 
@@ -56,7 +56,7 @@ def test_the_button_has_the_workspace_looked_at(
     answer = browser.post(address, {"then": "forward"})
 
     assert answer["Location"] == reverse("workspace-forward", args=[workspace.pk])
-    look = workspace.operations.get(kind=Operation.Kind.LOOK)
+    look = workspace.operations.get(kind=WorkspaceOperation.CHECK)
     part = browser.get(answer["Location"], headers={"HX-Request": "true"})
     assert "every 1s" in part.content.decode()
     engine_states.end_operation(

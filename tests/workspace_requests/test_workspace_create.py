@@ -34,7 +34,7 @@ def test_create_queues_the_look_at_read_access(alice: User, snapshot: Snapshot) 
     workspace = workspace_create(by=alice, template=snapshot.template)
 
     queued = Step.objects.filter(
-        operation__workspace=workspace, state=Step.State.QUEUED
+        operation__subject__workspace=workspace, state=Step.State.QUEUED
     )
     assert {step.name for step in queued} == {"access"}
     jobs = ProcrastinateJob.objects.filter(pk__in=queued.values("job_id"))

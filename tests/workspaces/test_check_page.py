@@ -11,7 +11,7 @@ from django.utils import timezone
 from provisioner.dashboard.overviews import LOOK_HOLDS
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 
 FOUND = {
     "untracked": [{"path": "/mnt/w/notes.txt"}],
@@ -42,7 +42,7 @@ def looked(
     """Have asked for a look that has ended by now."""
     browser.post(look_of(workspace))
     look = workspace.operations.get(
-        kind=Operation.Kind.LOOK, state=Operation.State.RUNNING
+        kind=WorkspaceOperation.CHECK, state=Operation.State.RUNNING
     )
     engine_states.end_operation(look, Operation.State.SUCCEEDED, findings=found)
     engine_states.skip_waiting_steps(look)
@@ -96,7 +96,7 @@ def test_who_retires_sees_what_there_is_before_anything_is_chosen(
     answer = as_alice.post(look_of(ready), {"then": "retire"})
     assert answer["Location"] == retire_of(ready)
     assert "every 1s" in part(as_alice, retire_of(ready))
-    look = ready.operations.get(kind=Operation.Kind.LOOK)
+    look = ready.operations.get(kind=WorkspaceOperation.CHECK)
     engine_states.end_operation(look, Operation.State.SUCCEEDED, findings=FOUND)
 
     page = part(as_alice, retire_of(ready))
@@ -104,7 +104,7 @@ def test_who_retires_sees_what_there_is_before_anything_is_chosen(
     assert 'value="discard"' in page
     assert BEGINS_BY_ITSELF not in page
     as_alice.post(retire_of(ready), {"unsaved": "rescue"})
-    retirement = ready.operations.get(kind=Operation.Kind.RETIRE)
+    retirement = ready.operations.get(kind=WorkspaceOperation.RETIRE)
     assert retirement.parameters["unsaved"] == "rescue"
 
 
@@ -120,7 +120,7 @@ def test_a_look_that_failed_says_why_and_does_not_begin_again(
     as_alice: Client, ready: Workspace
 ) -> None:
     as_alice.post(look_of(ready))
-    look = ready.operations.get(kind=Operation.Kind.LOOK)
+    look = ready.operations.get(kind=WorkspaceOperation.CHECK)
     engine_states.end_operation(
         look, Operation.State.FAILED, code="unreachable", message="No answer."
     )
@@ -139,7 +139,7 @@ def test_a_look_that_failed_leaves_what_the_retirement_found(
     as_alice: Client, refused: Workspace
 ) -> None:
     as_alice.post(look_of(refused))
-    look = refused.operations.get(kind=Operation.Kind.LOOK)
+    look = refused.operations.get(kind=WorkspaceOperation.CHECK)
     engine_states.end_operation(
         look, Operation.State.FAILED, code="unreachable", message="No answer."
     )
@@ -181,7 +181,7 @@ def test_a_look_does_not_hide_that_it_was_not_retired(
 def test_asking_twice_is_one_look(as_alice: Client, ready: Workspace) -> None:
     as_alice.post(look_of(ready))
     as_alice.post(look_of(ready))
-    assert ready.operations.filter(kind=Operation.Kind.LOOK).count() == 1
+    assert ready.operations.filter(kind=WorkspaceOperation.CHECK).count() == 1
 
 
 def test_what_is_being_made_is_not_looked_at(
@@ -191,7 +191,7 @@ def test_what_is_being_made_is_not_looked_at(
     assert "“hers” is being created" in answer.text
     htmx = as_alice.post(look_of(workspace), headers={"HX-Request": "true"})
     assert htmx["HX-Redirect"] == page_of(workspace)
-    assert not workspace.operations.filter(kind=Operation.Kind.LOOK).exists()
+    assert not workspace.operations.filter(kind=WorkspaceOperation.CHECK).exists()
 
 
 @pytest.mark.parametrize("purpose", ["build", "ci"])
@@ -202,20 +202,20 @@ def test_what_holds_no_work_is_not_looked_at(
     assert look_of(ready) not in as_alice.get(page_of(ready)).text
     assert look_of(ready) not in as_alice.get(retire_of(ready)).text
     as_alice.post(look_of(ready))
-    assert not ready.operations.filter(kind=Operation.Kind.LOOK).exists()
+    assert not ready.operations.filter(kind=WorkspaceOperation.CHECK).exists()
 
 
 def test_an_administrator_may(as_admin: Client, ready: Workspace) -> None:
     as_admin.post(look_of(ready))
-    assert ready.operations.filter(kind=Operation.Kind.LOOK).exists()
+    assert ready.operations.filter(kind=WorkspaceOperation.CHECK).exists()
 
 
 def test_a_stranger_may_not(as_carol: Client, ready: Workspace) -> None:
     assert as_carol.get(look_of(ready)).status_code == 404
     assert as_carol.post(look_of(ready)).status_code == 404
-    assert not ready.operations.filter(kind=Operation.Kind.LOOK).exists()
+    assert not ready.operations.filter(kind=WorkspaceOperation.CHECK).exists()
 
 
 def test_nobody_may_not(as_nobody: Client, ready: Workspace) -> None:
     assert as_nobody.post(look_of(ready))["Location"].startswith("/login/")
-    assert not ready.operations.filter(kind=Operation.Kind.LOOK).exists()
+    assert not ready.operations.filter(kind=WorkspaceOperation.CHECK).exists()

@@ -53,7 +53,7 @@ def provision(
 
 
 def step_named(workspace: Workspace, name: str) -> Step:
-    return Step.objects.get(operation__workspace=workspace, name=name)
+    return Step.objects.get(operation__subject__workspace=workspace, name=name)
 
 
 def owners_below(root: Path) -> set[tuple[int, int]]:

@@ -94,7 +94,7 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
     assert gateway.find_client(reading.client_name) is None
     assert not reading.path.exists()
     looked = Step.objects.filter(
-        operation__workspace=reading, name__in=("unsaved", "work")
+        operation__subject__workspace=reading, name__in=("unsaved", "work")
     )
     assert not looked.exists()
     assert editing.state == Workspace.State.READY

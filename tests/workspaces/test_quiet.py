@@ -30,7 +30,7 @@ def test_each_kind_of_operation_waits_in_its_own_name(
         state=Step.State.RUNNING, started_at=timezone.now()
     )
     later = Operation.objects.create(
-        workspace=workspace, kind=kind, requested_by=workspace.owner
+        subject=workspace.subject, kind=kind, requested_by=workspace.owner
     )
     run = WorkspaceRun(Step.objects.create(operation=later, name="quiet", position=0))
 

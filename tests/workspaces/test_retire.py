@@ -20,7 +20,7 @@ from provisioner.lib.refusals import NotAllowed, WorkspaceRetired
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
-from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.workspaces.models import Rescue, Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 from provisioner.workspaces.workflows import PURGE, RETIRE
 from tests.support.factories import UserFactory
@@ -104,8 +104,8 @@ def test_a_step_that_was_done_already_changes_nothing(
     Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
     retire(workspace)
     assert workspace.state == Workspace.State.RETIRED
-    kinds = (Operation.Kind.RETIRE, Operation.Kind.PURGE)
-    steps = Step.objects.filter(operation__workspace=workspace)
+    kinds = (WorkspaceOperation.RETIRE, WorkspaceOperation.PURGE)
+    steps = Step.objects.filter(operation__subject__workspace=workspace)
     done = list(steps.filter(operation__kind__in=kinds).order_by("pk"))
     assert {step.name for step in done} == {spec.name for spec in (*RETIRE, *PURGE)}
 
@@ -178,7 +178,7 @@ def test_contents_are_removed_first_where_the_site_asks(
 
     retire(workspace)
 
-    purge = workspace.operations.get(kind=Operation.Kind.PURGE)
+    purge = workspace.operations.get(kind=WorkspaceOperation.PURGE)
     contents = purge.steps.get(name="contents")
     assert contents.result["removed"] > 20
     assert left_behind(workspace) == []
@@ -220,7 +220,7 @@ def test_a_workspace_can_be_retired_before_it_is_ready(
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert workspace.state == Workspace.State.RETIRED
-    provision = workspace.operations.get(kind=Operation.Kind.PROVISION)
+    provision = workspace.operations.get(kind=WorkspaceOperation.PROVISION)
     assert provision.state == Operation.State.CANCELLED
     assert left_behind(workspace) == []
 

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from provisioner.engine.models import Operation
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 
 
@@ -13,7 +13,7 @@ def address_of(workspace: Workspace) -> str:
 
 
 def retirements(workspace: Workspace) -> list[Operation]:
-    return list(workspace.operations.filter(kind=Operation.Kind.RETIRE))
+    return list(workspace.operations.filter(kind=WorkspaceOperation.RETIRE))
 
 
 def test_it_asks_first(as_alice: Client, ready: Workspace) -> None:

@@ -15,7 +15,7 @@ from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.refusals import StateChanged
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import WORKSPACE_TRANSITIONS, set_workspace_state
 from tests.support.factories import purge
 
@@ -85,8 +85,7 @@ def test_the_database_refuses_impossible_workspaces(
     [
         {"state": Operation.State.SUCCEEDED, "ended_at": None},
         {"state": Operation.State.RUNNING, "ended_at": timezone.now()},
-        {"workspace": None},
-        {"kind": Operation.Kind.TEMPLATE_BUILD},
+        {"subject": None},
     ],
 )
 def test_the_database_refuses_impossible_operations(
@@ -115,8 +114,8 @@ def test_the_database_refuses_a_snapshot_without_pin(
 def test_the_database_refuses_two_running_operations(workspace: Workspace) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Operation.objects.create(
-            kind=Operation.Kind.RETIRE,
-            workspace=workspace,
+            kind=WorkspaceOperation.RETIRE,
+            subject=workspace.subject,
             requested_by=workspace.owner,
         )
 
@@ -131,7 +130,7 @@ def test_a_retired_name_is_free_again(workspace: Workspace, alice: User) -> None
 
 
 def test_waiting_for_a_turn_and_for_a_worker_is_one_wait(workspace: Workspace) -> None:
-    flush = Step.objects.get(operation__workspace=workspace, name="flush")
+    flush = Step.objects.get(operation__subject__workspace=workspace, name="flush")
     engine_states.queue_step(flush, job_id=None)
     since = flush.queued_at
     assert since is not None

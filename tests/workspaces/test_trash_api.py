@@ -9,7 +9,7 @@ from provisioner.accounts.models import User
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 
 
@@ -65,7 +65,7 @@ def test_retiring_says_what_becomes_of_unsaved_work(
 ) -> None:
     api_as_alice.delete(f"/api/v1/workspaces/{ready.pk}?unsaved=rescue&purge=true")
 
-    operation = ready.operations.get(kind=Operation.Kind.RETIRE)
+    operation = ready.operations.get(kind=WorkspaceOperation.RETIRE)
     assert operation.parameters == {"unsaved": "rescue", "purge": True, "was": "ready"}
 
 

@@ -12,7 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.models import Rescue, Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 
 
@@ -99,7 +99,7 @@ def test_it_is_brought_back_with_one_click(
     trashed.refresh_from_db()
     assert trashed.state == Workspace.State.RESTORING
     as_alice.post(f"/workspaces/{trashed.pk}/restore/")
-    assert operations(trashed, Operation.Kind.RESTORE) == 1
+    assert operations(trashed, WorkspaceOperation.RESTORE) == 1
 
 
 def test_what_is_in_use_cannot_be_brought_back(
@@ -107,7 +107,7 @@ def test_what_is_in_use_cannot_be_brought_back(
 ) -> None:
     answer = as_alice.post(f"/workspaces/{ready.pk}/restore/", follow=True)
     assert "is not in the trash" in answer.text
-    assert operations(ready, Operation.Kind.RESTORE) == 0
+    assert operations(ready, WorkspaceOperation.RESTORE) == 0
 
 
 def test_destroying_asks_first(as_alice: Client, trashed: Workspace) -> None:
@@ -115,7 +115,7 @@ def test_destroying_asks_first(as_alice: Client, trashed: Workspace) -> None:
     page = as_alice.get(f"/workspaces/{trashed.pk}/purge/").text
     assert "Destroy hers for good?" in page
     assert "5 MiB</data> become free" in page
-    assert operations(trashed, Operation.Kind.PURGE) == 0
+    assert operations(trashed, WorkspaceOperation.PURGE) == 0
 
 
 def test_a_confirmed_one_is_destroyed(as_alice: Client, trashed: Workspace) -> None:
@@ -133,7 +133,7 @@ def test_what_is_not_in_the_trash_is_not_destroyed(
     )
     answer = as_alice.post(f"/workspaces/{ready.pk}/purge/")
     assert answer.status_code == 409
-    assert operations(ready, Operation.Kind.PURGE) == 0
+    assert operations(ready, WorkspaceOperation.PURGE) == 0
 
 
 @pytest.mark.parametrize("what", ["restore", "purge"])

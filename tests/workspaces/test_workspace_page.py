@@ -23,7 +23,7 @@ def address_of(workspace: Workspace) -> str:
 
 
 def step_of(workspace: Workspace, name: str) -> Step:
-    return Step.objects.get(operation__workspace=workspace, name=name)
+    return Step.objects.get(operation__subject__workspace=workspace, name=name)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog import checks
 from provisioner.catalog.events import before_building
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.catalog.queries import available_snapshots, reference_snapshot
 from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
@@ -221,9 +221,9 @@ def template_build(
             actor=by,
         )
         return start_operation(
-            Operation.Kind.TEMPLATE_BUILD,
+            TemplateOperation.BUILD,
             by=by,
-            template=template,
+            about=template,
             parameters=parameters,
         )
 
@@ -271,7 +271,7 @@ def _is_publishing(build: Operation) -> bool:
 def _is_settling(template: Template) -> bool:
     """Say whether a step of a build that was stopped is still at work."""
     return Step.objects.filter(
-        operation__template=template, state=Step.State.RUNNING
+        operation__subject__template=template, state=Step.State.RUNNING
     ).exists()
 
 

@@ -17,6 +17,7 @@ from provisioner.catalog.models.templates import (
     Snapshot,
     SnapshotQuerySet,
     Template,
+    TemplateOperation,
 )
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "SubmittedChange",
     "Template",
     "TemplateCheck",
+    "TemplateOperation",
     "TemplateWatch",
 ]

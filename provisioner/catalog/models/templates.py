@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from provisioner.accounts.models import User
 from provisioner.accounts.names import check_one_line
+from provisioner.engine.models import HasOperations
 from provisioner.lib.fields import EvidenceField
 from provisioner.lib.names import (
     LONGEST_NAME,
@@ -49,8 +50,12 @@ AT_LEAST: dict[str, tuple[Quality, ...]] = {
 """What is as good as what a template, or a request, asks for."""
 
 
+class TemplateOperation(models.TextChoices):
+    BUILD = "template_build", "Build template"
+
+
 @few
-class Template(models.Model):
+class Template(HasOperations):
     """A synced, built tree that workspaces are cloned from.
 
     Either `view` (view lines as in a client spec, with any client name on the right)

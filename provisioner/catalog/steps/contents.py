@@ -103,7 +103,9 @@ def _may_be_broken(run: TemplateRun) -> bool:
     """
     if run.operation.parameters.get("clean") or run.step.attempt > 1:
         return True
-    earlier = Operation.objects.filter(template=run.template, pk__lt=run.operation.pk)
+    earlier = Operation.objects.filter(
+        subject=run.operation.subject_id, pk__lt=run.operation.pk
+    )
     last = earlier.order_by("-pk").first()
     if last is None:
         return False

@@ -148,5 +148,7 @@ def _refuse_another(run: TemplateRun, name: str, *, volume_uuid: str) -> NoRetur
 
 def _began_clean(operation: Operation) -> bool:
     """Say whether the build found nothing that another one had left."""
-    earlier = Operation.objects.filter(template=operation.template, pk__lt=operation.pk)
+    earlier = Operation.objects.filter(
+        subject=operation.subject_id, pk__lt=operation.pk
+    )
     return bool(operation.parameters.get("clean")) or not earlier.exists()

@@ -14,6 +14,4 @@ class TemplateRun(StepRun):
 
     @property
     def template(self) -> Template:
-        template = self.operation.template
-        assert template is not None
-        return template
+        return self.operation.subject.template

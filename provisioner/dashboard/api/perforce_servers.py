@@ -28,11 +28,9 @@ class TurnSerializer(serializers.Serializer[Any]):
 
     operation = serializers.IntegerField(source="step.operation_id")
     workspace = serializers.IntegerField(
-        source="step.operation.workspace_id", allow_null=True
+        source="subject_ids.workspace", allow_null=True
     )
-    template = serializers.IntegerField(
-        source="step.operation.template_id", allow_null=True
-    )
+    template = serializers.IntegerField(source="subject_ids.template", allow_null=True)
     step = serializers.CharField(source="step.name")
     state = serializers.ChoiceField(
         source="step.state",

@@ -21,10 +21,11 @@ from provisioner.drift.comparison import (
 )
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.subjects import paths
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.sites.models import Site
-from provisioner.workspaces.models import MOVING, Workspace
+from provisioner.workspaces.models import MOVING, Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.provision import client_spec_of
 
 # What moved less than this before an audit began is left to settle.
@@ -128,14 +129,17 @@ def _in_motion(site: Site, *, asof: dt.datetime) -> set[tuple[str, int]]:
     lately = Operation.objects.filter(
         Q(state=Operation.State.RUNNING) | Q(ended_at__gt=asof - SETTLE)
     )
-    of_workspaces = lately.filter(workspace__site=site)
-    of_templates = lately.filter(template__site=site)
+    of_workspaces = lately.filter(subject__workspace__site=site)
+    of_templates = lately.filter(subject__template__site=site)
     return {
         *(
             ("workspace", pk)
-            for pk in of_workspaces.values_list("workspace", flat=True)
+            for pk in of_workspaces.values_list("subject__workspace", flat=True)
         ),
-        *(("template", pk) for pk in of_templates.values_list("template", flat=True)),
+        *(
+            ("template", pk)
+            for pk in of_templates.values_list("subject__template", flat=True)
+        ),
     }
 
 
@@ -149,8 +153,8 @@ def _settled(site: Site, seen: Collection[str]) -> Iterable[int]:
             site=site,
             tag__in=seen,
             state=W.RETIRED,
-            operations__kind=Operation.Kind.RETIRE,
-            operations__state=Operation.State.SUCCEEDED,
+            subject__operations__kind=WorkspaceOperation.RETIRE,
+            subject__operations__state=Operation.State.SUCCEEDED,
         )
         .exclude(rescues__is_complete=False)
         .values_list("pk", flat=True)
@@ -239,21 +243,22 @@ def _jobs(site: Site, *, asof: dt.datetime) -> Iterable[KnownJob]:
     settled = (Step.State.DONE, Step.State.SKIPPED, Step.State.FAILED)
     steps = (
         Step.objects.filter(
-            Q(operation__workspace__site=site) | Q(operation__template__site=site),
+            Q(operation__subject__workspace__site=site)
+            | Q(operation__subject__template__site=site),
             Q(state__in=settled) | ~Q(operation__state=Operation.State.RUNNING),
             remote__has_key="ontap_job_uuid",
             started_at__gt=asof - JOBS_OF_THE_LAST,
         )
         .exclude(ended_at__gt=asof - SETTLE)
-        .select_related("operation")
+        .select_related(*("operation", *paths(by="operation__")))
     )
     for step in steps:
         yield KnownJob(
             uuid=step.remote["ontap_job_uuid"],
             step=step.name,
             operation_id=step.operation_id,
-            workspace_id=step.operation.workspace_id,
-            template_id=step.operation.template_id,
+            workspace_id=step.operation.subject_ids.get("workspace"),
+            template_id=step.operation.subject_ids.get("template"),
         )
 
 
@@ -306,7 +311,7 @@ def _made_at(
     """Return what was seen of each client, and when we last were at work on it."""
     rows = Workspace.objects.filter(pk__in=ids).annotate(
         made_at=Greatest(
-            Coalesce("ready_at", "created_at"), Max("operations__ended_at")
+            Coalesce("ready_at", "created_at"), Max("subject__operations__ended_at")
         )
     )
     return {row.pk: (row.client_seen, row.made_at) for row in rows}

@@ -30,7 +30,8 @@ class OperationViewSet(ApiViewSet):
     )
     def list(self, request: Request) -> Response:
         query = self.read_query(OperationListQuery)
-        return self.page_of(self.get_queryset().filter(**query))
+        about = {f"subject__{kind}": pk for kind, pk in query.items()}
+        return self.page_of(self.get_queryset().filter(**about))
 
     @described("Look at an operation", ok=OperationSerializer, refused=[404])
     def retrieve(self, request: Request, pk: int) -> Response:

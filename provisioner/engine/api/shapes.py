@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from provisioner.api.fields import WorkedOutOnce
-from provisioner.engine import slots
+from provisioner.engine import kinds, slots, subjects
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import title_of
 
@@ -81,7 +81,17 @@ class StepSerializer(WorkedOutOnce, serializers.ModelSerializer[Step]):
         return progress
 
 
+class KindField(serializers.ChoiceField):
+    """What an operation does; features say which kinds there are."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=kinds.choices(), read_only=True, **options)
+
+
 class OperationSerializer(serializers.ModelSerializer[Operation]):
+    """An operation; of the ids of what it may be about, one is not null."""
+
+    kind = KindField()
     requested_by = serializers.CharField(source="requested_by.username")
     findings = serializers.DictField(
         child=serializers.JSONField(),
@@ -96,8 +106,6 @@ class OperationSerializer(serializers.ModelSerializer[Operation]):
         fields = (
             "id",
             "kind",
-            "workspace",
-            "template",
             "state",
             "status_code",
             "status_message",
@@ -109,10 +117,20 @@ class OperationSerializer(serializers.ModelSerializer[Operation]):
         )
         read_only_fields = fields
 
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        ids = {
+            kind.field: serializers.IntegerField(
+                source=f"subject_ids.{kind.field}", allow_null=True, read_only=True
+            )
+            for kind in subjects.kinds()
+        }
+        return {**super().get_fields(), **ids}
+
 
 class OperationSummarySerializer(WorkedOutOnce, serializers.ModelSerializer[Operation]):
     """Where the newest operation is: enough for a progress line."""
 
+    kind = KindField()
     steps_total = serializers.SerializerMethodField()
     steps_done = serializers.SerializerMethodField()
     current_steps = serializers.SerializerMethodField(
@@ -139,5 +157,10 @@ class OperationSummarySerializer(WorkedOutOnce, serializers.ModelSerializer[Oper
 
 
 class OperationListQuery(serializers.Serializer[Any]):
-    workspace = serializers.IntegerField(required=False, min_value=1)
-    template = serializers.IntegerField(required=False, min_value=1)
+    """Operations about one subject, by its id, such as `?workspace=12`."""
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {
+            kind.field: serializers.IntegerField(required=False, min_value=1)
+            for kind in subjects.kinds()
+        }

@@ -8,6 +8,7 @@ from provisioner.accounts.models import User
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import OperationOverview, StepLine, operation_overview
 from provisioner.engine.queries import operations_visible_to
+from provisioner.engine.subjects import crumbs_of
 
 # Where nothing was printed yet, this is what people wait for.
 _USUAL_STEP = "build"
@@ -30,6 +31,11 @@ class StepLog:
     @property
     def step(self) -> Step:
         return self.line.step
+
+    @property
+    def crumbs(self) -> str:
+        """The template of the links that lead to what the operation is about."""
+        return crumbs_of(self.operation)
 
     @property
     def is_running(self) -> bool:

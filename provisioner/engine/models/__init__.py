@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from provisioner.engine.models.operations import Operation, PerforceUse, Step
 from provisioner.engine.models.slots import Governor, LockWait
+from provisioner.engine.models.subjects import HasOperations, Subject
 from provisioner.engine.models.workers import WorkerQueues
 
-__all__ = ["Governor", "LockWait", "Operation", "PerforceUse", "Step", "WorkerQueues"]
+__all__ = [
+    "Governor",
+    "HasOperations",
+    "LockWait",
+    "Operation",
+    "PerforceUse",
+    "Step",
+    "Subject",
+    "WorkerQueues",
+]

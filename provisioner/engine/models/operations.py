@@ -10,21 +10,13 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
+from provisioner.engine import kinds
+from provisioner.engine.models.subjects import Subject
 from provisioner.lib.fields import EvidenceField
 
 
 class Operation(models.Model):
     """One request that takes a while, with the journal of its steps."""
-
-    class Kind(models.TextChoices):
-        PROVISION = "provision", "Provision"
-        LOOK = "look", "Look for what is not submitted"
-        FORWARD = "forward", "Bring forward"
-        TRIAL = "trial", "Try a change"
-        RETIRE = "retire", "Retire"
-        RESTORE = "restore", "Restore"
-        PURGE = "purge", "Purge"
-        TEMPLATE_BUILD = "template_build", "Build template"
 
     class State(models.TextChoices):
         RUNNING = "running", "Running"
@@ -33,20 +25,9 @@ class Operation(models.Model):
         FAILED = "failed", "Failed"
         CANCELLED = "cancelled", "Cancelled"
 
-    kind = models.CharField(max_length=20, choices=Kind)
-    workspace = models.ForeignKey(
-        "workspaces.Workspace",
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="operations",
-    )
-    template = models.ForeignKey(
-        "catalog.Template",
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="operations",
+    kind = models.CharField(max_length=20)
+    subject = models.ForeignKey(
+        Subject, on_delete=models.PROTECT, related_name="operations"
     )
     is_background = models.BooleanField(
         default=False, help_text="Nobody asked for it: it comes after all that is."
@@ -66,32 +47,14 @@ class Operation(models.Model):
         ordering = ("-created_at", "-id")
         constraints = (
             models.CheckConstraint(
-                name="operation_is_about_one_thing",
-                condition=Q(
-                    kind="template_build",
-                    template__isnull=False,
-                    workspace__isnull=True,
-                )
-                | Q(
-                    ~Q(kind="template_build"),
-                    template__isnull=True,
-                    workspace__isnull=False,
-                ),
-            ),
-            models.CheckConstraint(
                 name="operation_ended_has_ended_at",
                 condition=Q(state="running", ended_at__isnull=True)
                 | (~Q(state="running") & Q(ended_at__isnull=False)),
             ),
             models.UniqueConstraint(
-                fields=("workspace",),
+                fields=("subject",),
                 condition=Q(state="running"),
-                name="operation_one_running_per_workspace",
-            ),
-            models.UniqueConstraint(
-                fields=("template",),
-                condition=Q(state="running"),
-                name="operation_one_running_per_template",
+                name="operation_one_running_per_subject",
             ),
         )
         indexes = (
@@ -102,15 +65,16 @@ class Operation(models.Model):
                 condition=Q(state="failed"),
                 name="operation_failed_by_end",
             ),
-            models.Index(
-                fields=("workspace",),
-                condition=Q(kind="retire"),
-                name="operation_retirements",
-            ),
+            models.Index(fields=("kind", "subject"), name="operation_by_kind"),
         )
 
     def __str__(self) -> str:
-        return f"{self.get_kind_display()} {self.workspace or self.template}"
+        return f"{self.kind_title} {self.subject}"
+
+    @property
+    def kind_title(self) -> str:
+        """What people read for its kind."""
+        return kinds.title_of(self.kind)
 
     @property
     def seconds(self) -> float | None:
@@ -120,19 +84,14 @@ class Operation(models.Model):
         return (self.ended_at - self.created_at).total_seconds()
 
     @property
-    def subject(self) -> Any:
-        """The row that it is about."""
-        return self.workspace or self.template
-
-    @property
-    def subject_ids(self) -> dict[str, int | None]:
-        """What names its subject in logs."""
-        return {"workspace_id": self.workspace_id, "template_id": self.template_id}
+    def subject_ids(self) -> dict[str, int]:
+        """The id of its subject, by kind."""
+        return {self.subject.kind: self.subject.row.pk}
 
     @property
     def site(self) -> Any:
         """Where its subject is."""
-        return self.subject.site
+        return self.subject.row.site
 
 
 class PerforceUse(models.TextChoices):

@@ -69,9 +69,9 @@ def _go_on(operation_id: int) -> None:
         healed = "It was ended." if is_done else "Its next steps were queued."
     log.warning("operation_healed", operation_id=operation.pk)
     record_event(
-        operation.subject,
+        operation.subject.row,
         kind="operation_healed",
-        message=f"{operation.get_kind_display()}: nobody went on with it. {healed}",
+        message=f"{operation.kind_title}: nobody went on with it. {healed}",
         data={"operation": operation.pk},
     )
 

@@ -172,7 +172,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
 
     @extend_schema_field(OperationSummarySerializer(allow_null=True))
     def get_operation(self, workspace: Any) -> Any:
-        newest = next(iter(workspace.newest_operations), None)
+        newest = next(iter(workspace.subject.newest_operations), None)
         return None if newest is None else OperationSummarySerializer(newest).data
 
     def get_equals(self, workspace: Workspace) -> Equals:

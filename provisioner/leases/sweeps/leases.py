@@ -33,7 +33,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
     workspace_retry,
 )
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
 
 log = structlog.get_logger(__name__)
 
@@ -104,7 +104,7 @@ def _end_lease(pk: int, *, now: dt.datetime) -> bool:
             )
             return False
         if not may_try_again(
-            workspace, Operation.Kind.RETIRE, since=expires_at, now=now
+            workspace, WorkspaceOperation.RETIRE, since=expires_at, now=now
         ):
             return False
         if not _was_warned(workspace, now=now):
@@ -129,13 +129,13 @@ def _locked(pk: int) -> Workspace:
 def _was_brought_back(workspace: Workspace, *, after: dt.datetime) -> bool:
     """Say whether somebody asked for it back since; whether that worked or not."""
     return workspace.operations.filter(
-        kind=Operation.Kind.RESTORE, created_at__gt=after
+        kind=WorkspaceOperation.RESTORE, created_at__gt=after
     ).exists()
 
 
 def may_try_again(
     workspace: Workspace,
-    kind: Operation.Kind,
+    kind: str,
     *,
     since: dt.datetime,
     now: dt.datetime,
@@ -213,7 +213,7 @@ def _empty_trash(pk: int, *, now: dt.datetime) -> bool:
             workspace_purge(by=system_user(), workspace=workspace)
             return True
         if not _was_being_purged(workspace) or not may_try_again(
-            workspace, Operation.Kind.PURGE, since=purge_at, now=now
+            workspace, WorkspaceOperation.PURGE, since=purge_at, now=now
         ):
             return False
         workspace_retry(by=system_user(), workspace=workspace)
@@ -234,7 +234,7 @@ def _was_being_purged(workspace: Workspace) -> bool:
     return (
         workspace.state == Workspace.State.FAILED
         and last is not None
-        and last.kind == Operation.Kind.PURGE
+        and last.kind == WorkspaceOperation.PURGE
     )
 
 
@@ -242,15 +242,15 @@ def tell_owners(*, now: dt.datetime) -> None:
     """Plan the mails about retirements that owners did not ask for themselves."""
     ended = (
         Operation.objects.filter(
-            kind=Operation.Kind.RETIRE,
+            kind=WorkspaceOperation.RETIRE,
             ended_at__gt=now - NEWS_OF,
-            workspace__state__in=(Workspace.State.TRASHED, *ENDING),
-            workspace__is_pooled=False,
+            subject__workspace__state__in=(Workspace.State.TRASHED, *ENDING),
+            subject__workspace__is_pooled=False,
         )
-        .exclude(requested_by=F("workspace__owner"))
+        .exclude(requested_by=F("subject__workspace__owner"))
         .exclude(state=Operation.State.CANCELLED)
-        .order_by("workspace_id", "-created_at", "-id")
-        .distinct("workspace_id")
+        .order_by("subject_id", "-created_at", "-id")
+        .distinct("subject_id")
     )
     told = set(
         Notice.objects.filter(
@@ -262,7 +262,8 @@ def tell_owners(*, now: dt.datetime) -> None:
         if pk in told:
             continue
         with transaction.atomic():
-            operation = Operation.objects.select_related("workspace__owner").get(pk=pk)
-            assert operation.workspace_id is not None
-            operation.workspace = _locked(operation.workspace_id)
+            operation = Operation.objects.select_related("subject__workspace").get(
+                pk=pk
+            )
+            operation.subject.workspace = _locked(operation.subject.workspace.pk)
             workspaces.plan_news_of(operation, now=now)

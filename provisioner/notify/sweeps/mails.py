@@ -22,7 +22,7 @@ from django.db import transaction
 from procrastinate.contrib.django import app
 
 from provisioner.audit_log.actions import record_event
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer_once
@@ -74,15 +74,15 @@ def tell_late(*, now: dt.datetime) -> None:
     """Tell of builds again: their changes may have been seen after they ended."""
     newest = (
         Operation.objects.filter(
-            kind=Operation.Kind.TEMPLATE_BUILD, ended_at__gt=now - NEWS_OF
+            kind=TemplateOperation.BUILD, ended_at__gt=now - NEWS_OF
         )
-        .order_by("template_id", "-pk")
-        .distinct("template_id")
+        .order_by("subject_id", "-pk")
+        .distinct("subject_id")
     )
-    for build in newest.select_related("template__site"):
+    for build in newest.select_related("subject__template__site"):
         with transaction.atomic():
-            assert build.template is not None
-            Template.objects.select_for_update(no_key=True).get(pk=build.template.pk)
+            template = build.subject.template
+            Template.objects.select_for_update(no_key=True).get(pk=template.pk)
             news.tell(build, now=now)
 
 
@@ -176,7 +176,7 @@ def _claim(notice_pk: int, *, now: dt.datetime) -> Claimed | None:
             return None
         notice.workspace, notice.template = workspace, template
         if notice.operation is not None:
-            notice.operation.template = template
+            notice.operation.subject.template = template
         reason = notices.why_not(notice, now=now) or _why_not_deliverable(notice)
         is_too_late = notices.is_too_late(notice, now=now)
         if is_too_late and not reason and not notice.attempts:

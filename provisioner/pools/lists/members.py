@@ -32,7 +32,7 @@ def members_of(pool: Pool) -> Listing[Workspace]:
             lambda user: (
                 queries.members_of(pool)
                 .select_related("snapshot", "site")
-                .prefetch_related("operations")
+                .prefetch_related("subject__operations")
             ),
             *("name", "state", "status_message"),
         ),

@@ -25,7 +25,7 @@ NAMED_AT_MOST = 10
 
 def carry_of(run: WorkspaceRun) -> Carry:
     """Return what the workspace of this operation takes over, as it is now."""
-    assert run.operation.workspace is not None
+    assert run.operation.subject.workspace is not None
     return Carry.objects.select_related(
         "workspace__site__perforce_server",
         "workspace__template",
@@ -33,7 +33,7 @@ def carry_of(run: WorkspaceRun) -> Carry:
         "source__site__perforce_server",
         "source__template",
         "source__snapshot",
-    ).get(workspace=run.operation.workspace)
+    ).get(workspace=run.operation.subject.workspace)
 
 
 def ensure_looked(run: WorkspaceRun) -> dict[str, Any]:

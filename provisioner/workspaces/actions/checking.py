@@ -10,7 +10,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.lib.refusals import InvalidRequest, WorkspaceNotReady
 from provisioner.workspaces.actions.retiring import locked
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
 
 
@@ -33,4 +33,4 @@ def workspace_look(*, by: User, workspace: Workspace) -> Operation:
         running = workspace.operations.filter(state=Operation.State.RUNNING).first()
         if running is not None:
             return running
-        return start_operation(Operation.Kind.LOOK, by=by, workspace=workspace)
+        return start_operation(WorkspaceOperation.CHECK, by=by, about=workspace)

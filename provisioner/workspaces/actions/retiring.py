@@ -18,7 +18,7 @@ from provisioner.lib.refusals import (
     WorkspaceRetired,
 )
 from provisioner.workspaces.events import asks_how_to_make, before_retiring
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import can_be_restored
 from provisioner.workspaces.states import set_workspace_state
@@ -61,7 +61,7 @@ def workspace_retire(
             raise WorkspaceRetired(name=workspace.name)
         before_retiring.send(Workspace, workspace=workspace)
         running = _running(workspace)
-        if running is not None and running.kind == Operation.Kind.RETIRE:
+        if running is not None and running.kind == WorkspaceOperation.RETIRE:
             return running
         _cancel(running, message=f"{by} retired the workspace.")
         was = workspace.state
@@ -72,9 +72,9 @@ def workspace_retire(
             actor=by,
         )
         return start_operation(
-            Operation.Kind.RETIRE,
+            WorkspaceOperation.RETIRE,
             by=by,
-            workspace=workspace,
+            about=workspace,
             parameters={
                 "unsaved": unsaved,
                 "purge": purge,
@@ -97,7 +97,7 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
         if workspace.state in (Workspace.State.RETIRED, Workspace.State.PURGING):
             raise WorkspaceRetired(name=workspace.name)
         running = _running(workspace)
-        if running is not None and running.kind == Operation.Kind.RESTORE:
+        if running is not None and running.kind == WorkspaceOperation.RESTORE:
             return running
         if not can_be_restored(workspace):
             raise NothingToRestore(name=workspace.name)
@@ -110,7 +110,7 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
             message="Asked to bring it back.",
             actor=by,
         )
-        return start_operation(Operation.Kind.RESTORE, by=by, workspace=workspace)
+        return start_operation(WorkspaceOperation.RESTORE, by=by, about=workspace)
 
 
 def workspace_purge(*, by: User, workspace: Workspace) -> Operation:
@@ -126,7 +126,7 @@ def workspace_purge(*, by: User, workspace: Workspace) -> Operation:
         if workspace.state == Workspace.State.RETIRED:
             raise WorkspaceRetired(name=workspace.name)
         running = _running(workspace)
-        if running is not None and running.kind == Operation.Kind.PURGE:
+        if running is not None and running.kind == WorkspaceOperation.PURGE:
             return running
         if workspace.state != Workspace.State.TRASHED:
             raise NotInTrash(name=workspace.name)
@@ -140,7 +140,7 @@ def _purge(*, by: User, workspace: Workspace) -> Operation:
         message="Asked to destroy it for good.",
         actor=by,
     )
-    return start_operation(Operation.Kind.PURGE, by=by, workspace=workspace)
+    return start_operation(WorkspaceOperation.PURGE, by=by, about=workspace)
 
 
 def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
@@ -158,7 +158,7 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
         if workspace.state != Workspace.State.FAILED:
             raise NothingToRetry(name=workspace.name)
         last = workspace.operations.first()
-        if last is not None and last.kind == Operation.Kind.RETIRE:
+        if last is not None and last.kind == WorkspaceOperation.RETIRE:
             return workspace_retire(
                 by=by,
                 workspace=workspace,
@@ -166,9 +166,9 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
                 purge=bool(last.parameters.get("purge")),
                 as_abandoned=bool(last.parameters.get("as_abandoned")),
             )
-        if last is not None and last.kind == Operation.Kind.RESTORE:
+        if last is not None and last.kind == WorkspaceOperation.RESTORE:
             return workspace_restore(by=by, workspace=workspace)
-        if last is not None and last.kind == Operation.Kind.PURGE:
+        if last is not None and last.kind == WorkspaceOperation.PURGE:
             return _purge(by=by, workspace=workspace)
         set_workspace_state(
             workspace,
@@ -177,9 +177,9 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
             actor=by,
         )
         asked = asks_how_to_make.send(Workspace, workspace=workspace)
-        kinds = [Operation.Kind(kind) for _, kind in asked if kind is not None]
-        kind = kinds[0] if kinds else Operation.Kind.PROVISION
-        return start_operation(kind, by=by, workspace=workspace)
+        kinds = (kind for _, kind in asked if kind is not None)
+        kind = next(kinds, WorkspaceOperation.PROVISION)
+        return start_operation(kind, by=by, about=workspace)
 
 
 def locked(workspace: Workspace) -> Workspace:

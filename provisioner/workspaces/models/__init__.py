@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from provisioner.workspaces.models.kinds import WorkspaceOperation
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.shares import Share
 from provisioner.workspaces.models.workspaces import LEASED, MOVING, Unsaved, Workspace
 
-__all__ = ["LEASED", "MOVING", "Rescue", "Share", "Unsaved", "Workspace"]
+__all__ = [
+    "LEASED",
+    "MOVING",
+    "Rescue",
+    "Share",
+    "Unsaved",
+    "Workspace",
+    "WorkspaceOperation",
+]

@@ -13,6 +13,7 @@ from django.db.models.functions import Cast, Replace
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine.models import HasOperations
 from provisioner.gateways.perforce.standins import StandIns
 from provisioner.lib.fields import EvidenceField, NamesField
 from provisioner.lib.names import (
@@ -28,7 +29,7 @@ def new_secret() -> str:
     return secrets.token_hex(16)
 
 
-class Workspace(models.Model):
+class Workspace(HasOperations):
     """What a person asked for: clone, client and export, with one lifecycle."""
 
     class State(models.TextChoices):

@@ -57,7 +57,7 @@ def _owed(run: WorkspaceRun) -> QuerySet[Step]:
     """Return the steps that unlocked this client, in the order of their operations."""
     return (
         Step.objects.filter(
-            operation__workspace=run.workspace, remote__has_key=REMEMBERED
+            operation__subject__workspace=run.workspace, remote__has_key=REMEMBERED
         )
         .exclude(remote__contains={REMEMBERED: ""})
         .order_by("operation_id")

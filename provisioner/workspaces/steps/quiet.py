@@ -15,7 +15,7 @@ def ensure_quiet(run: WorkspaceRun) -> dict[str, Any]:
     Retiring, restoring and purging begin with it: each may have cut another short.
     """
     at_work = Step.objects.filter(
-        operation__workspace=run.workspace, state=Step.State.RUNNING
+        operation__subject__workspace=run.workspace, state=Step.State.RUNNING
     ).exclude(operation=run.operation)
     names = ", ".join(at_work.values_list("name", flat=True))
     if names:

@@ -21,9 +21,7 @@ class WorkspaceRun(TemplateRun):
 
     @property
     def workspace(self) -> Workspace:
-        workspace = self._about or self.operation.workspace
-        assert workspace is not None
-        return workspace
+        return self._about or self.operation.subject.workspace
 
     @property
     def template(self) -> Template:

@@ -8,7 +8,7 @@ from provisioner.engine import slots
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways.perforce.types import HaveList
-from provisioner.workspaces.models import Rescue
+from provisioner.workspaces.models import Rescue, WorkspaceOperation
 from provisioner.workspaces.queries import operations_since_whole
 from provisioner.workspaces.steps.flushing import flush_towards_pin
 from provisioner.workspaces.steps.run import WorkspaceRun
@@ -27,7 +27,7 @@ def was_given_back(run: WorkspaceRun) -> bool:
 
     A restoration has begun, or a retirement stopped and gave it back.
     """
-    is_undone = Q(kind=Operation.Kind.RESTORE) & ~Q(state=Operation.State.SUCCEEDED)
+    is_undone = Q(kind=WorkspaceOperation.RESTORE) & ~Q(state=Operation.State.SUCCEEDED)
     has_stopped = Q(steps__remote__has_key=GIVEN_BACK)
     since_whole = operations_since_whole(run.workspace)
     return since_whole.filter(is_undone | has_stopped).exists()
@@ -47,7 +47,7 @@ def note_flushed(run: WorkspaceRun, *, knows: bool) -> None:
 def is_flushed(run: WorkspaceRun) -> bool | None:
     """Say whether the client knows what it has; None: it was never made anew."""
     steps = Step.objects.filter(
-        operation__workspace=run.workspace, remote__has_key=IS_FLUSHED
+        operation__subject__workspace=run.workspace, remote__has_key=IS_FLUSHED
     )
     last = steps.order_by("operation_id", "position").last()
     return None if last is None else bool(last.remote[IS_FLUSHED])

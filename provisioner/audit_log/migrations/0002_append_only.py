@@ -29,6 +29,6 @@ DROP FUNCTION cloneyard_audit_log_is_append_only();
 
 
 class Migration(migrations.Migration):
-    dependencies = [("audit_log", "0003_initial")]
+    dependencies = [("audit_log", "0001_initial")]
 
     operations = [migrations.RunSQL(REFUSE, ALLOW)]
