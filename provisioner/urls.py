@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from types import ModuleType
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
@@ -49,12 +51,19 @@ FEATURES = (
 )
 """Each has its pages in `urlpatterns`, and in `api_routes` what scripts use."""
 
-routes = [route for urls in FEATURES for route in getattr(urls, "api_routes", ())]
-urlpatterns: list[URLPattern | URLResolver] = [
-    path("", include([page for urls in FEATURES for page in urls.urlpatterns])),
-    path("api/", include((addresses(routes), "api"))),
-    path("admin/", admin.site.urls),
-]
+
+def patterns_of(features: Iterable[ModuleType]) -> list[URLPattern | URLResolver]:
+    """Return the addresses of these features, of the API and of the database pages."""
+    features = tuple(features)
+    routes = [route for urls in features for route in getattr(urls, "api_routes", ())]
+    return [
+        path("", include([page for urls in features for page in urls.urlpatterns])),
+        path("api/", include((addresses(routes), "api"))),
+        path("admin/", admin.site.urls),
+    ]
+
+
+urlpatterns = patterns_of(FEATURES)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

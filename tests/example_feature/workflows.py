@@ -1,0 +1,55 @@
+"""What an errand does, step by step, and what becomes of it."""
+
+from __future__ import annotations
+
+from provisioner.engine import subjects
+from provisioner.engine.models import Operation
+from provisioner.engine.queues import STORAGE
+from provisioner.engine.subjects import SubjectKind
+from provisioner.engine.watchdog import LOST
+from provisioner.engine.workflow import Failure, StepSpec, Workflow, register
+from provisioner.sites.models import Site
+from tests.example_feature.models import Errand, ErrandOperation
+from tests.example_feature.queries import operations_visible_to
+from tests.example_feature.steps import ensure_back, ensure_gone
+
+RUN = (
+    StepSpec("gone", "Go", ensure_gone, STORAGE),
+    StepSpec("back", "Come back", ensure_back, STORAGE, ("gone",)),
+)
+
+
+def _is_done(operation: Operation) -> None:
+    _move(operation, Errand.State.DONE)
+
+
+def _has_failed(operation: Operation, failure: Failure) -> None:
+    _move(operation, Errand.State.FAILED, failure.message)
+
+
+def _move(operation: Operation, to: Errand.State, message: str = "") -> None:
+    errands = Errand.objects.filter(subject=operation.subject)
+    errands.update(state=to, status_message=message)
+
+
+def _fail_lost() -> None:
+    lost = Errand.objects.filter(state=Errand.State.RUNNING).exclude(
+        subject__operations__state=Operation.State.RUNNING
+    )
+    lost.update(state=Errand.State.FAILED, status_message=LOST.message)
+
+
+subjects.register(
+    SubjectKind(
+        field="errand",
+        related=(),
+        sites=lambda: Site.objects.select_related("perforce_server"),
+        visible=operations_visible_to,
+        fail_lost=_fail_lost,
+        crumbs="example_feature/_crumbs.html",
+    )
+)
+register(
+    ErrandOperation.RUN,
+    Workflow(steps=RUN, on_success=_is_done, on_failure=_has_failed),
+)
