@@ -56,21 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
     only = parser.parse_args().only
-    from shared.places import place_of_its_own  # found where this is the program
-
-    place_of_its_own("pages")
-    os.environ.update(LOG_LEVEL="ERROR", DEBUG="false", ALLOWED_HOSTS="testserver")
-    import django
-
-    django.setup()
-    from django.conf import settings
-    from django.core.management import call_command
-
-    settings.STORAGES["staticfiles"]["BACKEND"] = (
-        "django.contrib.staticfiles.storage.StaticFilesStorage"
-    )
-    call_command("migrate", verbosity=0)
-    import_module("provisioner.wsgi")  # with all that the web server has loaded
+    set_up("pages")
     rows = Rows()
     summaries = []
     for scale in SCALES:
@@ -83,6 +69,25 @@ def main() -> None:
         summaries.append(summary(scale, found))
     for one in summaries:
         print(json.dumps(one), flush=True)
+
+
+def set_up(name: str) -> None:
+    """Have Django and an empty database in a directory of our own."""
+    from shared.places import place_of_its_own  # found where this is the program
+
+    place_of_its_own(name)
+    os.environ.update(LOG_LEVEL="ERROR", DEBUG="false", ALLOWED_HOSTS="testserver")
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.STORAGES["staticfiles"]["BACKEND"] = (
+        "django.contrib.staticfiles.storage.StaticFilesStorage"
+    )
+    call_command("migrate", verbosity=0)
+    import_module("provisioner.wsgi")  # with all that the web server has loaded
 
 
 def summary(scale: int, found: list[dict[str, Any]]) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 
 from provisioner.bisect.actions import LARGEST_CHANGE, LONGEST_COMMAND
@@ -42,11 +40,3 @@ class BisectionFilterForm(FilterForm):
     state = forms.ChoiceField(
         required=False, choices=[("", "All states"), *Bisection.State.choices]
     )
-
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as `bisections_matching` takes it."""
-        self.is_valid()
-        return {
-            "text": self.cleaned_data.get("q", ""),
-            "state": self.cleaned_data.get("state", ""),
-        }

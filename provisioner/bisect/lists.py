@@ -7,10 +7,10 @@ from typing import Any
 from provisioner.bisect.actions import bisection_stop
 from provisioner.bisect.forms import BisectionFilterForm
 from provisioner.bisect.models import Bisection
-from provisioner.bisect.queries import bisections_matching
+from provisioner.bisect.queries import bisections_visible_to
 from provisioner.lib.refusals import BisectionOver
 from provisioner.web.lists.acts import Act
-from provisioner.web.lists.listing import Column, Listing
+from provisioner.web.lists.listing import Column, Listing, searched
 
 
 class Stop(Act[Bisection]):
@@ -46,7 +46,13 @@ BISECTIONS = Listing[Bisection](
         Column("ended_at", "", "ended_at", "ended_at", has_gaps=True),
     ),
     cells="bisect/_cells.html",
-    matching=bisections_matching,
+    matching=searched(
+        # Neither trials nor changes are shown.
+        lambda user: (
+            bisections_visible_to(user).prefetch_related(None).defer("changes")
+        ),
+        *("template__name", "owner__username"),
+    ),
     usual="-created_at",
     form=BisectionFilterForm,
     acts=(Stop,),

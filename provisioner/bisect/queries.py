@@ -14,7 +14,6 @@ from provisioner.bisect.actions import WAITS_FOR_VERDICT
 from provisioner.bisect.models import Bisection, BisectionOperation, Trial, Verdict
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.engine.models import Operation
-from provisioner.lib.rows import with_words
 from provisioner.workspaces.queries import _whose
 
 
@@ -150,12 +149,3 @@ def bisections_visible_to(user: User) -> QuerySet[Bisection]:
         Prefetch("trials", queryset=trials.order_by("pk"))
     )
     return bisections if user.is_administrator else bisections.filter(_whose(user))
-
-
-def bisections_matching(
-    user: User, *, text: str = "", state: str = ""
-) -> QuerySet[Bisection]:
-    """Return visible bisections without their trials that match what is given."""
-    bisections = bisections_visible_to(user).prefetch_related(None).defer("changes")
-    found = with_words(bisections, text, "template__name", "owner__username")
-    return found.filter(state=state) if state else found

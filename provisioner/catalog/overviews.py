@@ -12,7 +12,6 @@ from provisioner.catalog.retention import Pins, pins_of
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.engine.queries import operations_visible_to
-from provisioner.lib.rows import one_of
 
 BUILDS_SHOWN = 20
 
@@ -96,7 +95,7 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     newest = of_it.select_related(None).select_related("requested_by")
     builds = list(newest[:BUILDS_SHOWN])  # the steps of the first alone are shown
     visible = templates_to_choose_from(user).select_related(*_REFRESHED_BY)
-    template = one_of(visible.filter(pk=pk))
+    template = visible.filter(pk=pk).first()
     if template is None:
         return None
     watch = getattr(template.site.perforce_server, "watch", None)

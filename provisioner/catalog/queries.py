@@ -7,7 +7,6 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from provisioner.accounts.models import User
 from provisioner.catalog.models import AT_LEAST, Snapshot, SnapshotQuerySet, Template
 from provisioner.gateways.perforce.specs import parse_client_spec
-from provisioner.lib.rows import with_words
 
 
 def in_scope(user: User, *, by: str) -> Q:
@@ -61,14 +60,6 @@ def templates_visible_to(user: User) -> QuerySet[Template]:
         default_quality=Subquery(newest.values("quality")[:1]),
         has_snapshots=Exists(available_snapshots().filter(template=OuterRef("pk"))),
     )
-
-
-def templates_matching(
-    user: User, *, text: str = "", state: str = ""
-) -> QuerySet[Template]:
-    """Return visible templates that match all of what is given."""
-    found = with_words(templates_visible_to(user), text, "name", "description")
-    return found.filter(state=state) if state else found
 
 
 def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:

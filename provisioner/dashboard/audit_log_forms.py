@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 
-from provisioner.web.filters import FilterForm, _moment
+from provisioner.web.filters import FilterForm, moment
 
 
 class TrailFilterForm(FilterForm):
@@ -16,18 +14,5 @@ class TrailFilterForm(FilterForm):
     actor = forms.CharField(required=False, max_length=150, label="Who")
     kind = forms.CharField(required=False, max_length=60, label="Kind")
     subject = forms.CharField(required=False, max_length=200, label="About")
-    since = _moment("Since")
-    until = _moment("Until")
-
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as `events_matching` takes it."""
-        self.is_valid()
-        cleaned = self.cleaned_data
-        return {
-            "text": cleaned.get("q", ""),
-            "actor": cleaned.get("actor", ""),
-            "kind": cleaned.get("kind", ""),
-            "subject": cleaned.get("subject", ""),
-            "since": cleaned.get("since"),
-            "until": cleaned.get("until"),
-        }
+    since = moment("Since")
+    until = moment("Until")

@@ -1,14 +1,12 @@
-"""Reading the trail: what a person may see of it, filtered."""
+"""Search the audit log for what a person may see."""
 
 from __future__ import annotations
-
-import datetime as dt
 
 from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
-from provisioner.lib.rows import with_words
+from provisioner.web.lists.listing import searched
 from provisioner.workspaces.queries import workspaces_visible_to
 
 
@@ -22,34 +20,15 @@ def events_visible_to(user: User) -> QuerySet[Event]:
     return events.filter(workspace__in=visible)
 
 
-def events_matching(
-    user: User,
-    *,
-    text: str = "",
-    actor: str = "",
-    kind: str = "",
-    subject: str = "",
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
-) -> QuerySet[Event]:
-    """Return visible events that match all of what is given, newest first.
+events_matching = searched(
+    events_visible_to,
+    *("message", "reason", "subject", "actor_name", "via"),
+    actor="actor_name",
+    kind="kind__startswith",
+    since="at__gte",
+    until="at__lte",
+)
+"""Return the visible events that match all of what is given, newest first.
 
-    `text` is looked for in sentences, reasons, names and means; `kind` is all of one
-    or how some begin ("workspace_"); `subject` and `actor` are names as they were then.
-    """
-    events = with_words(
-        events_visible_to(user),
-        text,
-        *("message", "reason", "subject", "actor_name", "via"),
-    )
-    if actor:
-        events = events.filter(actor_name=actor)
-    if kind:
-        events = events.filter(kind__startswith=kind)
-    if subject:
-        events = events.filter(subject=subject)
-    if since:
-        events = events.filter(at__gte=since)
-    if until:
-        events = events.filter(at__lte=until)
-    return events
+`subject` and `actor` are names as they were then.
+"""

@@ -22,7 +22,6 @@ from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.abandonment import work_seen
 from provisioner.lib.limits import Limit
-from provisioner.lib.rows import with_words
 from provisioner.limits.admission import quota_limits
 from provisioner.transfer.models import TransferOperation
 from provisioner.transfer.queries import CarryOverview, carry_of
@@ -277,29 +276,3 @@ def start_commands(workspace: Workspace) -> list[str]:
     if not workspace.client_name:
         return [enter]
     return [enter, "export P4CONFIG=.p4config", "p4 login", "p4 info"]
-
-
-def workspaces_matching(
-    user: User,
-    *,
-    text: str = "",
-    state: str = "",
-    owner: str = "",
-    template: int | None = None,
-) -> QuerySet[Workspace]:
-    """Return visible workspaces that match all of what is given, newest first.
-
-    The words of `text` are looked for in names and owners' usernames. Without a state,
-    retired ones are left out.
-    """
-    workspaces = workspaces_visible_to(user)
-    if state:
-        workspaces = workspaces.filter(state=state)
-    else:
-        workspaces = workspaces.exclude(state=Workspace.State.RETIRED)
-    workspaces = with_words(workspaces, text, "name", "owner__username")
-    if owner:
-        workspaces = workspaces.filter(owner__username=owner)
-    if template is not None:
-        workspaces = workspaces.filter(template=template)
-    return workspaces

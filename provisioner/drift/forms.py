@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 
 from provisioner.drift.models import Finding
@@ -20,12 +18,3 @@ class FindingFilterForm(FilterForm):
     state = forms.ChoiceField(
         required=False, choices=[("", "Open"), ("resolved", "Resolved")]
     )
-
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as `findings_matching` takes it."""
-        self.is_valid()
-        return {
-            "text": self.cleaned_data.get("q", ""),
-            "kind": self.cleaned_data.get("kind", ""),
-            "is_resolved": self.cleaned_data.get("state", "") == "resolved",
-        }

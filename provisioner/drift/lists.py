@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
+
+from provisioner.accounts.models import User
 from provisioner.drift.actions import finding_resolve
 from provisioner.drift.comparison import preview
 from provisioner.drift.forms import FindingFilterForm
 from provisioner.drift.models import Finding
-from provisioner.drift.queries import findings_matching
+from provisioner.drift.queries import findings_visible_to
 from provisioner.web.lists.acts import Act
-from provisioner.web.lists.listing import Column, Listing
+from provisioner.web.lists.listing import Column, Listing, searched
 
 
 class Resolve(Act[Finding]):
@@ -25,6 +28,15 @@ class Resolve(Act[Finding]):
         if row.asked_at is not None:
             return "It was asked for already."
         return " ".join([f"{row.action_title}.", *preview(row)[1:]])
+
+
+_searched = searched(findings_visible_to, "subject", "sentence", "site__name")
+
+
+def _matching(user: User, *, state: str = "", **criteria: Any) -> QuerySet[Finding]:
+    """Return what is open, or what is resolved."""
+    is_open = state != "resolved"
+    return _searched(user, **criteria).filter(resolved_at__isnull=is_open)
 
 
 FINDINGS = Listing[Finding](
@@ -50,7 +62,7 @@ FINDINGS = Listing[Finding](
         Column("resolution", "", "resolution"),
     ),
     cells="drift/_cells.html",
-    matching=findings_matching,
+    matching=_matching,
     usual="-first_seen_at",
     form=FindingFilterForm,
     acts=(Resolve,),

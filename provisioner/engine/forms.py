@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 
 from provisioner.engine import kinds
 from provisioner.engine.models import Operation
-from provisioner.web.filters import FilterForm, _moment
+from provisioner.web.filters import FilterForm, moment
 
 _LARGEST_OFFSET = 2**53
 
@@ -43,16 +41,5 @@ class OperationFilterForm(FilterForm):
         required=False, choices=[("", "All states"), *Operation.State.choices]
     )
     by = forms.CharField(required=False, max_length=150, label="By")
-    since = _moment("Since")
-    until = _moment("Until")
-
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as `operations_matching` takes it."""
-        self.is_valid()
-        names = ("kind", "state", "by", "since", "until")
-        asked = {
-            name: self.cleaned_data[name]
-            for name in names
-            if self.cleaned_data.get(name)
-        }
-        return {"text": self.cleaned_data.get("q", ""), **asked}
+    since = moment("Since")
+    until = moment("Until")

@@ -2,10 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.db.models import F, QuerySet
+
+from provisioner.accounts.models import User
 from provisioner.engine.forms import OperationFilterForm
 from provisioner.engine.models import Operation
-from provisioner.engine.queries import operations_matching
-from provisioner.web.lists.listing import Column, Listing
+from provisioner.engine.queries import operations_visible_to
+from provisioner.engine.subjects import paths
+from provisioner.web.lists.listing import Column, Listing, searched
+
+_SHOWN = (
+    *("kind", "state", "status_code", "status_message", "created_at", "ended_at"),
+    *("requested_by__username", "subject__kind"),
+)
+
+
+def _operations(user: User) -> QuerySet[Operation]:
+    """Return visible operations with what a list shows, and how long each `took`."""
+    names = (
+        f"{row}__{name}" for row in paths(by="") for name in ("name", "site__name")
+    )
+    visible = operations_visible_to(user).prefetch_related(None).only(*_SHOWN, *names)
+    return visible.annotate(took=F("ended_at") - F("created_at"))
+
+
+def _matching(user: User, **criteria: Any) -> QuerySet[Operation]:
+    find = searched(
+        _operations,
+        *(f"{row}__name" for row in paths(by="")),
+        *("status_code", "status_message"),
+        by="requested_by__username",
+        since="created_at__gte",
+        until="created_at__lte",
+    )
+    return find(user, **criteria)
+
 
 OPERATIONS = Listing[Operation](
     name="operations",
@@ -31,7 +64,7 @@ OPERATIONS = Listing[Operation](
         Column("status_message", "", "status_message"),
     ),
     cells="engine/_cells.html",
-    matching=operations_matching,
+    matching=_matching,
     usual="-created_at",
     form=OperationFilterForm,
 )

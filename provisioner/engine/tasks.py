@@ -40,7 +40,6 @@ from provisioner.lib.refusals import (
     StepCutShort,
     StepRefused,
 )
-from provisioner.lib.rows import one_of
 
 log = structlog.get_logger(__name__)
 
@@ -135,8 +134,8 @@ def _step_of(job: Job, *, step_id: int) -> Step | None:
     for kind in subjects.kinds():
         select, sites = kind.to_load(by="operation__")
         steps = steps.select_related(*select).prefetch_related(sites)
-    at = one_of(steps.filter(job_id=job.id, state__in=IN_FLIGHT))
-    return at or one_of(steps.filter(pk=step_id))
+    at = steps.filter(job_id=job.id, state__in=IN_FLIGHT).first()
+    return at or steps.filter(pk=step_id).first()
 
 
 def _begin(context: JobContext, step: Step) -> bool:

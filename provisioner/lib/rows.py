@@ -18,15 +18,6 @@ def few(model: AnyModel) -> AnyModel:
     return model
 
 
-def one_of(rows: QuerySet[Row]) -> Row | None:
-    """Return a row of a query that finds one at most, or None.
-
-    `first()` would have it sorted, and working out by which of its columns takes longer
-    than the answer of the database.
-    """
-    return next(iter(rows.order_by()[:1]), None)
-
-
 def words_of(text: str) -> list[str]:
     """Return the words of what somebody typed, without what PostgreSQL cannot hold."""
     return text.replace("\0", "").split()

@@ -36,7 +36,6 @@ from provisioner.lib.limits import (
     refuse_what_is_reached,
 )
 from provisioner.lib.locks import pass_one_by_one
-from provisioner.lib.rows import one_of
 from provisioner.limits.tallies import CountedTemplate, Tallies, Tally
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
@@ -357,7 +356,7 @@ def clones_allowed_by(version: str) -> int:
 
 
 def _known(site: Site) -> _Known:
-    return _known_by(site, one_of(SiteCapacity.objects.filter(site=site)))
+    return _known_by(site, SiteCapacity.objects.filter(site=site).first())
 
 
 def _known_by(site: Site, measured: SiteCapacity | None) -> _Known:

@@ -61,23 +61,21 @@ def people_matching(
     user: User,
     *,
     text: str = "",
-    standing: str = "",
-    team: int | None = None,
-    is_gone: bool = False,
+    role: str = "",
+    team: Team | None = None,
+    gone: str = "",
 ) -> QuerySet[User]:
     """Return accounts with `workspaces_number` and `unique_bytes`, as quotas count.
 
-    Those that nobody can sign in with any more are returned alone, where asked for.
+    With `gone`, return the closed accounts alone.
 
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
-    people = User.objects.exclude(username=SYSTEM_USERNAME).filter(
-        is_active=not is_gone
-    )
+    people = User.objects.exclude(username=SYSTEM_USERNAME).filter(is_active=not gone)
     people = with_words(people, text, "username", "p4_user", "email", "team__name")
-    if standing:
-        people = people.filter(_STANDING[standing])
+    if role:
+        people = people.filter(_STANDING[role])
     if team is not None:
         people = people.filter(team=team)
     return people.select_related("team").annotate(**_held_by())

@@ -1,4 +1,4 @@
-"""Filters of lists: their state is the address, and what makes no sense is left out."""
+"""Filters of lists, whose state is the address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from provisioner.web.selects import lean_selects
 
 
 class FilterForm(forms.Form):
-    """A list's filters, as the address has them; times are in the reader's zone."""
+    """The filters of a list; times are in the reader's zone."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -21,21 +21,24 @@ class FilterForm(forms.Form):
                 field.label = f"{field.label} ({timezone.get_current_timezone()})"
 
     def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as the query of the list takes it."""
-        raise NotImplementedError
+        """Return what was asked for, the words of `q` as `text`.
+
+        Fields that are empty or make no sense are left out.
+        """
+        self.is_valid()
+        return {
+            "text" if name == "q" else name: value
+            for name, value in self.cleaned_data.items()
+            if value not in ("", None)
+        }
 
 
 class SearchForm(FilterForm):
-    """Words to look for, and nothing else."""
+    """Words to search for, and nothing else."""
 
     q = forms.CharField(required=False, max_length=100, label="Words")
 
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for: `text`."""
-        self.is_valid()
-        return {"text": self.cleaned_data.get("q", "")}
 
-
-def _moment(label: str) -> forms.DateTimeField:
+def moment(label: str) -> forms.DateTimeField:
     widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
     return forms.DateTimeField(required=False, label=label, widget=widget)

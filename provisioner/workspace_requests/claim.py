@@ -15,7 +15,6 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.lib.refusals import NameTaken
-from provisioner.lib.rows import one_of
 from provisioner.pools import queries as pool_queries
 from provisioner.pools.models import Pool
 from provisioner.workspaces.models import Workspace
@@ -26,7 +25,7 @@ Reason = Workspace.ColdReason
 
 def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
     """Return the pool that somebody's workspaces of a template come from, or None."""
-    pool = one_of(Pool.objects.filter(template=template, purpose=purpose, owner=by))
+    pool = Pool.objects.filter(template=template, purpose=purpose, owner=by).first()
     if pool is not None:
         pool.owner = by  # it is at hand
     return pool

@@ -77,17 +77,6 @@ class WorkspaceFilterForm(FilterForm):
         empty_label="All templates",
     )
 
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as `workspaces_matching` takes it."""
-        self.is_valid()
-        template = self.cleaned_data.get("template")
-        return {
-            "text": self.cleaned_data.get("q", "").strip(),
-            "state": self.cleaned_data.get("state", ""),
-            "owner": self.cleaned_data.get("owner", "").strip(),
-            "template": template.pk if template else None,
-        }
-
 
 class OwnWorkspaceFilterForm(FilterForm):
     """Filters of a person's own workspaces."""
@@ -100,11 +89,3 @@ class OwnWorkspaceFilterForm(FilterForm):
             *((s.value, s.label) for s in Workspace.State if s not in GONE),
         ],
     )
-
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as `own_workspaces_matching` takes it."""
-        self.is_valid()
-        return {
-            "text": self.cleaned_data.get("q", ""),
-            "state": self.cleaned_data.get("state", ""),
-        }

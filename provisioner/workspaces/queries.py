@@ -16,7 +16,6 @@ from provisioner.catalog.models import SnapshotQuerySet, Template
 from provisioner.catalog.queries import available_snapshots
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import WORKFLOWS
-from provisioner.lib.rows import with_words
 from provisioner.workspaces.models import Share, Workspace, WorkspaceOperation
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
@@ -101,14 +100,6 @@ def siblings_visible_to(user: User, workspace: Workspace) -> QuerySet[Workspace]
 def workspaces_of(user: User) -> QuerySet[Workspace]:
     """Return a person's own workspaces that are not in the trash, newest first."""
     return workspaces_visible_to(user).filter(owner=user).exclude(state__in=GONE)
-
-
-def own_workspaces_matching(
-    user: User, *, text: str = "", state: str = ""
-) -> QuerySet[Workspace]:
-    """Return a person's own workspaces that match all of what is given."""
-    found = with_words(workspaces_of(user), text, "name", "template__name")
-    return found.filter(state=state) if state else found
 
 
 def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 
 from provisioner.catalog.models import Template
@@ -17,11 +15,3 @@ class TemplateFilterForm(FilterForm):
     state = forms.ChoiceField(
         required=False, choices=[("", "All states"), *Template.State.choices]
     )
-
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as `templates_matching` takes it."""
-        self.is_valid()
-        return {
-            "text": self.cleaned_data.get("q", ""),
-            "state": self.cleaned_data.get("state", ""),
-        }

@@ -14,10 +14,10 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.forms.filters import TemplateFilterForm
 from provisioner.catalog.freshness import Lag
 from provisioner.catalog.models import Template
-from provisioner.catalog.queries import templates_matching
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.engine.models import Operation
 from provisioner.web.lists.acts import Act
-from provisioner.web.lists.listing import Column, Listing
+from provisioner.web.lists.listing import Column, Listing, searched
 from provisioner.workspaces.ready_times import usual_seconds
 
 
@@ -107,6 +107,7 @@ _READS = (
     *("name", "description", "state", "wanted_quality"),
     *("site__name", "site__perforce_server__name"),
 )
+_MATCHING = searched(templates_visible_to, "name", "description")
 
 TEMPLATES = Listing[Template](
     name="templates",
@@ -126,7 +127,7 @@ TEMPLATES = Listing[Template](
     ),
     cells="catalog/_offer_entry.html",
     is_cards=True,
-    matching=templates_matching,
+    matching=_MATCHING,
     usual="name",
     form=TemplateFilterForm,
     reads=_READS,
@@ -147,7 +148,7 @@ REFRESHES = Listing[Template](
         Column("policy", "Policy", "policy.sentence"),
     ),
     cells="catalog/_refresh_cells.html",
-    matching=templates_matching,
+    matching=_MATCHING,
     usual="name",
     form=TemplateFilterForm,
     reads=_READS,

@@ -30,8 +30,8 @@ from provisioner.workspaces.actions.retiring import (
 from provisioner.workspaces.forms import OwnWorkspaceFilterForm, WorkspaceFilterForm
 from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.queries import (
-    own_workspaces_matching,
     trashed_workspaces_of,
+    workspaces_of,
     workspaces_of_team,
     workspaces_visible_to,
 )
@@ -198,6 +198,16 @@ COLUMNS = (
     Column("unique_bytes", "", "workspace.unique_bytes"),
     Column("status_message", "", "workspace.status_message"),
 )
+_all_matching = searched(
+    workspaces_visible_to, "name", "owner__username", owner="owner__username"
+)
+
+
+def _matching(user: User, *, state: str = "", **criteria: Any) -> QuerySet[Workspace]:
+    """Return visible workspaces; without a state, those that are not retired."""
+    found = _all_matching(user, state=state, **criteria)
+    return found if state else found.exclude(state=Workspace.State.RETIRED)
+
 
 ALL_WORKSPACES = Listing[Workspace](
     name="workspaces",
@@ -205,7 +215,7 @@ ALL_WORKSPACES = Listing[Workspace](
     many="workspaces",
     columns=COLUMNS,
     cells="workspaces/_cells.html",
-    matching=overviews.workspaces_matching,
+    matching=_matching,
     choosable=workspaces_visible_to,
     usual="-created_at",
     form=WorkspaceFilterForm,
@@ -222,7 +232,7 @@ OWN_WORKSPACES = Listing[Workspace](
     columns=COLUMNS,
     cells="workspaces/_workspace_row.html",
     is_cards=True,
-    matching=own_workspaces_matching,
+    matching=searched(workspaces_of, "name", "template__name"),
     usual="-created_at",
     form=OwnWorkspaceFilterForm,
     reads=_READS,

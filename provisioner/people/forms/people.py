@@ -47,17 +47,6 @@ class PeopleFilterForm(FilterForm):
         choices=[("", "In use"), ("1", "Closed")],
     )
 
-    def criteria(self) -> dict[str, Any]:
-        """Return what is asked for, as `people_matching` takes it."""
-        self.is_valid()
-        team = self.cleaned_data.get("team")
-        return {
-            "text": self.cleaned_data.get("q", ""),
-            "standing": self.cleaned_data.get("role", ""),
-            "team": team.pk if team else None,
-            "is_gone": bool(self.cleaned_data.get("gone")),
-        }
-
 
 class OptionalSizeField(SizeField):
     """A number of bytes, or none."""

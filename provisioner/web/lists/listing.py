@@ -136,12 +136,21 @@ class Listing(Generic[Row]):
 
 
 def searched(
-    rows: Callable[[User], QuerySet[Row]], *fields: str
+    rows: Callable[[User], QuerySet[Row]], *fields: str, **lookups: str
 ) -> Callable[..., QuerySet[Row]]:
-    """Return a query for those of a person's rows that have every word of a text."""
+    """Return a query for those of a person's rows that match all criteria.
 
-    def matching(user: User, *, text: str = "") -> QuerySet[Row]:
-        return with_words(rows(user), text, *fields)
+    Every word of `text` has to be in one of the fields. Any other criterion is compared
+    by its lookup, or by its own name; empty ones are ignored.
+    """
+
+    def matching(user: User, *, text: str = "", **criteria: Any) -> QuerySet[Row]:
+        given = {
+            lookups.get(name, name): value
+            for name, value in criteria.items()
+            if value not in ("", None)
+        }
+        return with_words(rows(user), text, *fields).filter(**given)
 
     return matching
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -14,7 +13,6 @@ from django.db.models import TextChoices
 from django.forms.boundfield import BoundWidget
 from django.forms.utils import flatatt
 from django.templatetags.static import static
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -65,7 +63,6 @@ STATE_ICONS = {
 
 
 @register.simple_tag
-@lru_cache  # a list has hundreds of the same
 def icon(name: str, label: str = "") -> SafeString:
     """Draw an icon of the sprite: for the eye only, unless it has a label."""
     picture = f"{static('img/icons.svg')}#{name}"
@@ -93,7 +90,6 @@ def checkbox(option: BoundWidget) -> SafeString:
 
 
 @register.simple_tag
-@lru_cache(maxsize=1024)
 def state(value: str, label: str) -> SafeString:
     """Show a state as a word with its icon; colour only repeats them."""
     return format_html(
@@ -113,28 +109,6 @@ def state_icon(value: TextChoices | str) -> str:
 def state_of(row: Any) -> SafeString:
     """Show the state of a row; its own display is worked out anew for each."""
     return state(row.state, str(row.State(row.state).label))
-
-
-@register.simple_tag
-def page(name: str, pk: int | None = None) -> str:
-    """Return the address of a page, of the row with this number where it has one.
-
-    As `url` does, which looks through all patterns for each row of a list.
-    """
-    before, after = _address(name, has_number=pk is not None)
-    return before if pk is None else f"{before}{pk:d}{after}"
-
-
-_NUMBER = 1234567890  # stands for any
-
-
-@lru_cache
-def _address(name: str, *, has_number: bool) -> tuple[str, str]:
-    """Return what comes before the number in an address, and what after it."""
-    if not has_number:
-        return reverse(name), ""
-    before, _, after = reverse(name, args=[_NUMBER]).partition(str(_NUMBER))
-    return before, after
 
 
 @register.simple_tag
