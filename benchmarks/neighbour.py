@@ -37,8 +37,8 @@ from P4 import P4
 from shared.endings import end_in_order
 from shared.verdicts import Limit, load, say
 
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.locking import lock_use
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec, LockUse, PerforceAccount
 
 CLIENTS = int(os.environ.get("NEIGHBOUR_CLIENTS", "200"))
@@ -149,7 +149,7 @@ def main() -> None:
 
 def _measure(lab: Lab, place: Path) -> dict[str, Any]:
     """Return what the other user saw, and what our flushes held and waited for."""
-    gateway = P4PerforceGateway(
+    gateway = PerforceGateway(
         PerforceAccount(
             port=f"127.0.0.1:{lab.ready['port']}",
             user=USER,
@@ -195,7 +195,7 @@ def _measure(lab: Lab, place: Path) -> dict[str, Any]:
 
 
 def _provision(
-    gateway: P4PerforceGateway,
+    gateway: PerforceGateway,
     place: Path,
     ours: list[LockUse],
     number: int,
@@ -204,8 +204,10 @@ def _provision(
     in_batches: bool,
 ) -> None:
     client = f"{name}-{number}"
-    gateway.save_client(_spec(client, place))
-    gateway.flush(client, change=CHANGE, in_batches=in_batches, on_command=ours.append)
+    gateway.clients.save(_spec(client, place))
+    gateway.files.flush(
+        client, change=CHANGE, in_batches=in_batches, on_command=ours.append
+    )
 
 
 def _spec(client: str, place: Path) -> ClientSpec:

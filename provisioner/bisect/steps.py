@@ -59,7 +59,7 @@ def ensure_at_change(run: WorkspaceRun) -> dict[str, Any]:
     stand_ins = workspace.stand_ins
     stand_ins.remove_all(run.perforce, Purpose.TRIAL)
     client = _client_of(run, name=stand_ins.new_name(Purpose.TRIAL))
-    run.perforce.save_client(client)
+    run.perforce.clients.save(client)
     report = client_files.populate_as(
         run.perforce_account,
         client=client.name,

@@ -59,7 +59,7 @@ def read_changes(bisection_id: int) -> None:
         return
     perforce = registry.perforce(bisection.template.site.perforce_server)
     try:
-        found = perforce.submitted_to(
+        found = perforce.changes.submitted_to(
             bisection.template.client_name,
             above=bisection.good,
             upto=bisection.bad,

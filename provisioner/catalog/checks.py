@@ -56,7 +56,7 @@ def look(template: Template) -> Check:
     error = ""
     try:
         info = perforce.get_info()
-        survey = perforce.survey_view(
+        survey = perforce.files.survey(
             template.view_lines, stream=template.stream, most_names=NAMES_COMPARED
         )
     except GatewayError as failure:

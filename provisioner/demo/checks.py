@@ -40,7 +40,7 @@ def expected_owner(workspace: Workspace) -> tuple[int, int]:
 
 def check_ready(workspace: Workspace) -> list[Check]:
     """Check a READY workspace from the outside, and by working in it as its owner."""
-    have = registry.perforce(workspace.site.perforce_server).have_list(
+    have = registry.perforce(workspace.site.perforce_server).files.have_list(
         workspace.client_name
     )
     pin = workspace.snapshot
@@ -133,7 +133,7 @@ def fingerprint(template: Template) -> str:
             digest.update(os.readlink(path).encode())
         elif path.is_file():
             digest.update(path.read_bytes())
-    have = registry.perforce(template.site.perforce_server).have_list(
+    have = registry.perforce(template.site.perforce_server).files.have_list(
         template.client_name
     )
     digest.update(f"{have.count} {have.digest}".encode())
@@ -145,7 +145,7 @@ def left_behind(workspace: Workspace) -> list[str]:
     ontap = registry.ontap(workspace.site)
     perforce = registry.perforce(workspace.site.perforce_server)
     left = []
-    if workspace.client_name and perforce.find_client(workspace.client_name):
+    if workspace.client_name and perforce.clients.find(workspace.client_name):
         left.append(f"client {workspace.client_name}")
     for client in workspace.stand_ins.find_all(perforce):
         left.append(f"client {client.name}")

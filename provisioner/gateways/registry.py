@@ -17,7 +17,6 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.rest import RestOntapGateway
 from provisioner.gateways.ontap.types import OntapAccount
 from provisioner.gateways.perforce.gateway import PerforceGateway
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 
 
@@ -80,7 +79,7 @@ def perforce(server: PerforceAddress) -> PerforceGateway:
 def perforce_for(server: PerforceAddress, *, client: str) -> PerforceGateway:
     """Return the gateway to the server as from the Host of a client."""
     gateway = perforce(server)
-    spec = gateway.find_client(client)
+    spec = gateway.clients.find(client)
     if spec is None or not spec.host:
         return gateway
     return _perforce_gateway(replace(perforce_account(server), host=spec.host))
@@ -88,7 +87,7 @@ def perforce_for(server: PerforceAddress, *, client: str) -> PerforceGateway:
 
 def perforce_as(account: PerforceAccount) -> PerforceGateway:
     """Return a gateway as somebody else; their ticket is not kept."""
-    return P4PerforceGateway(account)
+    return PerforceGateway(account)
 
 
 def hasty_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGateway:
@@ -113,7 +112,7 @@ def first_ontap(site: SiteAddress, *, seconds: float) -> Iterator[OntapGateway]:
 def first_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGateway:
     """Return a gateway that signs in anew; no command may be silent for longer."""
     account = perforce_account(server)
-    return P4PerforceGateway(
+    return PerforceGateway(
         replace(account, timeout_seconds=seconds, bulk_timeout_seconds=seconds)
     )
 
@@ -125,4 +124,4 @@ def _ontap_gateway(account: OntapAccount) -> OntapGateway:
 
 @lru_cache(maxsize=64)
 def _perforce_gateway(account: PerforceAccount) -> PerforceGateway:
-    return P4PerforceGateway(account)
+    return PerforceGateway(account)

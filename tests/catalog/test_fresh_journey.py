@@ -185,7 +185,7 @@ def test_templates_follow_and_a_broken_change_reaches_nobody(
     assert [w.snapshot for w in workspaces] == [first, second, second, broken]
     perforce = registry.perforce(template.site.perforce_server)
     for workspace in workspaces:
-        have, pin = perforce.have_list(workspace.client_name), workspace.snapshot
+        have, pin = perforce.files.have_list(workspace.client_name), workspace.snapshot
         assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
     lines = [w.path.joinpath("bob.txt").read_text().split() for w in workspaces]
     good = ["ok", "more"]

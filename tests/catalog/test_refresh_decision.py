@@ -20,7 +20,7 @@ from provisioner.catalog.refresh_policy import (
     is_schedule,
     last_time,
 )
-from provisioner.gateways.perforce.submitted import DepotView, touches
+from provisioner.gateways.perforce.depot_view import DepotView
 
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
 
@@ -240,23 +240,23 @@ def test_a_view_touches_what_the_server_would_sync() -> None:
         '"//depot/with space/..." "//t/with space/..."',
         "+//depot/lib/%%1/api.h //t/api/%%1.h",
     )
-    assert touches(view, ["//depot/other/x", "//depot/main/src/a.c"])
-    assert touches(view, ["//depot/with space/x"])
-    assert touches(view, ["//depot/lib/json/api.h"])
-    assert not touches(view, ["//depot/main/doc/index.html"])
-    assert not touches(view, ["//depot/mainly/a", "//depot/lib/json/impl.c"])
-    assert not touches(view, [])
+    assert DepotView(view).touches(["//depot/other/x", "//depot/main/src/a.c"])
+    assert DepotView(view).touches(["//depot/with space/x"])
+    assert DepotView(view).touches(["//depot/lib/json/api.h"])
+    assert not DepotView(view).touches(["//depot/main/doc/index.html"])
+    assert not DepotView(view).touches(["//depot/mainly/a", "//depot/lib/json/impl.c"])
+    assert not DepotView(view).touches([])
 
 
 def test_case_counts_as_it_does_for_the_server() -> None:
     view = ("//depot/Main/... //t/...",)
-    assert not touches(view, ["//depot/main/a"])
-    assert touches(view, ["//DEPOT/main/a"], is_case_sensitive=False)
+    assert not DepotView(view).touches(["//depot/main/a"])
+    assert DepotView(view, is_case_sensitive=False).touches(["//DEPOT/main/a"])
 
 
 def test_names_that_are_no_utf_8_are_mapped_too() -> None:
     """Handed over as they are, they crash the process."""
-    assert touches(("//depot/main/... //t/...",), ["//depot/main/\udcff.txt"])
+    assert DepotView(("//depot/main/... //t/...",)).touches(["//depot/main/\udcff.txt"])
 
 
 # --- a replay

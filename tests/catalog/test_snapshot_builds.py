@@ -49,7 +49,7 @@ def snapshot_of(operation: Operation) -> Snapshot:
 
 def have_of(workspace: Workspace) -> tuple[int, str]:
     perforce = registry.perforce(workspace.site.perforce_server)
-    have = perforce.have_list(workspace.client_name)
+    have = perforce.files.have_list(workspace.client_name)
     return have.count, have.digest
 
 
@@ -190,15 +190,15 @@ def test_moving_the_template_between_snapshot_and_flush_changes_no_workspace(
 
     def perform(step: Step) -> dict[str, Any]:
         if step.name == "flush":
-            perforce.flush(template.client_name, change=first.change - 1)
+            perforce.files.flush(template.client_name, change=first.change - 1)
         return really_perform(step)
 
     monkeypatch.setattr(workflow, "perform", perform)
     try:
         workspace = workspace_of(template)
-        moved = perforce.have_list(template.client_name)
+        moved = perforce.files.have_list(template.client_name)
     finally:  # it is the template of other tests, too
-        perforce.flush(template.client_name, change=first.change)
+        perforce.files.flush(template.client_name, change=first.change)
 
     assert (moved.count, moved.digest) != pin_of(first)
     assert have_of(workspace) == pin_of(first)

@@ -71,7 +71,7 @@ def test_a_workspace_of_a_stream_has_the_streams_view(
 
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY, workspace.status_message
-    client = registry.perforce(lab_site.perforce_server).find_client(
+    client = registry.perforce(lab_site.perforce_server).clients.find(
         workspace.client_name
     )
     assert client is not None

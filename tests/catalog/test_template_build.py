@@ -98,12 +98,12 @@ def test_a_build_publishes_a_snapshot_with_its_pin(
     snapshot = published_template.snapshots.get()
 
     assert default_snapshot(published_template) == snapshot
-    newest = perforce.latest_change((f"//depot/tree/...@{snapshot.change}",))
+    newest = perforce.changes.latest((f"//depot/tree/...@{snapshot.change}",))
     assert snapshot.change == newest
     pinned = parse_client_spec(snapshot.client_spec)
     assert pinned.name == published_template.client_name
     assert pinned.root == str(published_template.path)
-    have = perforce.have_list(published_template.client_name)
+    have = perforce.files.have_list(published_template.client_name)
     assert (snapshot.have_count, snapshot.have_digest) == (have.count, have.digest)
     listed = lab.as_admin(client=published_template.client_name).run("have")
     assert snapshot.have_count == len(listed) > 20
@@ -171,7 +171,7 @@ def test_a_second_build_is_incremental_and_leaves_workspaces_as_they_are(
     assert (workspace.path / "edited.txt").read_text() == "old\n"
     assert (workspace.path / "deleted.txt").exists()
     assert not (workspace.path / "added.txt").exists()
-    have = registry.perforce(template.site.perforce_server).have_list(
+    have = registry.perforce(template.site.perforce_server).files.have_list(
         workspace.client_name
     )
     assert (have.count, have.digest) == (first.have_count, first.have_digest)
@@ -555,14 +555,14 @@ def test_a_step_that_was_done_already_changes_nothing(
     def everything() -> tuple[object, ...]:
         volume = ontap.find_volume(built_template.volume_name)
         assert volume is not None
-        client = perforce.find_client(built_template.client_name)
+        client = perforce.clients.find(built_template.client_name)
         assert client is not None
         return (
             (volume.uuid, volume.junction_path, volume.export_policy, volume.comment),
             ontap.list_snapshots(volume.uuid),
             list(Snapshot.objects.values()),
             (client.view, client.root, client.options, client.description),
-            perforce.have_list(built_template.client_name),
+            perforce.files.have_list(built_template.client_name),
             (built_template.path / "out" / "all").read_text(),
         )
 
@@ -687,7 +687,7 @@ def test_a_lost_reply_of_perforce_changes_nothing(
 
     snapshot = build_well(lab_template)
 
-    have = registry.perforce(lab_template.site.perforce_server).have_list(
+    have = registry.perforce(lab_template.site.perforce_server).files.have_list(
         lab_template.client_name
     )
     assert (snapshot.have_count, snapshot.have_digest) == (have.count, have.digest)
@@ -731,12 +731,12 @@ def test_a_strangers_client_of_our_name_is_left_alone(
         description="somebody else's",
         view=(f"//depot/tree/... //{lab_template.client_name}/...",),
     )
-    perforce.save_client(stranger)
+    perforce.clients.save(stranger)
 
     operation = build(lab_template)
 
     assert_failed(lab_template, operation, code="client_name_taken")
-    found = perforce.find_client(stranger.name)
+    found = perforce.clients.find(stranger.name)
     assert found is not None
     assert (found.root, found.description) == (stranger.root, stranger.description)
-    perforce.delete_client(stranger.name)
+    perforce.clients.delete(stranger.name)

@@ -112,14 +112,14 @@ def test_a_view_is_surveyed_on_the_server(lab: Lab, lab_template: Template) -> N
     perforce = registry.perforce(lab_template.site.perforce_server)
     view = ("//depot/clashing/... //any/...", "-//depot/clashing/no/... //any/no/...")
 
-    found = perforce.survey_view(view, most_names=100)
+    found = perforce.files.survey(view, most_names=100)
 
     assert (found.files, found.size_bytes) == (2, 12)
     assert found.depot_files > 2
     assert [sorted(pair) for pair in found.clashes] == [["SRC", "src"]]
     assert found.names_were_compared
-    assert not perforce.survey_view(view, most_names=1).names_were_compared
-    nothing = perforce.survey_view(("//depot/nothing/... //any/...",), most_names=9)
+    assert not perforce.files.survey(view, most_names=1).names_were_compared
+    nothing = perforce.files.survey(("//depot/nothing/... //any/...",), most_names=9)
     assert nothing.files == 0
 
 

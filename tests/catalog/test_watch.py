@@ -184,7 +184,7 @@ def test_a_batch_that_was_not_recorded_is_fetched_again_and_counts_once(
     newest = submit(lab, path=f"{folder}/left/a.txt")
     watch = watch_of(left)
     perforce = registry.perforce(watch.server)
-    batch = perforce.submitted_after(reached, at_most=10)
+    batch = perforce.changes.submitted_after(reached, at_most=10)
     assert [change.number for change in batch.changes] == [newest]
 
     with transaction.atomic():  # killed before the end

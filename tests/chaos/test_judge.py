@@ -84,7 +84,7 @@ def test_a_file_that_is_not_what_it_was_is_lost(
 def test_what_is_not_opened_any_more_is_lost(
     judge: Judge, lab_workspace: Workspace, desk: Desk
 ) -> None:
-    registry.perforce(lab_workspace.site.perforce_server).revert_server_side(
+    registry.perforce(lab_workspace.site.perforce_server).changes.revert_server_side(
         lab_workspace.client_name
     )
 
@@ -121,7 +121,7 @@ def test_a_client_or_a_volume_that_went_behind_our_back_is_an_orphan(
     volume = registry.ontap(lab_workspace.site).find_volume(lab_workspace.volume_name)
     assert volume is not None
     registry.ontap(lab_workspace.site).unmount_volume(volume.uuid)
-    registry.perforce(lab_workspace.site.perforce_server).delete_client(
+    registry.perforce(lab_workspace.site.perforce_server).clients.delete(
         lab_workspace.client_name, keep_shelves=False
     )
 

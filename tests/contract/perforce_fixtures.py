@@ -30,7 +30,7 @@ from provisioner.gateways.perforce.connection import (
     TicketHolder,
     connected,
 )
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec, PerforceAccount
 
 REAL_PORT = os.environ.get("PERFORCE_TEST_PORT", "")
@@ -54,7 +54,7 @@ class PerforceScene:
     """One test's view of a server; what it makes is named as its own."""
 
     target: PerforceTarget
-    gateway: P4PerforceGateway
+    gateway: PerforceGateway
     tag: str
     place: Path
     holder: TicketHolder = field(default_factory=TicketHolder)
@@ -89,12 +89,18 @@ class PerforceScene:
     def make_client(self, suffix: str = "ws", **changes: Any) -> ClientSpec:
         spec = self.client_spec(suffix, **changes)
         self.clients.append(spec.name)
-        self.gateway.save_client(spec)
+        self.gateway.clients.save(spec)
         return spec
 
     def at_the_shell(self, client: str) -> AbstractContextManager[Connection]:
         """Return a connection for what a person does in a workspace."""
         return connected(self.account, holder=self.holder, client=client)
+
+    def had(self, client: str) -> dict[str, int]:
+        """Return the have list: revisions by depot path."""
+        with self.at_the_shell(client) as shell:
+            records = shell.run("have").records
+        return {record["depotFile"]: int(record["haveRev"]) for record in records}
 
     def at_the_shell_as(
         self, account: PerforceAccount, client: str
@@ -102,12 +108,12 @@ class PerforceScene:
         """Return a connection for what somebody else does there."""
         return connected(account, holder=TicketHolder(), client=client)
 
-    def person(self, user: str) -> P4PerforceGateway:
+    def person(self, user: str) -> PerforceGateway:
         """Make a user without rights of administration on the lab; act as them."""
         form = f"User:\t{user}\n\nEmail:\t{user}@x\n\nFullName:\t{user}\n"
         with self.at_the_shell("none") as shell:
             shell.run("user", "-i", "-f", text=f"{form}\nPassword:\tpassword\n")
-        return P4PerforceGateway(replace(self.account, user=user, password="password"))
+        return PerforceGateway(replace(self.account, user=user, password="password"))
 
     def submit(self, files: Mapping[str, bytes | Path | None]) -> int:
         """Submit contents by name below the folder; a Path is a symlink's target.
@@ -152,16 +158,16 @@ class PerforceScene:
         if self.target.lab_root is not None:
             self.set_faults()
         for client in self.clients:
-            self.gateway.revert_server_side(client)
-            for pending in self.gateway.list_pending_changes(client):
-                self.gateway.delete_pending_change(
+            self.gateway.changes.revert_server_side(client)
+            for pending in self.gateway.changes.list_pending(client):
+                self.gateway.changes.delete_pending(
                     pending.change, delete_shelf=pending.is_shelved
                 )
-            found = self.gateway.find_client(client)
+            found = self.gateway.clients.find(client)
             if found is not None:
                 unlocked = found.options.replace(" locked", " unlocked")
-                self.gateway.save_client(replace(found, options=unlocked))
-            self.gateway.delete_client(client)
+                self.gateway.clients.save(replace(found, options=unlocked))
+            self.gateway.clients.delete(client)
 
 
 @contextmanager
@@ -243,7 +249,7 @@ def scene_at(target: PerforceTarget) -> Iterator[PerforceScene]:
     place.chmod(0o755)
     scene = PerforceScene(
         target=target,
-        gateway=P4PerforceGateway(target.account),
+        gateway=PerforceGateway(target.account),
         tag=uuid.uuid4().hex[:10],
         place=place,
     )

@@ -165,8 +165,8 @@ def test_an_interrupted_sync_goes_on_where_it_stopped(
         replace_leftovers=True,
     )
 
-    assert perforce.gateway.have_list(spec.name).count == 900
-    assert perforce.gateway.reconcile_preview(spec.name, untracked=True) == []
+    assert perforce.gateway.files.have_list(spec.name).count == 900
+    assert perforce.gateway.files.reconcile_preview(spec.name, untracked=True) == []
 
 
 def test_the_owner_of_the_files_shelves_and_reopens_them(
@@ -182,7 +182,7 @@ def test_the_owner_of_the_files_shelves_and_reopens_them(
     path.write_text("mine\n")
     path.chmod(0o600)
     Path(spec.root, "bin/tool.sh").unlink()
-    opened = perforce.gateway.list_opened(spec.name)
+    opened = perforce.gateway.changes.list_opened(spec.name)
 
     report = client_files.shelve_as(
         perforce.account, client=spec.name, workspace="main-1", uid=UID, gid=GID
@@ -193,7 +193,7 @@ def test_the_owner_of_the_files_shelves_and_reopens_them(
     assert [item.depot_file for item in report.not_shelved] == [
         f"{perforce.folder}/bin/tool.sh"
     ]
-    perforce.gateway.revert_server_side(spec.name)
+    perforce.gateway.changes.revert_server_side(spec.name)
     back = client_files.reopen_as(
         perforce.account,
         client=spec.name,
@@ -204,9 +204,9 @@ def test_the_owner_of_the_files_shelves_and_reopens_them(
         gid=GID,
     )
     assert back.not_opened == ()
-    assert perforce.gateway.list_opened(spec.name) == opened
+    assert perforce.gateway.changes.list_opened(spec.name) == opened
     assert path.read_text() == "mine\n"
-    perforce.gateway.revert_server_side(spec.name)
+    perforce.gateway.changes.revert_server_side(spec.name)
     unshelved = client_files.unshelve_as(
         perforce.account,
         client=spec.name,

@@ -33,7 +33,7 @@ def stand_ins_of(spec: ClientSpec) -> StandIns:
 def compared(
     scene: PerforceScene, recorded: ClientSpec, *, change: int
 ) -> dict[str, str]:
-    client = scene.gateway.find_client(recorded.name)
+    client = scene.gateway.clients.find(recorded.name)
     assert client is not None
     found = compare_files(
         scene.gateway,
@@ -64,7 +64,7 @@ def write(spec: ClientSpec, name: str | bytes, content: str) -> None:
 
 def narrowed(scene: PerforceScene, spec: ClientSpec) -> None:
     view = (f"{scene.folder}/src/... //{spec.name}/src/...",)
-    scene.gateway.save_client(replace(spec, view=view))
+    scene.gateway.clients.save(replace(spec, view=view))
 
 
 def test_the_same_view_is_looked_at_as_it_is(perforce: PerforceScene) -> None:
@@ -77,7 +77,7 @@ def test_the_same_view_is_looked_at_as_it_is(perforce: PerforceScene) -> None:
     Path(spec.root, "src/b.c").unlink()
     stand_ins = stand_ins_of(spec)
     left = stand_ins.new_name(Purpose.COMPARE)
-    perforce.gateway.save_client(
+    perforce.gateway.clients.save(
         perforce.client_spec("left", name=left, description=f"({TAG})\n", view=())
     )
 
@@ -194,9 +194,9 @@ def test_a_refusal_for_another_reason_stays_one(perforce: PerforceScene) -> None
     change = perforce.submit(TREE)
     spec = owned_client(perforce)
     sync(perforce, spec, change=change)
-    client = perforce.gateway.find_client(spec.name)
+    client = perforce.gateway.clients.find(spec.name)
     assert client is not None
-    perforce.gateway.save_client(replace(spec, host="another-host"))
+    perforce.gateway.clients.save(replace(spec, host="another-host"))
 
     with pytest.raises(Refused):
         compare_files(

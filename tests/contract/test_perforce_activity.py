@@ -15,7 +15,7 @@ def test_a_client_that_did_nothing_has_no_newest_work(
 ) -> None:
     spec = perforce.make_client()
 
-    newest = perforce.gateway.newest_work(spec.name, above=0)
+    newest = perforce.gateway.changes.newest_work(spec.name, above=0)
 
     assert newest.submitted_at is None
     assert newest.shelved_at is None
@@ -27,7 +27,7 @@ def test_what_a_client_did_last_has_its_time(perforce: PerforceScene) -> None:
     perforce.submit({"a.txt": b"a\n"})
     author = perforce.client_name("author")
 
-    newest = perforce.gateway.newest_work(author, above=0)
+    newest = perforce.gateway.changes.newest_work(author, above=0)
 
     assert newest.submitted_at is not None
     assert newest.submitted_at > began_at
@@ -36,7 +36,7 @@ def test_what_a_client_did_last_has_its_time(perforce: PerforceScene) -> None:
     with perforce.at_the_shell(author) as shell:
         shell.run("edit", "-c", str(change), f"{perforce.folder}/a.txt")
         shell.run("shelve", "-c", str(change))
-    newest = perforce.gateway.newest_work(author, above=0)
+    newest = perforce.gateway.changes.newest_work(author, above=0)
     assert newest.shelved_at is not None
     assert newest.pending_at is not None
     assert newest.pending_at > began_at
@@ -48,10 +48,10 @@ def test_opened_files_are_counted_by_client(perforce: PerforceScene) -> None:
     with perforce.at_the_shell(author) as shell:
         shell.run("edit", f"{perforce.folder}/...")
 
-    opened = perforce.gateway.count_opened_by(perforce.account.user)
+    opened = perforce.gateway.changes.count_opened_by(perforce.account.user)
 
     assert opened[author] == 2
-    assert perforce.gateway.count_opened_by("nobody-of-that-name") == {}
+    assert perforce.gateway.changes.count_opened_by("nobody-of-that-name") == {}
 
 
 def test_our_look_leaves_the_access_date_as_it_is(
@@ -64,9 +64,9 @@ def test_our_look_leaves_the_access_date_as_it_is(
     age_client(scene, author)
 
     for _ in range(2):
-        scene.gateway.newest_work(author, above=0)
-        scene.gateway.count_opened_by(scene.account.user)
-        [listed] = scene.gateway.list_clients(name_filter=author)
+        scene.gateway.changes.newest_work(author, above=0)
+        scene.gateway.changes.count_opened_by(scene.account.user)
+        [listed] = scene.gateway.clients.find_all(name_filter=author)
 
     assert listed.accessed_at == dt.datetime.fromtimestamp(LONG_AGO, tz=dt.UTC)
 

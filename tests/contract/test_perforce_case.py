@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.depot_view import DepotView
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.protections import find_unreadable
 from provisioner.gateways.perforce.readable import Reading
-from provisioner.gateways.perforce.submitted import touches
 from tests.contract.perforce_fixtures import PerforceScene, running_lab, scene_at
 
 TABLE = """Protections:
@@ -30,7 +30,7 @@ def folding() -> Iterator[PerforceScene]:
 
 
 @pytest.fixture(scope="module")
-def ann(folding: PerforceScene) -> P4PerforceGateway:
+def ann(folding: PerforceScene) -> PerforceGateway:
     """Ann, who may read all of a folder but for what is excluded in capitals."""
     folding.submit(dict.fromkeys(FILES, b"1\n"))
     gateway = folding.person("ann")
@@ -42,16 +42,16 @@ def ann(folding: PerforceScene) -> P4PerforceGateway:
 
 
 def test_users_and_clients_are_found_however_they_are_spelled(
-    folding: PerforceScene, ann: P4PerforceGateway
+    folding: PerforceScene, ann: PerforceGateway
 ) -> None:
     spec = folding.make_client("Own")
-    found = folding.gateway.find_client(spec.name.upper())
+    found = folding.gateway.clients.find(spec.name.upper())
 
     assert found is not None
     assert (found.name, found.root) == (spec.name, spec.root)
     assert folding.gateway.spelling_of("ANN") == "ann"
     assert folding.gateway.spelling_of("anne") is None
-    as_typed = P4PerforceGateway(
+    as_typed = PerforceGateway(
         replace(folding.account, user="ANN", password="password")
     )
     assert as_typed.email_of("Ann") == "ann@x"
@@ -59,10 +59,10 @@ def test_users_and_clients_are_found_however_they_are_spelled(
 
 @pytest.mark.parametrize("name", FILES)
 def test_what_may_be_read_is_what_the_server_lets_read(
-    name: str, folding: PerforceScene, ann: P4PerforceGateway
+    name: str, folding: PerforceScene, ann: PerforceGateway
 ) -> None:
     path = f"{folding.folder}/{name}"
-    change = folding.gateway.latest_change((folding.everything,))
+    change = folding.gateway.changes.latest((folding.everything,))
     protections = folding.gateway.protections_of("Ann")
     typed = "".join(c.swapcase() if c.isascii() else c for c in path)
     view = (f"{typed} //any/x",)
@@ -78,6 +78,8 @@ def test_what_may_be_read_is_what_the_server_lets_read(
 def test_a_change_concerns_a_view_in_any_case(folding: PerforceScene) -> None:
     view = ["//DEPOT/Main/... //any/..."]
 
-    assert touches(view, ["//depot/main/a"], is_case_sensitive=False)
-    assert not touches(view, ["//depot/main/a"])
-    assert not touches(["//depot/É //any/x"], ["//depot/é"], is_case_sensitive=False)
+    assert DepotView(view, is_case_sensitive=False).touches(["//depot/main/a"])
+    assert not DepotView(view).touches(["//depot/main/a"])
+    assert not DepotView(["//depot/É //any/x"], is_case_sensitive=False).touches(
+        ["//depot/é"]
+    )

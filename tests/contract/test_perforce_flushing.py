@@ -23,7 +23,7 @@ TREE: dict[str, bytes | Path | None] = {
 
 
 def have(scene: PerforceScene, client: str) -> HaveList:
-    return scene.gateway.have_list(client)
+    return scene.gateway.files.have_list(client)
 
 
 def view_of(scene: PerforceScene, suffix: str, below: str) -> tuple[str, ...]:
@@ -49,8 +49,8 @@ def test_batches_lead_where_a_flush_at_once_does(
     batched = scene.make_client("batched", view=view_of(scene, "batched", below)).name
     told: list[LockUse] = []
 
-    scene.gateway.flush(at_once, change=pinned, parts=[part])
-    scene.gateway.flush(
+    scene.gateway.files.flush(at_once, change=pinned, parts=[part])
+    scene.gateway.files.flush(
         batched, change=pinned, parts=[part], in_batches=True, on_command=told.append
     )
 
@@ -70,7 +70,7 @@ def test_a_flush_in_batches_may_be_repeated(perforce: PerforceScene) -> None:
     client = perforce.make_client().name
 
     for _ in range(2):
-        perforce.gateway.flush(client, change=change, in_batches=True)
+        perforce.gateway.files.flush(client, change=change, in_batches=True)
 
         assert have(perforce, client).count == len(TREE)
 
@@ -83,7 +83,7 @@ def test_many_directories_share_commands(
     client = perforce.make_client().name
     told: list[LockUse] = []
 
-    perforce.gateway.flush(
+    perforce.gateway.files.flush(
         client, change=change, in_batches=True, on_command=told.append
     )
 
@@ -102,7 +102,7 @@ def test_a_view_of_single_files_is_flushed_by_its_lines(
     )
     client = perforce.make_client(view=view).name
 
-    perforce.gateway.flush(client, change=change, in_batches=True)
+    perforce.gateway.files.flush(client, change=change, in_batches=True)
 
     assert have(perforce, client).count == 2
 
@@ -123,6 +123,6 @@ def test_a_line_with_an_apostrophe_or_numbered_wildcards_is_flushed(
         view=(line.format(folder=perforce.folder, name=name),)
     ).name
 
-    perforce.gateway.flush(client, change=change, in_batches=True)
+    perforce.gateway.files.flush(client, change=change, in_batches=True)
 
     assert have(perforce, client).count == count

@@ -16,7 +16,7 @@ from provisioner.gateways.errors import (
     NotFound,
     Refused,
 )
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import SyncProgress
 from tests.contract.perforce_fixtures import PerforceScene, running_lab, scene_at
 
@@ -37,7 +37,7 @@ def ignore_progress(progress: SyncProgress) -> None:
 
 
 def sync(scene: PerforceScene, client: str, *, change: int) -> None:
-    scene.gateway.sync(client, change=change, on_progress=ignore_progress)
+    scene.gateway.files.sync(client, change=change, on_progress=ignore_progress)
 
 
 # --- the account
@@ -62,7 +62,7 @@ def test_a_wrong_password_is_told_apart_and_not_repeated_in_the_sentence(
     account = replace(perforce.account, password="wrong secret")
 
     with pytest.raises(AuthFailed) as caught:
-        P4PerforceGateway(account).check_login()
+        PerforceGateway(account).check_login()
 
     assert perforce.account.user in caught.value.sentence
     assert "wrong secret" not in repr(caught.value.log_context())
@@ -73,15 +73,15 @@ def test_a_ticket_does_as_a_password(perforce: PerforceScene) -> None:
         reply = shell.run("login", "-p", text=perforce.account.password)
     account = replace(perforce.account, password=reply.texts[-1])
 
-    P4PerforceGateway(account).check_login()
-    assert P4PerforceGateway(account).latest_change(("//...",)) >= 0
+    PerforceGateway(account).check_login()
+    assert PerforceGateway(account).changes.latest(("//...",)) >= 0
 
 
 def test_a_ticket_that_is_none_is_refused(perforce: PerforceScene) -> None:
     account = replace(perforce.account, password="0123456789ABCDEF" * 2)
 
     with pytest.raises(AuthFailed):
-        P4PerforceGateway(account).check_login()
+        PerforceGateway(account).check_login()
 
 
 def test_users_are_known_by_their_exact_name(perforce: PerforceScene) -> None:
@@ -108,7 +108,7 @@ def test_a_saved_client_is_found_as_it_was_saved(perforce: PerforceScene) -> Non
         ),
     )
 
-    found = perforce.gateway.find_client(name)
+    found = perforce.gateway.clients.find(name)
 
     assert found is not None
     assert found.updated_at is not None
@@ -122,11 +122,11 @@ def test_a_saved_client_is_found_as_it_was_saved(perforce: PerforceScene) -> Non
 
 def test_saving_again_changes_nothing(perforce: PerforceScene) -> None:
     spec = perforce.make_client()
-    before = perforce.gateway.find_client(spec.name)
+    before = perforce.gateway.clients.find(spec.name)
 
-    perforce.gateway.save_client(spec)
+    perforce.gateway.clients.save(spec)
 
-    after = perforce.gateway.find_client(spec.name)
+    after = perforce.gateway.clients.find(spec.name)
     assert before is not None
     assert after is not None
     assert after.view == before.view
@@ -135,7 +135,7 @@ def test_saving_again_changes_nothing(perforce: PerforceScene) -> None:
 def test_a_client_lets_every_host_use_it(perforce: PerforceScene) -> None:
     spec = perforce.make_client(host="")
 
-    found = perforce.gateway.find_client(spec.name)
+    found = perforce.gateway.clients.find(spec.name)
 
     assert found is not None
     assert found.host == ""
@@ -144,15 +144,15 @@ def test_a_client_lets_every_host_use_it(perforce: PerforceScene) -> None:
 def test_a_client_that_is_not_there_is_none(perforce: PerforceScene) -> None:
     perforce.make_client()
 
-    assert perforce.gateway.find_client(perforce.client_name("nobody")) is None
-    assert perforce.gateway.find_client(perforce.client_name()[:-1] + "*") is None
+    assert perforce.gateway.clients.find(perforce.client_name("nobody")) is None
+    assert perforce.gateway.clients.find(perforce.client_name()[:-1] + "*") is None
 
 
 def test_clients_are_listed_by_pattern(perforce: PerforceScene) -> None:
     perforce.make_client("a")
     perforce.make_client("b")
 
-    listed = perforce.gateway.list_clients(name_filter=perforce.client_name("*"))
+    listed = perforce.gateway.clients.find_all(name_filter=perforce.client_name("*"))
 
     assert sorted(spec.name for spec in listed) == [
         perforce.client_name("a"),
@@ -169,7 +169,7 @@ def test_a_view_of_no_depot_is_refused(perforce: PerforceScene) -> None:
         perforce.make_client(view=(f"//no-such-depot-here/... //{name}/...",))
     perforce.clients.clear()
 
-    assert perforce.gateway.find_client(name) is None
+    assert perforce.gateway.clients.find(name) is None
 
 
 def test_a_client_locked_by_another_is_not_changed(perforce: PerforceScene) -> None:
@@ -178,9 +178,9 @@ def test_a_client_locked_by_another_is_not_changed(perforce: PerforceScene) -> N
     perforce.make_client(owner="somebody", options=locked)
 
     with pytest.raises(Refused):
-        perforce.gateway.save_client(replace(spec, owner="somebody", root="/else"))
+        perforce.gateway.clients.save(replace(spec, owner="somebody", root="/else"))
     with pytest.raises(Refused):
-        perforce.gateway.delete_client(spec.name)
+        perforce.gateway.clients.delete(spec.name)
 
     with perforce.at_the_shell("none") as shell:
         shell.run("client", "-d", "-f", spec.name)
@@ -192,10 +192,10 @@ def test_a_deleted_client_is_gone_and_deleting_again_is_fine(
 ) -> None:
     spec = perforce.make_client()
 
-    perforce.gateway.delete_client(spec.name)
-    perforce.gateway.delete_client(spec.name)
+    perforce.gateway.clients.delete(spec.name)
+    perforce.gateway.clients.delete(spec.name)
 
-    assert perforce.gateway.find_client(spec.name) is None
+    assert perforce.gateway.clients.find(spec.name) is None
 
 
 def test_a_client_with_open_files_is_in_use(perforce: PerforceScene) -> None:
@@ -206,9 +206,9 @@ def test_a_client_with_open_files_is_in_use(perforce: PerforceScene) -> None:
         shell.run("edit", f"//{spec.name}/readme.txt")
 
     with pytest.raises(InUse):
-        perforce.gateway.delete_client(spec.name)
+        perforce.gateway.clients.delete(spec.name)
 
-    assert perforce.gateway.find_client(spec.name) is not None
+    assert perforce.gateway.clients.find(spec.name) is not None
 
 
 def test_a_client_with_a_pending_change_is_in_use(perforce: PerforceScene) -> None:
@@ -216,7 +216,7 @@ def test_a_client_with_a_pending_change_is_in_use(perforce: PerforceScene) -> No
     perforce.pending_change(spec.name)
 
     with pytest.raises(InUse):
-        perforce.gateway.delete_client(spec.name)
+        perforce.gateway.clients.delete(spec.name)
 
 
 # --- changes and files
@@ -226,7 +226,7 @@ def test_the_latest_change_is_that_of_the_paths(perforce: PerforceScene) -> None
     first = perforce.submit({"a/one": b"1\n", "b/one": b"1\n"})
     second = perforce.submit({"b/one": b"2\n"})
 
-    latest = perforce.gateway.latest_change
+    latest = perforce.gateway.changes.latest
 
     assert latest((f"{perforce.folder}/a/...",)) == first
     assert latest((perforce.everything,)) == second
@@ -238,9 +238,9 @@ def test_only_submitted_changes_are_submitted(perforce: PerforceScene) -> None:
     submitted = perforce.submit({"a": b"1\n"})
     pending = perforce.pending_change(perforce.client_name("author"))
 
-    assert perforce.gateway.is_submitted(submitted)
-    assert not perforce.gateway.is_submitted(pending)
-    assert not perforce.gateway.is_submitted(NEVER)
+    assert perforce.gateway.changes.is_submitted(submitted)
+    assert not perforce.gateway.changes.is_submitted(pending)
+    assert not perforce.gateway.changes.is_submitted(NEVER)
 
 
 def test_whether_there_are_files_is_asked_as_of_a_change(
@@ -250,7 +250,7 @@ def test_whether_there_are_files_is_asked_as_of_a_change(
     second = perforce.submit({"a/two": None})
     folder = perforce.folder
 
-    has = perforce.gateway.has_files
+    has = perforce.gateway.files.exist
 
     assert has((perforce.everything,), change=second)
     assert has((f"{folder}/a/two",), change=first)
@@ -269,44 +269,44 @@ def test_a_flush_has_what_a_sync_would_have(perforce: PerforceScene) -> None:
     synced, flushed = perforce.make_client("synced"), perforce.make_client("flushed")
     sync(perforce, synced.name, change=pinned)
 
-    perforce.gateway.flush(flushed.name, change=pinned)
+    perforce.gateway.files.flush(flushed.name, change=pinned)
 
-    have = perforce.gateway.have_list(flushed.name)
-    assert have == perforce.gateway.have_list(synced.name)
+    have = perforce.gateway.files.have_list(flushed.name)
+    assert have == perforce.gateway.files.have_list(synced.name)
     assert have.count == len(TREE) - 1
     assert not Path(flushed.root).exists()
-    assert perforce.gateway.count_out_of_sync(flushed.name, change=pinned) == 0
+    assert perforce.gateway.files.count_out_of_sync(flushed.name, change=pinned) == 0
 
 
 def test_a_second_flush_changes_nothing(perforce: PerforceScene) -> None:
     change = perforce.submit(TREE)
     spec = perforce.make_client()
-    perforce.gateway.flush(spec.name, change=change)
-    before = perforce.gateway.have_list(spec.name)
+    perforce.gateway.files.flush(spec.name, change=change)
+    before = perforce.gateway.files.have_list(spec.name)
 
-    perforce.gateway.flush(spec.name, change=change)
+    perforce.gateway.files.flush(spec.name, change=change)
 
-    assert perforce.gateway.have_list(spec.name) == before
+    assert perforce.gateway.files.have_list(spec.name) == before
 
 
 def test_a_flush_goes_back_to_an_older_change(perforce: PerforceScene) -> None:
     first = perforce.submit({"a": b"1\n"})
     second = perforce.submit({"a": b"2\n", "b": b"2\n"})
     spec = perforce.make_client()
-    perforce.gateway.flush(spec.name, change=second)
+    perforce.gateway.files.flush(spec.name, change=second)
 
-    perforce.gateway.flush(spec.name, change=first)
+    perforce.gateway.files.flush(spec.name, change=first)
 
-    assert perforce.gateway.have_list(spec.name).count == 1
+    assert perforce.gateway.files.have_list(spec.name).count == 1
 
 
 def test_the_digest_is_that_of_the_sorted_lines(perforce: PerforceScene) -> None:
     perforce.submit({"b": b"1\n", "A": b"1\n"})
     change = perforce.submit({"b": b"2\n"})
     spec = perforce.make_client()
-    perforce.gateway.flush(spec.name, change=change)
+    perforce.gateway.files.flush(spec.name, change=change)
 
-    have = perforce.gateway.have_list(spec.name)
+    have = perforce.gateway.files.have_list(spec.name)
 
     lines = f"{perforce.folder}/A#1\n{perforce.folder}/b#2\n"
     assert have.count == 2
@@ -316,7 +316,7 @@ def test_the_digest_is_that_of_the_sorted_lines(perforce: PerforceScene) -> None
 def test_a_new_client_has_nothing(perforce: PerforceScene) -> None:
     spec = perforce.make_client()
 
-    assert perforce.gateway.have_list(spec.name).count == 0
+    assert perforce.gateway.files.have_list(spec.name).count == 0
 
 
 def test_a_flush_refuses_a_change_that_is_not_submitted(
@@ -326,9 +326,9 @@ def test_a_flush_refuses_a_change_that_is_not_submitted(
     spec = perforce.make_client()
 
     with pytest.raises(NotFound):
-        perforce.gateway.flush(spec.name, change=NEVER)
+        perforce.gateway.files.flush(spec.name, change=NEVER)
 
-    assert perforce.gateway.have_list(spec.name).count == 0
+    assert perforce.gateway.files.have_list(spec.name).count == 0
 
 
 def test_a_client_that_is_not_there_has_no_have_list(perforce: PerforceScene) -> None:
@@ -336,11 +336,11 @@ def test_a_client_that_is_not_there_has_no_have_list(perforce: PerforceScene) ->
     name = perforce.client_name("nobody")
 
     with pytest.raises(NotFound):
-        perforce.gateway.flush(name, change=change)
+        perforce.gateway.files.flush(name, change=change)
     with pytest.raises(NotFound):
-        perforce.gateway.have_list(name)
+        perforce.gateway.files.have_list(name)
     with pytest.raises(NotFound):
-        perforce.gateway.reconcile_preview(name, untracked=False)
+        perforce.gateway.files.reconcile_preview(name, untracked=False)
 
 
 def test_a_client_of_another_host_is_refused(perforce: PerforceScene) -> None:
@@ -348,9 +348,9 @@ def test_a_client_of_another_host_is_refused(perforce: PerforceScene) -> None:
     spec = perforce.make_client(host="another-host")
 
     with pytest.raises(Refused):
-        perforce.gateway.flush(spec.name, change=change)
+        perforce.gateway.files.flush(spec.name, change=change)
 
-    perforce.gateway.save_client(replace(spec, host=""))
+    perforce.gateway.clients.save(replace(spec, host=""))
 
 
 # --- work in progress
@@ -365,8 +365,8 @@ def test_opened_files_and_pending_changes_are_listed(perforce: PerforceScene) ->
         shell.run("edit", "-c", str(pending), f"//{spec.name}/readme.txt")
         shell.run("delete", f"//{spec.name}/src/main.c")
 
-    opened = perforce.gateway.list_opened(spec.name)
-    changes = perforce.gateway.list_pending_changes(spec.name)
+    opened = perforce.gateway.changes.list_opened(spec.name)
+    changes = perforce.gateway.changes.list_pending(spec.name)
 
     found = {file.depot_file: (file.action, file.change) for file in opened}
     assert found == {
@@ -382,8 +382,8 @@ def test_opened_files_and_pending_changes_are_listed(perforce: PerforceScene) ->
 def test_a_quiet_client_has_nothing_in_progress(perforce: PerforceScene) -> None:
     spec = perforce.make_client()
 
-    assert perforce.gateway.list_opened(spec.name) == []
-    assert perforce.gateway.list_pending_changes(spec.name) == []
+    assert perforce.gateway.changes.list_opened(spec.name) == []
+    assert perforce.gateway.changes.list_pending(spec.name) == []
 
 
 def test_reverting_on_the_server_keeps_the_files(perforce: PerforceScene) -> None:
@@ -395,10 +395,10 @@ def test_reverting_on_the_server_keeps_the_files(perforce: PerforceScene) -> Non
     readme = Path(spec.root, "readme.txt")
     readme.write_text("unsaved\n")
 
-    perforce.gateway.revert_server_side(spec.name)
-    perforce.gateway.revert_server_side(spec.name)
+    perforce.gateway.changes.revert_server_side(spec.name)
+    perforce.gateway.changes.revert_server_side(spec.name)
 
-    assert perforce.gateway.list_opened(spec.name) == []
+    assert perforce.gateway.changes.list_opened(spec.name) == []
     assert readme.read_text() == "unsaved\n"
 
 
@@ -406,22 +406,22 @@ def test_a_pending_change_is_deleted_once_and_gone(perforce: PerforceScene) -> N
     spec = perforce.make_client()
     pending = perforce.pending_change(spec.name)
 
-    perforce.gateway.delete_pending_change(pending, delete_shelf=False)
-    perforce.gateway.delete_pending_change(pending, delete_shelf=False)
+    perforce.gateway.changes.delete_pending(pending, delete_shelf=False)
+    perforce.gateway.changes.delete_pending(pending, delete_shelf=False)
 
-    assert perforce.gateway.list_pending_changes(spec.name) == []
+    assert perforce.gateway.changes.list_pending(spec.name) == []
 
 
 def test_a_pending_change_with_open_files_is_in_use(perforce: PerforceScene) -> None:
     change = perforce.submit(TREE)
     spec = perforce.make_client()
-    perforce.gateway.flush(spec.name, change=change)
+    perforce.gateway.files.flush(spec.name, change=change)
     pending = perforce.pending_change(spec.name)
     with perforce.at_the_shell(spec.name) as shell:
         shell.run("edit", "-k", "-c", str(pending), f"//{spec.name}/readme.txt")
 
     with pytest.raises(InUse):
-        perforce.gateway.delete_pending_change(pending, delete_shelf=False)
+        perforce.gateway.changes.delete_pending(pending, delete_shelf=False)
 
 
 def test_a_shelf_is_marked_and_goes_only_when_asked(perforce: PerforceScene) -> None:
@@ -432,18 +432,18 @@ def test_a_shelf_is_marked_and_goes_only_when_asked(perforce: PerforceScene) -> 
     with perforce.at_the_shell(spec.name) as shell:
         shell.run("edit", "-c", str(pending), f"//{spec.name}/readme.txt")
         shell.run("shelve", "-c", str(pending))
-    perforce.gateway.revert_server_side(spec.name)
+    perforce.gateway.changes.revert_server_side(spec.name)
 
-    [listed] = perforce.gateway.list_pending_changes(spec.name)
+    [listed] = perforce.gateway.changes.list_pending(spec.name)
     with pytest.raises(InUse):
-        perforce.gateway.delete_pending_change(pending, delete_shelf=False)
+        perforce.gateway.changes.delete_pending(pending, delete_shelf=False)
     with pytest.raises(InUse):
-        perforce.gateway.delete_client(spec.name)
-    perforce.gateway.delete_pending_change(pending, delete_shelf=True)
-    perforce.gateway.delete_pending_change(pending, delete_shelf=True)
+        perforce.gateway.clients.delete(spec.name)
+    perforce.gateway.changes.delete_pending(pending, delete_shelf=True)
+    perforce.gateway.changes.delete_pending(pending, delete_shelf=True)
 
     assert listed.is_shelved
-    assert perforce.gateway.list_pending_changes(spec.name) == []
+    assert perforce.gateway.changes.list_pending(spec.name) == []
 
 
 # --- local files
@@ -456,7 +456,9 @@ def test_a_sync_brings_the_files_as_they_were_submitted(
     spec = perforce.make_client()
     seen: list[SyncProgress] = []
 
-    report = perforce.gateway.sync(spec.name, change=change, on_progress=seen.append)
+    report = perforce.gateway.files.sync(
+        spec.name, change=change, on_progress=seen.append
+    )
 
     root = Path(spec.root)
     for name, content in TREE.items():
@@ -492,7 +494,7 @@ def test_a_sync_asks_for_as_many_connections_as_its_server_has_for_it(
     account = replace(scene.account, sync_connections=4)
     told: list[SyncProgress] = []
 
-    report = P4PerforceGateway(account).sync(
+    report = PerforceGateway(account).files.sync(
         spec.name, change=change, on_progress=told.append
     )
 
@@ -519,7 +521,7 @@ def test_connections_that_a_server_does_not_admit_are_refused(
     account = replace(lab_perforce.account, sync_connections=4)
 
     with pytest.raises(Refused, match=r"net\.parallel\.max"):
-        P4PerforceGateway(account).sync(
+        PerforceGateway(account).files.sync(
             spec.name, change=change, on_progress=ignore_progress
         )
 
@@ -529,7 +531,7 @@ def test_a_second_sync_sends_nothing(perforce: PerforceScene) -> None:
     spec = perforce.make_client()
     sync(perforce, spec.name, change=change)
 
-    report = perforce.gateway.sync(
+    report = perforce.gateway.files.sync(
         spec.name, change=change, on_progress=ignore_progress
     )
 
@@ -541,12 +543,12 @@ def test_a_sync_removes_what_the_change_has_not(perforce: PerforceScene) -> None
     second = perforce.submit({"b": None, "c": b"1\n"})
     spec = perforce.make_client()
     sync(perforce, spec.name, change=first)
-    assert perforce.gateway.count_out_of_sync(spec.name, change=second) == 2
+    assert perforce.gateway.files.count_out_of_sync(spec.name, change=second) == 2
 
     sync(perforce, spec.name, change=second)
 
     assert sorted(os.listdir(spec.root)) == ["a", "c"]
-    assert perforce.gateway.count_out_of_sync(spec.name, change=second) == 0
+    assert perforce.gateway.files.count_out_of_sync(spec.name, change=second) == 0
 
 
 def test_a_sync_to_no_submitted_change_is_refused(perforce: PerforceScene) -> None:
@@ -556,7 +558,7 @@ def test_a_sync_to_no_submitted_change_is_refused(perforce: PerforceScene) -> No
     with pytest.raises(NotFound):
         sync(perforce, spec.name, change=NEVER)
     with pytest.raises(NotFound):
-        perforce.gateway.count_out_of_sync(spec.name, change=NEVER)
+        perforce.gateway.files.count_out_of_sync(spec.name, change=NEVER)
 
 
 def test_a_sync_names_the_files_it_could_not_write(perforce: PerforceScene) -> None:
@@ -584,13 +586,13 @@ def test_a_sync_fetches_again_what_a_killed_one_left(perforce: PerforceScene) ->
 
     with pytest.raises(Refused):
         sync(perforce, spec.name, change=change)
-    report = perforce.gateway.sync(
+    report = perforce.gateway.files.sync(
         spec.name, change=change, on_progress=ignore_progress, replace_leftovers=True
     )
 
     assert report.files == 1
     assert odd.read_bytes() == TREE["odd/a@b#c%d.txt"]
-    assert perforce.gateway.reconcile_preview(spec.name, untracked=True) == []
+    assert perforce.gateway.files.reconcile_preview(spec.name, untracked=True) == []
 
 
 def test_a_sync_never_replaces_what_somebody_changed(perforce: PerforceScene) -> None:
@@ -603,7 +605,7 @@ def test_a_sync_never_replaces_what_somebody_changed(perforce: PerforceScene) ->
     path.write_text("edited\n")
 
     with pytest.raises(Refused) as caught:
-        perforce.gateway.sync(
+        perforce.gateway.files.sync(
             spec.name,
             change=second,
             on_progress=ignore_progress,
@@ -643,8 +645,8 @@ def test_reconcile_finds_every_difference_and_opens_nothing(
     (root / "odd/a@b#c%d.txt").unlink()
     (root / "new @ file").write_text("untracked\n")
 
-    versioned = perforce.gateway.reconcile_preview(spec.name, untracked=False)
-    everything = perforce.gateway.reconcile_preview(spec.name, untracked=True)
+    versioned = perforce.gateway.files.reconcile_preview(spec.name, untracked=False)
+    everything = perforce.gateway.files.reconcile_preview(spec.name, untracked=True)
 
     expected = {
         ("edit", str(root / "readme.txt")),
@@ -655,7 +657,7 @@ def test_reconcile_finds_every_difference_and_opens_nothing(
     assert {(found.action, found.path) for found in everything} == expected | {
         ("add", str(root / "new @ file"))
     }
-    assert perforce.gateway.list_opened(spec.name) == []
+    assert perforce.gateway.changes.list_opened(spec.name) == []
 
 
 def test_a_flushed_copy_is_clean(perforce: PerforceScene) -> None:
@@ -663,9 +665,9 @@ def test_a_flushed_copy_is_clean(perforce: PerforceScene) -> None:
     spec = perforce.make_client()
     sync(perforce, spec.name, change=change)
     copy = perforce.make_client("copy", root=spec.root)
-    perforce.gateway.flush(copy.name, change=change)
+    perforce.gateway.files.flush(copy.name, change=change)
 
-    assert perforce.gateway.reconcile_preview(copy.name, untracked=True) == []
+    assert perforce.gateway.files.reconcile_preview(copy.name, untracked=True) == []
 
 
 def test_reconcile_ignores_our_patterns_and_no_file_in_the_tree(
@@ -680,7 +682,7 @@ def test_reconcile_ignores_our_patterns_and_no_file_in_the_tree(
         (root / name).write_text("made by a build\n")
     (root / ".p4ignore").write_text("src\n")
 
-    found = perforce.gateway.reconcile_preview(
+    found = perforce.gateway.files.reconcile_preview(
         spec.name, untracked=True, ignore=("*.o", "/out", "build/", ".p4ignore")
     )
 

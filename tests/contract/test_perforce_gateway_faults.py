@@ -29,7 +29,7 @@ from provisioner.gateways.errors import (
     Unreachable,
 )
 from provisioner.gateways.perforce.connection import TicketHolder, connected
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     PerforceAccount,
@@ -50,35 +50,37 @@ def prepare(scene: PerforceScene) -> int:
     """Make client ws, synced to a change, with one file opened in a pending change."""
     change = scene.submit(FILES)
     spec = scene.make_client()
-    scene.gateway.sync(spec.name, change=change, on_progress=ignore_progress)
+    scene.gateway.files.sync(spec.name, change=change, on_progress=ignore_progress)
     return change
 
 
 def save(scene: PerforceScene) -> None:
-    scene.gateway.save_client(scene.client_spec(root="/moved"))
+    scene.gateway.clients.save(scene.client_spec(root="/moved"))
 
 
 def delete(scene: PerforceScene) -> None:
-    scene.gateway.delete_client(scene.client_name())
+    scene.gateway.clients.delete(scene.client_name())
 
 
 def flush(scene: PerforceScene) -> None:
-    latest = scene.gateway.latest_change((scene.everything,))
-    scene.gateway.flush(scene.client_name(), change=latest)
+    latest = scene.gateway.changes.latest((scene.everything,))
+    scene.gateway.files.flush(scene.client_name(), change=latest)
 
 
 def sync(scene: PerforceScene) -> None:
-    latest = scene.gateway.latest_change((scene.everything,))
-    scene.gateway.sync(scene.client_name(), change=latest, on_progress=ignore_progress)
+    latest = scene.gateway.changes.latest((scene.everything,))
+    scene.gateway.files.sync(
+        scene.client_name(), change=latest, on_progress=ignore_progress
+    )
 
 
 def revert(scene: PerforceScene) -> None:
-    scene.gateway.revert_server_side(scene.client_name())
+    scene.gateway.changes.revert_server_side(scene.client_name())
 
 
 def delete_change(scene: PerforceScene) -> None:
-    changes = scene.gateway.list_pending_changes(scene.client_name())
-    scene.gateway.delete_pending_change(
+    changes = scene.gateway.changes.list_pending(scene.client_name())
+    scene.gateway.changes.delete_pending(
         changes[0].change if changes else 2_000_000_000, delete_shelf=False
     )
 
@@ -96,13 +98,13 @@ DEEDS = [
 def change_something(scene: PerforceScene) -> None:
     """Leave each of the deeds something to do."""
     scene.submit({"file1": b"newer\n", "file2": None})
-    if scene.gateway.find_client(scene.client_name()):
+    if scene.gateway.clients.find(scene.client_name()):
         scene.pending_change(scene.client_name())
 
 
 def undo_pending(scene: PerforceScene) -> None:
-    for each in scene.gateway.list_pending_changes(scene.client_name()):
-        scene.gateway.delete_pending_change(each.change, delete_shelf=False)
+    for each in scene.gateway.changes.list_pending(scene.client_name()):
+        scene.gateway.changes.delete_pending(each.change, delete_shelf=False)
 
 
 @pytest.mark.parametrize(("deed", "command"), DEEDS)
@@ -123,9 +125,9 @@ def test_after_a_lost_reply_the_same_call_succeeds(
     assert caught.value.system == "perforce"
     assert command in caught.value.operation
     if deed in (flush, sync):
-        latest = lab_perforce.gateway.latest_change((lab_perforce.everything,))
+        latest = lab_perforce.gateway.changes.latest((lab_perforce.everything,))
         name = lab_perforce.client_name()
-        assert lab_perforce.gateway.count_out_of_sync(name, change=latest) == 0
+        assert lab_perforce.gateway.files.count_out_of_sync(name, change=latest) == 0
 
 
 @pytest.mark.parametrize(("deed", "command"), DEEDS)
@@ -151,10 +153,10 @@ def test_a_reply_that_takes_too_long_is_not_waited_for(
     began = time.monotonic()
 
     with pytest.raises(Unreachable):
-        P4PerforceGateway(account).get_info()
+        PerforceGateway(account).get_info()
 
     assert time.monotonic() - began < 3
-    assert P4PerforceGateway(account).get_info().services
+    assert PerforceGateway(account).get_info().services
 
 
 def test_a_silent_bulk_command_has_its_own_longer_limit(
@@ -163,12 +165,12 @@ def test_a_silent_bulk_command_has_its_own_longer_limit(
     prepare(lab_perforce)
     account = replace(lab_perforce.account, timeout_seconds=0.5)
     lab_perforce.set_faults({"command": "have", "latency_seconds": 1.5})
-    patient = P4PerforceGateway(account)
-    hasty = P4PerforceGateway(replace(account, bulk_timeout_seconds=0.5))
+    patient = PerforceGateway(account)
+    hasty = PerforceGateway(replace(account, bulk_timeout_seconds=0.5))
 
-    assert patient.have_list(lab_perforce.client_name()).count == len(FILES)
+    assert patient.files.have_list(lab_perforce.client_name()).count == len(FILES)
     with pytest.raises(Unreachable):
-        hasty.have_list(lab_perforce.client_name())
+        hasty.files.have_list(lab_perforce.client_name())
 
 
 def test_what_progress_raises_comes_through(lab_perforce: PerforceScene) -> None:
@@ -178,11 +180,11 @@ def test_what_progress_raises_comes_through(lab_perforce: PerforceScene) -> None
     def stop(progress: SyncProgress) -> None:
         raise InterruptedError
 
-    change = lab_perforce.gateway.latest_change((lab_perforce.everything,))
+    change = lab_perforce.gateway.changes.latest((lab_perforce.everything,))
     with pytest.raises(InterruptedError):
-        lab_perforce.gateway.sync(spec.name, change=change, on_progress=stop)
+        lab_perforce.gateway.files.sync(spec.name, change=change, on_progress=stop)
 
-    report = lab_perforce.gateway.sync(
+    report = lab_perforce.gateway.files.sync(
         spec.name, change=change, on_progress=ignore_progress
     )
     assert report.files > 0
@@ -194,8 +196,8 @@ def test_many_threads_share_a_gateway(lab_perforce: PerforceScene) -> None:
     names = [lab_perforce.make_client(f"t{n}").name for n in range(8)]
 
     def work(name: str) -> int:
-        lab_perforce.gateway.flush(name, change=change)
-        return lab_perforce.gateway.have_list(name).count
+        lab_perforce.gateway.files.flush(name, change=change)
+        return lab_perforce.gateway.files.have_list(name).count
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, names)) == [len(FILES)] * 8
@@ -205,7 +207,7 @@ def test_a_charset_that_is_none_is_refused(lab_perforce: PerforceScene) -> None:
     account = replace(lab_perforce.account, charset="no-such-charset")
 
     with pytest.raises(Refused) as caught:
-        P4PerforceGateway(account).latest_change(("//...",))
+        PerforceGateway(account).changes.latest(("//...",))
 
     assert "charset" in caught.value.sentence
 
@@ -215,19 +217,19 @@ def test_a_charset_that_is_none_is_refused(lab_perforce: PerforceScene) -> None:
 
 def test_a_password_is_traded_for_a_ticket_where_the_server_wants_one() -> None:
     with running_lab("--security", "3") as target:
-        gateway = P4PerforceGateway(target.account)
+        gateway = PerforceGateway(target.account)
         gateway.check_login()
-        gateway.save_client(ClientSpec(name="ws", owner="x", root="/ws"))
-        assert gateway.latest_change(("//...",)) == 0
-        assert gateway.find_client("ws") is not None
+        gateway.clients.save(ClientSpec(name="ws", owner="x", root="/ws"))
+        assert gateway.changes.latest(("//...",)) == 0
+        assert gateway.clients.find("ws") is not None
 
-        fresh = P4PerforceGateway(target.account)
-        assert fresh.have_list("ws").count == 0
-        fresh.delete_client("ws")
+        fresh = PerforceGateway(target.account)
+        assert fresh.files.have_list("ws").count == 0
+        fresh.clients.delete("ws")
 
-        wrong = P4PerforceGateway(replace(target.account, password="wrong"))
+        wrong = PerforceGateway(replace(target.account, password="wrong"))
         with pytest.raises(AuthFailed):
-            wrong.latest_change(("//...",))
+            wrong.changes.latest(("//...",))
 
 
 def test_a_ticket_that_is_no_longer_good_is_renewed() -> None:
@@ -282,8 +284,8 @@ def fill_backlog(server: socket.socket, held: list[socket.socket]) -> None:
     time.sleep(0.1)
 
 
-def gateway_to(port: str) -> P4PerforceGateway:
-    return P4PerforceGateway(
+def gateway_to(port: str) -> PerforceGateway:
+    return PerforceGateway(
         PerforceAccount(port=port, user="u", password="p", timeout_seconds=0.7)
     )
 
@@ -395,7 +397,7 @@ def test_a_server_without_a_pinned_key_is_not_trusted(
     account = replace(lab_perforce.account, port=tls.port)
 
     with pytest.raises(AuthFailed) as caught:
-        P4PerforceGateway(account).get_info()
+        PerforceGateway(account).get_info()
 
     assert len(offered_by(caught.value)) == 59
 
@@ -407,7 +409,7 @@ def test_a_changed_key_is_refused_with_both_fingerprints(
     account = replace(lab_perforce.account, port=tls.port, fingerprint=pinned)
 
     with pytest.raises(AuthFailed) as caught:
-        P4PerforceGateway(account).get_info()
+        PerforceGateway(account).get_info()
 
     assert pinned in caught.value.sentence
     assert offered_by(caught.value) != pinned
@@ -418,11 +420,11 @@ def test_the_pinned_key_lets_us_work(
 ) -> None:
     account = replace(lab_perforce.account, port=tls.port)
     with pytest.raises(AuthFailed) as caught:
-        P4PerforceGateway(account).get_info()
+        PerforceGateway(account).get_info()
     pinned = replace(account, fingerprint=offered_by(caught.value))
 
-    P4PerforceGateway(pinned).check_login()
-    P4PerforceGateway(pinned).check_login()
+    PerforceGateway(pinned).check_login()
+    PerforceGateway(pinned).check_login()
 
 
 def test_a_plain_port_spoken_to_with_tls_is_unreachable(
@@ -432,7 +434,7 @@ def test_a_plain_port_spoken_to_with_tls_is_unreachable(
     account = replace(lab_perforce.account, port=port, timeout_seconds=1)
 
     with pytest.raises(Unreachable):
-        P4PerforceGateway(account).get_info()
+        PerforceGateway(account).get_info()
 
 
 # --- the host around us
@@ -440,11 +442,11 @@ def test_a_plain_port_spoken_to_with_tls_is_unreachable(
 CHECK = """
 import json, sys
 from provisioner.gateways.perforce.connection import TicketHolder, connected
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
-gateway = P4PerforceGateway(PerforceAccount(**json.load(sys.stdin)))
+gateway = PerforceGateway(PerforceAccount(**json.load(sys.stdin)))
 gateway.check_login()
-print(gateway.latest_change(("//...",)))
+print(gateway.changes.latest(("//...",)))
 """
 
 
@@ -485,13 +487,13 @@ def test_nothing_the_host_knows_about_perforce_matters(
 WRITE = """
 import json, sys
 from provisioner.gateways.errors import GatewayError
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 order = json.load(sys.stdin)
-gateway = P4PerforceGateway(PerforceAccount(**order["account"]))
+gateway = PerforceGateway(PerforceAccount(**order["account"]))
 gateway.get_info()
 try:
-    gateway.sync(order["client"], change=order["change"], on_progress=print)
+    gateway.files.sync(order["client"], change=order["change"], on_progress=print)
 except GatewayError as error:
     print(error.sentence)
 """
@@ -506,7 +508,7 @@ def test_a_server_has_no_file_written_by_who_is_not_its_owner(
     spec = lab_perforce.make_client("anywhere")
     root = f"{below}/cloneyard-{uuid.uuid4().hex}"
     view = (f"{lab_perforce.everything} //{spec.name}/...",)
-    lab_perforce.gateway.save_client(replace(spec, root=root, view=view))
+    lab_perforce.gateway.clients.save(replace(spec, root=root, view=view))
     os.makedirs(root)
     order = {
         "account": vars(lab_perforce.account),

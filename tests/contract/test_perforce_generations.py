@@ -11,7 +11,7 @@ from tests.contract.perforce_fixtures import PerforceScene
 
 
 def have(scene: PerforceScene, suffix: str) -> HaveList:
-    return scene.gateway.have_list(scene.client_name(suffix))
+    return scene.gateway.files.have_list(scene.client_name(suffix))
 
 
 @pytest.fixture
@@ -31,13 +31,15 @@ def test_a_part_is_synced_to_its_own_change(
     scene, (change, part) = perforce, two_changes
     client = scene.make_client().name
 
-    scene.gateway.sync(client, change=change, parts=[part], on_progress=lambda _: None)
+    scene.gateway.files.sync(
+        client, change=change, parts=[part], on_progress=lambda _: None
+    )
 
     root = scene.place / "ws"
     assert (root / "rest" / "b").read_text() == "1\n"
     assert (root / "part" / "a").read_text() == (root / "part" / "new").read_text()
     assert not (root / "part" / "gone").exists()
-    count = scene.gateway.count_out_of_sync
+    count = scene.gateway.files.count_out_of_sync
     assert count(client, change=change, parts=[part]) == 0
     assert count(client, change=change) == 3
     assert count(client, change=part.change) == 1
@@ -50,13 +52,15 @@ def test_a_flush_to_a_pin_with_parts_is_what_the_sync_was(
 ) -> None:
     scene, (change, part) = perforce, two_changes
     synced, flushed = scene.make_client().name, scene.make_client("other").name
-    scene.gateway.sync(synced, change=change, parts=[part], on_progress=lambda _: None)
+    scene.gateway.files.sync(
+        synced, change=change, parts=[part], on_progress=lambda _: None
+    )
 
     for _ in range(2):
-        scene.gateway.flush(flushed, change=change, parts=[part])
+        scene.gateway.files.flush(flushed, change=change, parts=[part])
 
         assert have(scene, "other") == have(scene, "ws")
-    scene.gateway.flush(flushed, change=change)
+    scene.gateway.files.flush(flushed, change=change)
     assert have(scene, "other") != have(scene, "ws")
 
 
@@ -65,14 +69,16 @@ def test_what_was_synced_after_a_pin_with_parts_comes_back(
 ) -> None:
     scene, (change, part) = perforce, two_changes
     client = scene.make_client().name
-    scene.gateway.flush(client, change=change, parts=[part])
-    scene.gateway.flush_to(client, [(f"{scene.folder}/part/a", 1)])
+    scene.gateway.files.flush(client, change=change, parts=[part])
+    scene.gateway.files.flush_to(client, [(f"{scene.folder}/part/a", 1)])
     before = have(scene, "ws")
 
-    differences = scene.gateway.have_differences(client, change=change, parts=[part])
-    scene.gateway.flush(client, change=change, parts=[part])
+    differences = scene.gateway.files.have_differences(
+        client, change=change, parts=[part]
+    )
+    scene.gateway.files.flush(client, change=change, parts=[part])
     assert have(scene, "ws") != before
-    scene.gateway.flush_to(client, differences)
+    scene.gateway.files.flush_to(client, differences)
 
     assert have(scene, "ws") == before
 
@@ -82,20 +88,20 @@ def test_what_a_build_did_to_versioned_files_is_undone(
 ) -> None:
     scene, (change, _) = perforce, two_changes
     client = scene.make_client().name
-    scene.gateway.sync(client, change=change, on_progress=lambda _: None)
+    scene.gateway.files.sync(client, change=change, on_progress=lambda _: None)
     root = scene.place / "ws"
     (root / "rest" / "b").chmod(0o644)
     (root / "rest" / "b").write_text("broken by a build\n")
     shutil.rmtree(root / "part")
     (root / "out").write_text("built\n")
 
-    restored = scene.gateway.restore_files(client)
+    restored = scene.gateway.files.restore(client)
 
     assert sorted(path.rpartition("/")[2] for path in restored) == ["a", "b", "gone"]
     assert (root / "rest" / "b").read_text() == "1\n"
     assert (root / "part" / "gone").read_text() == "1\n"
     assert (root / "out").exists()
-    assert scene.gateway.restore_files(client) == []
+    assert scene.gateway.files.restore(client) == []
 
 
 def test_local_paths_are_those_of_the_files_on_disk(
@@ -104,10 +110,10 @@ def test_local_paths_are_those_of_the_files_on_disk(
     scene = perforce
     change = scene.submit({"odd @#% name": b"1\n", "ünï/code": b"1\n"})
     client = scene.make_client().name
-    scene.gateway.sync(client, change=change, on_progress=lambda _: None)
+    scene.gateway.files.sync(client, change=change, on_progress=lambda _: None)
     paths: list[str] = []
 
-    scene.gateway.local_paths(client, paths.append)
+    scene.gateway.files.local_paths(client, paths.append)
 
     root = scene.place / "ws"
     on_disk = [str(path) for path in root.rglob("*") if path.is_file()]

@@ -47,7 +47,9 @@ def test_a_synced_tree_is_flushed_into_its_clone(
 ) -> None:
     """The clone's files are byte by byte what the server says they are."""
     template = perforce.make_client("template")
-    perforce.gateway.sync(template.name, change=change, on_progress=ignore_progress)
+    perforce.gateway.files.sync(
+        template.name, change=change, on_progress=ignore_progress
+    )
     assert (
         f"{perforce.folder}/k#1 $\n$Revision: #1 $"
         in (Path(template.root) / "k").read_text()
@@ -55,7 +57,7 @@ def test_a_synced_tree_is_flushed_into_its_clone(
     clone = perforce.make_client("clone")
     shutil.copytree(template.root, clone.root)
 
-    perforce.gateway.flush(clone.name, change=change)
+    perforce.gateway.files.flush(clone.name, change=change)
 
     assert changes_found(perforce, clone) == []
     with perforce.at_the_shell(clone.name) as shell:
@@ -66,7 +68,7 @@ def test_only_what_a_person_changed_is_found(
     perforce: PerforceScene, change: int
 ) -> None:
     spec = owned_client(perforce)
-    perforce.gateway.sync(spec.name, change=change, on_progress=ignore_progress)
+    perforce.gateway.files.sync(spec.name, change=change, on_progress=ignore_progress)
     assert compared(perforce, spec, change=change) == {}
 
     text = (Path(spec.root) / "k").read_text()
@@ -78,7 +80,7 @@ def test_a_rescue_shelves_what_was_written(
     perforce: PerforceScene, change: int
 ) -> None:
     spec = perforce.make_client()
-    perforce.gateway.sync(spec.name, change=change, on_progress=ignore_progress)
+    perforce.gateway.files.sync(spec.name, change=change, on_progress=ignore_progress)
     desk = Desk(scene=perforce, spec=spec, change=change)
     mine = (desk.root / "k").read_bytes().replace(b"one", b"mine")
     desk.edit("k", mine)

@@ -36,27 +36,27 @@ def test_a_change_is_found_by_its_number(limited: PerforceScene) -> None:
     view = (f"{limited.folder}/first.txt //{name}/first.txt",)
     spec = limited.make_client(view=view)
 
-    limited.gateway.flush(spec.name, change=1)
+    limited.gateway.files.flush(spec.name, change=1)
 
-    assert limited.gateway.have_list(spec.name).count == 1
-    assert limited.gateway.is_submitted(1)
+    assert limited.gateway.files.have_list(spec.name).count == 1
+    assert limited.gateway.changes.is_submitted(1)
     with pytest.raises(NotFound):
-        limited.gateway.flush(spec.name, change=SUBMITTED * 10)
+        limited.gateway.files.flush(spec.name, change=SUBMITTED * 10)
 
 
 def test_what_a_client_did_is_asked_since_its_snapshot(limited: PerforceScene) -> None:
     spec = limited.make_client("idle")
-    newest = limited.gateway.latest_change(())
+    newest = limited.gateway.changes.latest(())
 
-    found = limited.gateway.newest_work(spec.name, above=newest - MOST_ROWS)
+    found = limited.gateway.changes.newest_work(spec.name, above=newest - MOST_ROWS)
 
     assert found.submitted_at is None
     with pytest.raises(Refused, match="higher MaxScanRows"):
-        limited.gateway.newest_work(spec.name, above=0)
+        limited.gateway.changes.newest_work(spec.name, above=0)
 
 
 def test_what_is_watched_is_read_by_number(limited: PerforceScene) -> None:
-    batch = limited.gateway.submitted_after(2, at_most=5)
+    batch = limited.gateway.changes.submitted_after(2, at_most=5)
 
     assert [change.number for change in batch.changes] == [3, 4, 5, 6, 7]
 
@@ -73,6 +73,6 @@ def test_a_client_s_opened_files_are_asked_alone(limited: PerforceScene) -> None
         form = f"Group:\tall\n\nMaxScanRows:\t{MOST_ROWS}\n\n"
         shell.run("group", "-i", text=f"{form}Subgroups:\n\trobots\n")
 
-    assert limited.gateway.list_opened(own.name) == []
+    assert limited.gateway.changes.list_opened(own.name) == []
     with pytest.raises(Refused, match="higher MaxScanRows"):
-        limited.gateway.count_opened_by(limited.account.user)
+        limited.gateway.changes.count_opened_by(limited.account.user)

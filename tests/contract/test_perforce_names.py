@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from provisioner.gateways.errors import GatewayError, Refused
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.depot_view import DepotView
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.paths import escape_path
-from provisioner.gateways.perforce.submitted import DepotView
 from provisioner.gateways.perforce.types import PerforceAccount
 from tests.contract.lab_perforce import lab_server
 from tests.contract.perforce_fixtures import PerforceScene
@@ -37,23 +37,21 @@ def paths(scene: PerforceScene) -> list[str]:
 
 
 def test_every_byte_is_synced_had_and_named_again(odd: PerforceScene) -> None:
-    client, change = odd.make_client(), odd.gateway.latest_change((odd.everything,))
-    odd.gateway.sync(client.name, change=change, on_progress=lambda _: None)
-    had: dict[str, int] = {}
-    odd.gateway.have_revisions(client.name, had.__setitem__)
+    client, change = odd.make_client(), odd.gateway.changes.latest((odd.everything,))
+    odd.gateway.files.sync(client.name, change=change, on_progress=lambda _: None)
 
-    assert sorted(had) == sorted(paths(odd))
+    assert sorted(odd.had(client.name)) == sorted(paths(odd))
     lines = sorted(os.fsencode(f"{path}#1\n") for path in paths(odd))
     digest = hashlib.sha256(b"".join(lines)).hexdigest()
-    assert odd.gateway.have_list(client.name).digest == digest
-    assert odd.gateway.has_files(tuple(paths(odd)), change=change)
+    assert odd.gateway.files.have_list(client.name).digest == digest
+    assert odd.gateway.files.exist(tuple(paths(odd)), change=change)
     root = Path(client.root)
     assert all((root / name).read_bytes() == b"1\n" for name in [*NAMES, LATIN])
 
 
 def test_what_changed_is_found_and_brought_back(odd: PerforceScene) -> None:
-    client, change = odd.make_client(), odd.gateway.latest_change((odd.everything,))
-    odd.gateway.sync(client.name, change=change, on_progress=lambda _: None)
+    client, change = odd.make_client(), odd.gateway.changes.latest((odd.everything,))
+    odd.gateway.files.sync(client.name, change=change, on_progress=lambda _: None)
     place = Path(client.root, LATIN)
     place.chmod(0o644)
     place.write_bytes(b"mine\n")
@@ -61,45 +59,45 @@ def test_what_changed_is_found_and_brought_back(odd: PerforceScene) -> None:
     new.write_bytes(b"new\n")
 
     for in_batches in (False, True):
-        found = odd.gateway.reconcile_preview(
+        found = odd.gateway.files.reconcile_preview(
             client.name, untracked=True, in_batches=in_batches
         )
         assert {(f.action, f.path) for f in found} == {
             ("edit", str(place)),
             ("add", str(new)),
         }
-    mapped = odd.gateway.mapped_paths(client.name, [str(place), str(new)])
+    mapped = odd.gateway.clients.mapped_paths(client.name, [str(place), str(new)])
     assert mapped == {str(place), str(new)}
-    odd.gateway.restore_files(client.name)
+    odd.gateway.files.restore(client.name)
     assert place.read_bytes() == b"1\n"
 
 
 def test_opened_files_are_listed_shelved_and_opened_again(odd: PerforceScene) -> None:
-    client, change = odd.make_client(), odd.gateway.latest_change((odd.everything,))
-    odd.gateway.sync(client.name, change=change, on_progress=lambda _: None)
+    client, change = odd.make_client(), odd.gateway.changes.latest((odd.everything,))
+    odd.gateway.files.sync(client.name, change=change, on_progress=lambda _: None)
     path = f"{odd.folder}/{LATIN}"
     with odd.at_the_shell(client.name) as shell:
         shell.run("edit", path)
     Path(client.root, LATIN).write_bytes(b"mine\n")
-    [opened] = odd.gateway.list_opened(client.name)
-    report = odd.gateway.shelve_opened(client.name, workspace="w")
+    [opened] = odd.gateway.changes.list_opened(client.name)
+    report = odd.gateway.shelves.shelve_opened(client.name, workspace="w")
 
     assert opened.depot_file == path
     assert [shelf.files for shelf in report.shelves] == [(path,)]
-    odd.gateway.revert_server_side(client.name)
-    again = odd.gateway.reopen(
+    odd.gateway.changes.revert_server_side(client.name)
+    again = odd.gateway.shelves.reopen(
         client.name, [opened], descriptions={}, shelves=report.shelves
     )
     assert again.opened == (path,)
     for change in {shelf.change for shelf in report.shelves}:
-        assert [f.depot_file for f in odd.gateway.list_shelved_files(change)] == [path]
+        assert [f.depot_file for f in odd.gateway.shelves.list_files(change)] == [path]
 
 
 def test_a_change_of_such_files_concerns_the_view_they_are_in(
     odd: PerforceScene,
 ) -> None:
-    change = odd.gateway.latest_change((odd.everything,))
-    batch = odd.gateway.submitted_after(change - 1, at_most=1)
+    change = odd.gateway.changes.latest((odd.everything,))
+    batch = odd.gateway.changes.submitted_after(change - 1, at_most=1)
 
     [submitted] = batch.changes
     assert sorted(submitted.paths) == sorted(paths(odd))
@@ -120,14 +118,14 @@ def test_a_form_with_such_a_view_is_read_whole_and_refused_where_it_is_written(
     checkpoint_path.write_bytes(os.fsencode(rows))
     assert restore(tmp_path / "root", checkpoint_path).returncode == 0
     with lab_server(tmp_path, "--admin-user", "root") as server:
-        gateway = P4PerforceGateway(
+        gateway = PerforceGateway(
             PerforceAccount(
                 port=f"127.0.0.1:{server.port}", user="anna", password="apple"
             )
         )
-        spec = gateway.find_client("old")
-        had = gateway.have_list("old")
-        [newest] = gateway.submitted_after(2, at_most=1).changes
+        spec = gateway.clients.find("old")
+        had = gateway.files.have_list("old")
+        [newest] = gateway.changes.submitted_after(2, at_most=1).changes
 
         assert spec is not None
         assert spec.description == r"caf\xe9"
@@ -139,7 +137,7 @@ def test_a_form_with_such_a_view_is_read_whole_and_refused_where_it_is_written(
         assert had.digest == hashlib.sha256(line).hexdigest()
         assert newest.title == r"\xc4nderung 3"
         with pytest.raises(Refused, match="UTF-8"):
-            gateway.save_client(spec)
+            gateway.clients.save(spec)
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -155,11 +153,11 @@ def test_a_form_with_such_a_view_is_read_whole_and_refused_where_it_is_written(
 def test_no_text_ends_the_process(lab_perforce: PerforceScene, text: str) -> None:
     gateway = lab_perforce.gateway
     for ask in (
-        lambda: gateway.latest_change((f"//depot/{text}/...",)),
-        lambda: gateway.find_client(text),
+        lambda: gateway.changes.latest((f"//depot/{text}/...",)),
+        lambda: gateway.clients.find(text),
         lambda: gateway.spelling_of(text),
-        lambda: gateway.have_list(text),
-        lambda: gateway.mapped_paths(lab_perforce.client_name(), [text]),
+        lambda: gateway.files.have_list(text),
+        lambda: gateway.clients.mapped_paths(lab_perforce.client_name(), [text]),
     ):
         try:
             ask()

@@ -34,7 +34,7 @@ def tree(root: Path) -> dict[str, Any]:
 def populate(
     scene: PerforceScene, client: str, *, since: int, change: int
 ) -> PopulateReport:
-    return scene.gateway.populate(
+    return scene.gateway.files.populate(
         client, since=since, change=change, on_progress=lambda done, total: None
     )
 
@@ -43,7 +43,7 @@ def synced(scene: PerforceScene, change: int, *, suffix: str = "ws") -> Path:
     """Return a tree of a change, as a clone of a generation has it."""
     client = scene.make_client(f"{suffix}-sync", root=str(scene.place / suffix))
     (scene.place / suffix).mkdir(exist_ok=True)
-    scene.gateway.sync(client.name, change=change, on_progress=lambda _: None)
+    scene.gateway.files.sync(client.name, change=change, on_progress=lambda _: None)
     return scene.place / suffix
 
 
@@ -189,7 +189,7 @@ def test_changes_to_a_view_come_in_order_with_who_and_what(
     client = mapping_client(perforce)
 
     def found(**asked: int) -> list[int]:
-        changes = perforce.gateway.submitted_to(
+        changes = perforce.gateway.changes.submitted_to(
             client, **{"above": 0, "upto": history[-1], "at_most": 50, **asked}
         )
         assert all(c.user == perforce.account.user and c.title for c in changes)
@@ -210,4 +210,4 @@ def test_a_change_or_a_client_that_is_not_there_is_refused(
     with pytest.raises(NotFound):
         populate(perforce, "no-such", since=history[0], change=history[1])
     with pytest.raises(NotFound):
-        perforce.gateway.submitted_to("no-such", above=0, upto=9, at_most=9)
+        perforce.gateway.changes.submitted_to("no-such", above=0, upto=9, at_most=9)

@@ -29,7 +29,7 @@ def changed_tree(scene: PerforceScene, *, below: str = "") -> str:
     prefix = f"{below}/" if below else ""
     change = scene.submit({f"{prefix}{n}": content for n, content in TREE.items()})
     client = scene.make_client()
-    scene.gateway.sync(client.name, change=change, on_progress=lambda _: None)
+    scene.gateway.files.sync(client.name, change=change, on_progress=lambda _: None)
     # What is had and not in the depot any more, as a whole directory of it.
     scene.submit({f"{prefix}docs/a name": None})
     root = Path(client.root) / below
@@ -59,7 +59,7 @@ def test_batches_find_what_one_command_does(
     client = changed_tree(perforce, below=below)
 
     at_once, in_batches = (
-        perforce.gateway.reconcile_preview(
+        perforce.gateway.files.reconcile_preview(
             client, untracked=untracked, ignore=("ignored",), in_batches=each
         )
         for each in (False, True)
@@ -73,10 +73,10 @@ def test_many_directories_share_commands(
     perforce: PerforceScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = changed_tree(perforce)
-    at_once = perforce.gateway.reconcile_preview(client, untracked=True)
+    at_once = perforce.gateway.files.reconcile_preview(client, untracked=True)
     monkeypatch.setattr(batching, "_MOST", 2)
 
-    in_batches = perforce.gateway.reconcile_preview(
+    in_batches = perforce.gateway.files.reconcile_preview(
         client, untracked=True, in_batches=True
     )
 
@@ -86,10 +86,10 @@ def test_many_directories_share_commands(
 def test_files_are_restored_in_batches_and_again(perforce: PerforceScene) -> None:
     client = changed_tree(perforce)
 
-    restored = perforce.gateway.restore_files(client, in_batches=True)
+    restored = perforce.gateway.files.restore(client, in_batches=True)
 
     assert len(restored) == 5
-    assert perforce.gateway.restore_files(client, in_batches=True) == []
+    assert perforce.gateway.files.restore(client, in_batches=True) == []
 
 
 def test_a_lost_reply_in_between_leaves_nothing_that_the_next_attempt_minds(
@@ -107,10 +107,10 @@ def test_a_lost_reply_in_between_leaves_nothing_that_the_next_attempt_minds(
 
     monkeypatch.setattr(Connection, "run", lose_third)
     with pytest.raises(Unreachable):
-        perforce.gateway.restore_files(client, in_batches=True)
+        perforce.gateway.files.restore(client, in_batches=True)
     monkeypatch.undo()
 
-    assert len(perforce.gateway.restore_files(client, in_batches=True)) == 5
+    assert len(perforce.gateway.files.restore(client, in_batches=True)) == 5
 
 
 def test_others_get_the_locks_between_batches(
@@ -120,7 +120,7 @@ def test_others_get_the_locks_between_batches(
     rests: list[float] = []
     monkeypatch.setattr(batching.time, "sleep", rests.append)
 
-    perforce.gateway.reconcile_preview(client, untracked=False, in_batches=True)
+    perforce.gateway.files.reconcile_preview(client, untracked=False, in_batches=True)
 
     assert len(rests) > 3
     assert all(0 <= rest <= batching.LONGEST_REST_SECONDS for rest in rests)

@@ -19,7 +19,7 @@ from provisioner.gateways.perforce.errors import (
     ClientOfOtherServer,
     NotPermitted,
 )
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     OpenedFile,
@@ -82,13 +82,15 @@ class Desk:
         self.p4("move", self.path(old), self.path(new))
 
     def opened(self) -> list[OpenedFile]:
-        return self.scene.gateway.list_opened(self.spec.name)
+        return self.scene.gateway.changes.list_opened(self.spec.name)
 
     def shelve(self) -> ShelveReport:
-        return self.scene.gateway.shelve_opened(self.spec.name, workspace="main-1")
+        return self.scene.gateway.shelves.shelve_opened(
+            self.spec.name, workspace="main-1"
+        )
 
     def shelved(self, change: int) -> dict[str, str]:
-        files = self.scene.gateway.list_shelved_files(change)
+        files = self.scene.gateway.shelves.list_files(change)
         prefix = f"{self.scene.folder}/"
         return {f.depot_file.removeprefix(prefix): f.action for f in files}
 
@@ -111,7 +113,7 @@ class Desk:
 def desk(perforce: PerforceScene) -> Desk:
     change = perforce.submit(TREE)
     spec = perforce.make_client()
-    perforce.gateway.sync(spec.name, change=change, on_progress=ignore_progress)
+    perforce.gateway.files.sync(spec.name, change=change, on_progress=ignore_progress)
     return Desk(scene=perforce, spec=spec, change=change)
 
 
@@ -128,7 +130,7 @@ def test_a_ticket_lets_us_act_as_a_user(perforce: PerforceScene) -> None:
     ticket = perforce.gateway.user_ticket(user)
 
     assert ticket
-    as_user = P4PerforceGateway(replace(perforce.account, password=ticket))
+    as_user = PerforceGateway(replace(perforce.account, password=ticket))
     as_user.check_login()
 
 
@@ -164,7 +166,7 @@ def test_pending_changes_come_with_description_and_count(desk: Desk) -> None:
     change = desk.scene.pending_change(desk.spec.name)
     desk.edit("edited", b"mine\n", change=str(change))
 
-    [pending] = desk.scene.gateway.list_pending_changes(desk.spec.name)
+    [pending] = desk.scene.gateway.changes.list_pending(desk.spec.name)
 
     assert (pending.change, pending.description) == (change, "Work.")
     assert (pending.files, pending.is_shelved) == (1, False)
@@ -206,7 +208,7 @@ def test_the_default_change_is_shelved_in_one_of_ours(desk: Desk) -> None:
         "renamed": "move/add",
     }
     assert desk.printed("edited", change=shelf.change) == b"mine\n"
-    [pending] = desk.scene.gateway.list_pending_changes(desk.spec.name)
+    [pending] = desk.scene.gateway.changes.list_pending(desk.spec.name)
     assert pending.description.startswith(
         "Rescued by Cloneyard from main-1 (change default): "
     )
@@ -228,7 +230,7 @@ def test_a_shelf_that_says_something_else_is_not_overwritten(desk: Desk) -> None
     assert desk.printed("edited", change=shelf.change) == b"second\n"
     descriptions = {
         pending.change: pending.description
-        for pending in desk.scene.gateway.list_pending_changes(desk.spec.name)
+        for pending in desk.scene.gateway.changes.list_pending(desk.spec.name)
     }
     assert descriptions[shelf.change] == (
         f"Rescued by Cloneyard from main-1 (change {change}): Work."
@@ -261,7 +263,7 @@ def test_shelving_again_makes_nothing_new(desk: Desk) -> None:
     assert again == first
     assert opened_before(desk.opened(), [again]) == opened
     assert {file.change for file in opened} == {str(change), "default"}
-    assert len(desk.scene.gateway.list_pending_changes(desk.spec.name)) == 2
+    assert len(desk.scene.gateway.changes.list_pending(desk.spec.name)) == 2
 
 
 def test_what_was_changed_since_is_shelved_beside_it(desk: Desk) -> None:
@@ -331,7 +333,9 @@ def test_odd_names_and_links_are_shelved(desk: Desk) -> None:
 def test_files_that_others_opened_are_left_to_them(lab_perforce: PerforceScene) -> None:
     change = lab_perforce.submit(TREE)
     spec = lab_perforce.make_client()
-    lab_perforce.gateway.sync(spec.name, change=change, on_progress=ignore_progress)
+    lab_perforce.gateway.files.sync(
+        spec.name, change=change, on_progress=ignore_progress
+    )
     desk = Desk(scene=lab_perforce, spec=spec, change=change)
     desk.edit("edited", b"mine\n")
     lab_perforce.person("bob")
@@ -342,8 +346,8 @@ def test_files_that_others_opened_are_left_to_them(lab_perforce: PerforceScene) 
         shell.run("edit", desk.path("other"))
 
     mine, his = (
-        gateway.shelve_opened(spec.name, workspace="main-1")
-        for gateway in (lab_perforce.gateway, P4PerforceGateway(bobs))
+        gateway.shelves.shelve_opened(spec.name, workspace="main-1")
+        for gateway in (lab_perforce.gateway, PerforceGateway(bobs))
     )
 
     assert [shelf.files for shelf in mine.shelves] == [(desk.path("edited"),)]
@@ -360,65 +364,65 @@ def test_each_refusal_to_delete_a_client_has_its_own_class(desk: Desk) -> None:
 
     for keep_shelves in (False, True):
         with pytest.raises(ClientHasPendingChanges):
-            gateway.delete_client(name, keep_shelves=keep_shelves)
+            gateway.clients.delete(name, keep_shelves=keep_shelves)
     desk.edit("edited", b"mine\n", change=str(change))
     for keep_shelves in (False, True):
         with pytest.raises(ClientHasOpenedFiles):
-            gateway.delete_client(name, keep_shelves=keep_shelves)
+            gateway.clients.delete(name, keep_shelves=keep_shelves)
     desk.p4("shelve", "-c", str(change))
-    gateway.revert_server_side(name)
+    gateway.changes.revert_server_side(name)
     with pytest.raises(ClientHasShelves) as caught:
-        gateway.delete_client(name)
+        gateway.clients.delete(name)
     assert isinstance(caught.value, InUse)
 
 
 def test_a_deleted_client_leaves_its_shelves(desk: Desk) -> None:
     desk.edit("edited", b"mine\n")
     [shelf] = desk.shelve().shelves
-    desk.scene.gateway.revert_server_side(desk.spec.name)
+    desk.scene.gateway.changes.revert_server_side(desk.spec.name)
 
-    desk.scene.gateway.delete_client(desk.spec.name, keep_shelves=True)
-    desk.scene.gateway.delete_client(desk.spec.name, keep_shelves=True)
+    desk.scene.gateway.clients.delete(desk.spec.name, keep_shelves=True)
+    desk.scene.gateway.clients.delete(desk.spec.name, keep_shelves=True)
 
-    assert desk.scene.gateway.find_client(desk.spec.name) is None
+    assert desk.scene.gateway.clients.find(desk.spec.name) is None
     assert desk.shelved(shelf.change) == {"edited": "edit"}
-    desk.scene.gateway.delete_pending_change(shelf.change, delete_shelf=True)
+    desk.scene.gateway.changes.delete_pending(shelf.change, delete_shelf=True)
 
 
 def test_a_locked_client_is_deleted_once_its_work_is_safe(desk: Desk) -> None:
     locked = desk.spec.options.replace("unlocked", "locked")
-    desk.scene.gateway.save_client(replace(desk.spec, options=locked))
+    desk.scene.gateway.clients.save(replace(desk.spec, options=locked))
 
     with pytest.raises(ClientIsLocked):
-        desk.scene.gateway.delete_client(desk.spec.name)
-    desk.scene.gateway.delete_client(desk.spec.name, keep_shelves=True)
+        desk.scene.gateway.clients.delete(desk.spec.name)
+    desk.scene.gateway.clients.delete(desk.spec.name, keep_shelves=True)
 
-    assert desk.scene.gateway.find_client(desk.spec.name) is None
+    assert desk.scene.gateway.clients.find(desk.spec.name) is None
 
 
 def test_a_client_that_was_changed_since_the_look_stays(desk: Desk) -> None:
     gateway = desk.scene.gateway
-    seen = gateway.find_client(desk.spec.name)
+    seen = gateway.clients.find(desk.spec.name)
     assert seen is not None
-    gateway.save_client(replace(seen, description="Restored, and at work."))
+    gateway.clients.save(replace(seen, description="Restored, and at work."))
 
     with pytest.raises(Busy, match="was changed meanwhile"):
-        gateway.delete_client(desk.spec.name, keep_shelves=True, as_seen=seen)
+        gateway.clients.delete(desk.spec.name, keep_shelves=True, as_seen=seen)
     with pytest.raises(Busy):
-        gateway.delete_client(desk.spec.name, as_seen=seen)
+        gateway.clients.delete(desk.spec.name, as_seen=seen)
 
-    now = gateway.find_client(desk.spec.name)
+    now = gateway.clients.find(desk.spec.name)
     assert now is not None
     for _ in range(2):
-        gateway.delete_client(desk.spec.name, as_seen=now)
-    assert gateway.find_client(desk.spec.name) is None
+        gateway.clients.delete(desk.spec.name, as_seen=now)
+    assert gateway.clients.find(desk.spec.name) is None
 
 
 def test_only_administrators_delete_by_force(lab_perforce: PerforceScene) -> None:
     spec = lab_perforce.make_client()
 
     with pytest.raises(NotPermitted):
-        lab_perforce.person("plain").delete_client(spec.name, keep_shelves=True)
+        lab_perforce.person("plain").clients.delete(spec.name, keep_shelves=True)
 
 
 def test_a_client_of_another_server_is_deleted_where_it_is_named(
@@ -432,14 +436,14 @@ def test_a_client_of_another_server_is_deleted_where_it_is_named(
         text = f"Client:\t{spec.name}\n\nRoot:\t{spec.root}\n\nServerID:\tedge-2\n"
         shell.run("client", "-i", text=f"{text}\nView:\n{lines}")
 
-    found = gateway.find_client(spec.name)
+    found = gateway.clients.find(spec.name)
     assert found is not None
     assert found.server_id == "edge-2"
     for keep_shelves in (False, True):
         with pytest.raises(ClientOfOtherServer):
-            gateway.delete_client(spec.name, keep_shelves=keep_shelves)
-    gateway.delete_client(spec.name, keep_shelves=True, server_id="edge-2")
-    assert gateway.find_client(spec.name) is None
+            gateway.clients.delete(spec.name, keep_shelves=keep_shelves)
+    gateway.clients.delete(spec.name, keep_shelves=True, server_id="edge-2")
+    assert gateway.clients.find(spec.name) is None
 
 
 def test_a_client_that_bob_locked_to_his_host_is_rescued_as_bob(
@@ -448,7 +452,7 @@ def test_a_client_that_bob_locked_to_his_host_is_rescued_as_bob(
     change = lab_perforce.submit(TREE)
     spec = lab_perforce.make_client()
     gateway = lab_perforce.gateway
-    gateway.sync(spec.name, change=change, on_progress=ignore_progress)
+    gateway.files.sync(spec.name, change=change, on_progress=ignore_progress)
     desk = Desk(scene=lab_perforce, spec=spec, change=change)
     lab_perforce.person("bob")
     bob = replace(
@@ -466,19 +470,19 @@ def test_a_client_that_bob_locked_to_his_host_is_rescued_as_bob(
         host=bob.host,
         options=spec.options.replace("unlocked", "locked"),
     )
-    gateway.save_client(locked)
+    gateway.clients.save(locked)
 
     with pytest.raises(ClientIsLocked):
-        P4PerforceGateway(
+        PerforceGateway(
             replace(lab_perforce.account, host=bob.host)
-        ).reconcile_preview(spec.name, untracked=False)
-    report = P4PerforceGateway(bob).shelve_opened(spec.name, workspace="main-1")
-    gateway.revert_server_side(spec.name)
-    gateway.delete_client(spec.name, keep_shelves=True)
+        ).files.reconcile_preview(spec.name, untracked=False)
+    report = PerforceGateway(bob).shelves.shelve_opened(spec.name, workspace="main-1")
+    gateway.changes.revert_server_side(spec.name)
+    gateway.clients.delete(spec.name, keep_shelves=True)
 
     [shelf] = report.shelves
     assert desk.printed("edited", change=shelf.change) == b"bob's\n"
-    gateway.delete_pending_change(shelf.change, delete_shelf=True)
+    gateway.changes.delete_pending(shelf.change, delete_shelf=True)
 
 
 # --- bringing it back
@@ -487,18 +491,18 @@ def test_a_client_that_bob_locked_to_his_host_is_rescued_as_bob(
 def retired(desk: Desk) -> tuple[list[OpenedFile], ShelveReport, dict[str, str]]:
     """Take the client away as a retirement does, leaving the files."""
     gateway, name = desk.scene.gateway, desk.spec.name
-    opened = gateway.list_opened(name)
+    opened = gateway.changes.list_opened(name)
     descriptions = {
         str(pending.change): pending.description
-        for pending in gateway.list_pending_changes(name)
+        for pending in gateway.changes.list_pending(name)
     }
-    report = gateway.shelve_opened(name, workspace="main-1")
+    report = gateway.shelves.shelve_opened(name, workspace="main-1")
     if opened:
-        gateway.revert_server_side(name)
-    for pending in gateway.list_pending_changes(name):
+        gateway.changes.revert_server_side(name)
+    for pending in gateway.changes.list_pending(name):
         if not pending.is_shelved:
-            gateway.delete_pending_change(pending.change, delete_shelf=False)
-    gateway.delete_client(name, keep_shelves=True)
+            gateway.changes.delete_pending(pending.change, delete_shelf=False)
+    gateway.clients.delete(name, keep_shelves=True)
     return opened, report, descriptions
 
 
@@ -509,9 +513,9 @@ def restored(
     descriptions: dict[str, str],
 ) -> ReopenReport:
     gateway = desk.scene.gateway
-    gateway.save_client(desk.spec)
-    gateway.flush(desk.spec.name, change=desk.change)
-    return gateway.reopen(
+    gateway.clients.save(desk.spec)
+    gateway.files.flush(desk.spec.name, change=desk.change)
+    return gateway.shelves.reopen(
         desk.spec.name, opened, descriptions=descriptions, shelves=report.shelves
     )
 
@@ -556,7 +560,7 @@ def test_a_change_that_is_gone_is_made_anew(desk: Desk) -> None:
     new = report.changes[str(change)]
     assert again.changes == report.changes
     assert [file.change for file in desk.opened()] == [new]
-    [pending] = desk.scene.gateway.list_pending_changes(desk.spec.name)
+    [pending] = desk.scene.gateway.changes.list_pending(desk.spec.name)
     assert (str(pending.change), pending.description) == (new, "Work.")
 
 
@@ -576,7 +580,7 @@ def test_a_file_that_another_client_holds_alone_is_named(desk: Desk) -> None:
     desk.p4("edit", "-t", "text+l", desk.path("edited"))
     kept = retired(desk)
     other = desk.scene.make_client("other")
-    desk.scene.gateway.flush(other.name, change=desk.change)
+    desk.scene.gateway.files.flush(other.name, change=desk.change)
     with desk.scene.at_the_shell(other.name) as shell:
         shell.run("edit", "-k", "-t", "text+l", desk.path("edited"))
 
@@ -591,12 +595,12 @@ def test_unshelving_leaves_what_lies_on_disk(desk: Desk) -> None:
     desk.edit("edited", b"shelved\n")
     desk.p4("delete", desk.path("deleted"))
     [shelf] = desk.shelve().shelves
-    desk.scene.gateway.revert_server_side(desk.spec.name)
+    desk.scene.gateway.changes.revert_server_side(desk.spec.name)
     desk.write("edited", b"newer\n")
     desk.write("deleted", b"again\n")
     before = desk.tree()
 
-    report = desk.scene.gateway.unshelve(
+    report = desk.scene.gateway.shelves.unshelve(
         desk.spec.name, change=shelf.change, into=str(shelf.change)
     )
 
@@ -612,10 +616,12 @@ def test_unshelving_leaves_what_lies_on_disk(desk: Desk) -> None:
 def test_unshelving_after_a_kill_puts_back_what_was_put_aside(desk: Desk) -> None:
     desk.edit("edited", b"mine\n")
     [shelf] = desk.shelve().shelves
-    desk.scene.gateway.revert_server_side(desk.spec.name)
+    desk.scene.gateway.changes.revert_server_side(desk.spec.name)
     desk.write(".edited.cloneyard-kept", b"newest\n")
 
-    desk.scene.gateway.unshelve(desk.spec.name, change=shelf.change, into="default")
+    desk.scene.gateway.shelves.unshelve(
+        desk.spec.name, change=shelf.change, into="default"
+    )
 
     assert (desk.root / "edited").read_bytes() == b"newest\n"
     assert not (desk.root / ".edited.cloneyard-kept").exists()
@@ -625,7 +631,7 @@ def test_unshelving_leaves_opened_files_alone(desk: Desk) -> None:
     desk.edit("edited", b"mine\n")
     [shelf] = desk.shelve().shelves
 
-    report = desk.scene.gateway.unshelve(
+    report = desk.scene.gateway.shelves.unshelve(
         desk.spec.name, change=shelf.change, into="default"
     )
 
@@ -639,12 +645,12 @@ def test_unshelving_leaves_opened_files_alone(desk: Desk) -> None:
 def test_single_files_are_flushed_to_their_revisions(desk: Desk) -> None:
     change = desk.scene.submit({"edited": b"newer\n", "other": b"newer\n"})
     name, gateway = desk.spec.name, desk.scene.gateway
-    gateway.flush(name, change=change)
+    gateway.files.flush(name, change=change)
 
-    gateway.flush_to(name, [(desk.path("edited"), 1), (desk.path("link"), 0)])
+    gateway.files.flush_to(name, [(desk.path("edited"), 1), (desk.path("link"), 0)])
 
-    had: dict[str, int] = {}
-    assert gateway.have_revisions(name, had.__setitem__) == len(TREE) - 1
+    had = desk.scene.had(name)
+    assert len(had) == len(TREE) - 1
     assert had[desk.path("edited")] == 1
     assert had[desk.path("other")] == 2
     assert desk.path("link") not in had
@@ -657,10 +663,9 @@ def test_a_have_list_comes_back_from_its_differences(desk: Desk) -> None:
     desk.p4("sync", f"{desk.path('deleted')}#none")
     desk.edit("other", b"mine\n")
     desk.add("new", b"new\n")
-    before: dict[str, int] = {}
-    gateway.have_revisions(name, before.__setitem__)
+    before = desk.scene.had(name)
 
-    differences = gateway.have_differences(name, change=desk.change)
+    differences = gateway.files.have_differences(name, change=desk.change)
 
     assert dict(differences) == {
         desk.path("edited"): 2,
@@ -669,21 +674,19 @@ def test_a_have_list_comes_back_from_its_differences(desk: Desk) -> None:
         desk.path("other"): 1,
         desk.path("new"): 0,
     }
-    gateway.revert_server_side(name)
-    gateway.delete_client(name)
-    gateway.save_client(desk.spec)
-    gateway.flush(name, change=desk.change)
-    gateway.flush_to(name, differences)
-    after: dict[str, int] = {}
-    gateway.have_revisions(name, after.__setitem__)
-    assert after == before
+    gateway.changes.revert_server_side(name)
+    gateway.clients.delete(name)
+    gateway.clients.save(desk.spec)
+    gateway.files.flush(name, change=desk.change)
+    gateway.files.flush_to(name, differences)
+    assert desk.scene.had(name) == before
 
 
 def test_shelves_and_have_lists_of_what_is_not_there(perforce: PerforceScene) -> None:
     with pytest.raises(NotFound):
-        perforce.gateway.have_revisions("nobody-has-this", lambda path, number: None)
+        perforce.gateway.files.have_list("nobody-has-this")
     with pytest.raises(NotFound):
-        perforce.gateway.shelve_opened("nobody-has-this", workspace="main-1")
+        perforce.gateway.shelves.shelve_opened("nobody-has-this", workspace="main-1")
 
 
 # --- lost replies
@@ -693,7 +696,9 @@ def test_shelves_and_have_lists_of_what_is_not_there(perforce: PerforceScene) ->
 def lab_desk(lab_perforce: PerforceScene) -> Desk:
     change = lab_perforce.submit(TREE)
     spec = lab_perforce.make_client()
-    lab_perforce.gateway.sync(spec.name, change=change, on_progress=ignore_progress)
+    lab_perforce.gateway.files.sync(
+        spec.name, change=change, on_progress=ignore_progress
+    )
     return Desk(scene=lab_perforce, spec=spec, change=change)
 
 
@@ -723,7 +728,7 @@ def test_a_lost_reply_while_shelving_makes_nothing_twice(
     shelved = [path for shelf in report.shelves for path in shelf.files]
     assert sorted(shelved) == sorted(file.depot_file for file in lab_desk.opened())
     assert {shelf.was for shelf in report.shelves} > {"default"}
-    assert len(lab_desk.scene.gateway.list_pending_changes(lab_desk.spec.name)) == 2
+    assert len(lab_desk.scene.gateway.changes.list_pending(lab_desk.spec.name)) == 2
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

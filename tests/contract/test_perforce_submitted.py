@@ -10,11 +10,11 @@ from tests.contract.perforce_fixtures import PerforceScene
 def test_submitted_changes_come_in_order_and_in_batches(
     perforce: PerforceScene,
 ) -> None:
-    before = perforce.gateway.latest_change(())
+    before = perforce.gateway.changes.latest(())
     first = perforce.submit({"a.txt": b"a\n", "with space@.txt": b"b\n"})
     second = perforce.submit({"c.txt": b"c\n"})
 
-    batch = perforce.gateway.submitted_after(before, at_most=1)
+    batch = perforce.gateway.changes.submitted_after(before, at_most=1)
     [change] = batch.changes
     assert change.number == first
     assert set(change.paths) == {
@@ -26,15 +26,15 @@ def test_submitted_changes_come_in_order_and_in_batches(
     assert "\n" not in change.title
     assert abs(change.submitted_at - dt.datetime.now(tz=dt.UTC)) < dt.timedelta(hours=1)
 
-    after = perforce.gateway.submitted_after(first, at_most=50)
+    after = perforce.gateway.changes.submitted_after(first, at_most=50)
     numbers = [change.number for change in after.changes]
     assert second in numbers
     assert numbers == sorted(numbers)
 
 
 def test_nothing_new_is_an_empty_batch(perforce: PerforceScene) -> None:
-    newest = perforce.gateway.latest_change(()) + 10**6
-    assert perforce.gateway.submitted_after(newest, at_most=50).changes == ()
+    newest = perforce.gateway.changes.latest(()) + 10**6
+    assert perforce.gateway.changes.submitted_after(newest, at_most=50).changes == ()
 
 
 def test_changes_of_paths_come_newest_first_within_their_range(
@@ -42,11 +42,11 @@ def test_changes_of_paths_come_newest_first_within_their_range(
 ) -> None:
     numbers = [perforce.submit({f"in/{n}.txt": b"x\n"}) for n in range(3)]
     perforce.submit({"out/x.txt": b"x\n"})
-    newest = perforce.gateway.latest_change(())
+    newest = perforce.gateway.changes.latest(())
     paths = (f"{perforce.folder}/in/...", f"{perforce.folder}/in/0.txt")
 
     def found(**asked: int) -> list[int]:
-        batch = perforce.gateway.submitted_under(
+        batch = perforce.gateway.changes.submitted_under(
             paths, **{"above": 0, "upto": newest, "at_most": 50, **asked}
         )
         return [change.number for change in batch.changes]

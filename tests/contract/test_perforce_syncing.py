@@ -61,7 +61,7 @@ def test_batches_lead_where_one_command_does(perforce: PerforceScene) -> None:
         (first, []),
     ):
         for client, in_batches in ((once, False), (batched, True)):
-            scene.gateway.sync(
+            scene.gateway.files.sync(
                 client.name,
                 change=change,
                 parts=parts,
@@ -69,11 +69,11 @@ def test_batches_lead_where_one_command_does(perforce: PerforceScene) -> None:
                 in_batches=in_batches,
             )
 
-        assert scene.gateway.have_list(batched.name) == scene.gateway.have_list(
-            once.name
-        )
+        assert scene.gateway.files.have_list(
+            batched.name
+        ) == scene.gateway.files.have_list(once.name)
         assert files_of(batched) == files_of(once)
-        assert not scene.gateway.count_out_of_sync(
+        assert not scene.gateway.files.count_out_of_sync(
             batched.name, change=change, parts=parts
         )
 
@@ -82,13 +82,17 @@ def test_what_the_view_has_no_longer_goes(perforce: PerforceScene) -> None:
     scene = perforce
     change = scene.submit(TREE)
     client = scene.make_client()
-    scene.gateway.sync(client.name, change=change, on_progress=ignored, in_batches=True)
+    scene.gateway.files.sync(
+        client.name, change=change, on_progress=ignored, in_batches=True
+    )
     scene.make_client(view=(f"{scene.folder}/src/... //{client.name}/src/...",))
 
-    scene.gateway.sync(client.name, change=change, on_progress=ignored, in_batches=True)
+    scene.gateway.files.sync(
+        client.name, change=change, on_progress=ignored, in_batches=True
+    )
 
     assert set(files_of(client)) == {"src/main.c", "src/deep/er/x"}
-    assert scene.gateway.have_list(client.name).count == 2
+    assert scene.gateway.files.have_list(client.name).count == 2
 
 
 def test_a_sync_that_lost_its_connection_goes_on_where_it_was(
@@ -97,7 +101,7 @@ def test_a_sync_that_lost_its_connection_goes_on_where_it_was(
     scene = perforce
     change = scene.submit(TREE)
     once, batched = two_clients(scene)
-    scene.gateway.sync(once.name, change=change, on_progress=ignored)
+    scene.gateway.files.sync(once.name, change=change, on_progress=ignored)
     run, commands = Connection.run, []
 
     def lose_third(self: Connection, *command: str, **how: object) -> Reply:
@@ -109,19 +113,21 @@ def test_a_sync_that_lost_its_connection_goes_on_where_it_was(
 
     monkeypatch.setattr(Connection, "run", lose_third)
     with pytest.raises(Unreachable):
-        scene.gateway.sync(
+        scene.gateway.files.sync(
             batched.name, change=change, on_progress=ignored, in_batches=True
         )
     monkeypatch.undo()
-    had = scene.gateway.have_list(batched.name).count
+    had = scene.gateway.files.have_list(batched.name).count
     assert 0 < had < len(TREE)
 
-    report = scene.gateway.sync(
+    report = scene.gateway.files.sync(
         batched.name, change=change, on_progress=ignored, in_batches=True
     )
 
     assert report.files == len(TREE) - had
-    assert scene.gateway.have_list(batched.name) == scene.gateway.have_list(once.name)
+    assert scene.gateway.files.have_list(batched.name) == scene.gateway.files.have_list(
+        once.name
+    )
     assert files_of(batched) == files_of(once)
 
 
@@ -135,7 +141,7 @@ def test_a_half_written_file_in_a_batch_is_fetched_again(
     leftover.parent.mkdir(parents=True)
     leftover.write_bytes(b"hal")
 
-    scene.gateway.sync(
+    scene.gateway.files.sync(
         client.name,
         change=change,
         on_progress=ignored,
@@ -144,7 +150,7 @@ def test_a_half_written_file_in_a_batch_is_fetched_again(
     )
 
     assert files_of(client)["src/main.c"] == b"1\n"
-    assert not scene.gateway.count_out_of_sync(client.name, change=change)
+    assert not scene.gateway.files.count_out_of_sync(client.name, change=change)
 
 
 def test_the_progress_of_batches_is_that_of_all_of_them(
@@ -153,10 +159,10 @@ def test_the_progress_of_batches_is_that_of_all_of_them(
     scene = perforce
     change = scene.submit(TREE)
     client = scene.make_client()
-    size = scene.gateway.tree_size(client.name, change=change)
+    size = scene.gateway.files.tree_size(client.name, change=change)
     seen: list[SyncProgress] = []
 
-    report = scene.gateway.sync(
+    report = scene.gateway.files.sync(
         client.name,
         change=change,
         on_progress=seen.append,
@@ -178,7 +184,7 @@ def test_a_sync_tells_what_its_commands_held(lab_perforce: PerforceScene) -> Non
     client = scene.make_client()
     told: list[LockUse] = []
 
-    report = scene.gateway.sync(
+    report = scene.gateway.files.sync(
         client.name,
         change=change,
         on_progress=ignored,

@@ -29,7 +29,7 @@ def root(unicode_server: PerforceScene, request: pytest.FixtureRequest) -> Path:
     scene = unicode_server
     change = scene.submit(dict.fromkeys(NAMES, request.node.name.encode() + b"\n"))
     spec = scene.make_client("ws")
-    scene.gateway.sync(spec.name, change=change, on_progress=lambda _: None)
+    scene.gateway.files.sync(spec.name, change=change, on_progress=lambda _: None)
     (Path(spec.root) / NO_NAME).mkdir(exist_ok=True)
     (Path(spec.root) / NO_NAME / NO_NAME).write_bytes(b"1\n")
     return Path(spec.root)
@@ -39,12 +39,12 @@ def test_names_come_and_go_as_they_are(
     unicode_server: PerforceScene, root: Path
 ) -> None:
     scene, client = unicode_server, unicode_server.client_name()
-    had: dict[str, int] = {}
-    scene.gateway.have_revisions(client, had.__setitem__)
 
-    assert set(had) == {f"{scene.folder}/{name}" for name in NAMES}
+    assert set(scene.had(client)) == {f"{scene.folder}/{name}" for name in NAMES}
     assert all((root / name).exists() for name in NAMES)
-    mapped = scene.gateway.mapped_paths(client, [str(root / name) for name in NAMES])
+    mapped = scene.gateway.clients.mapped_paths(
+        client, [str(root / name) for name in NAMES]
+    )
     assert mapped == {str(root / name) for name in NAMES}
 
 
@@ -56,13 +56,13 @@ def test_what_it_cannot_have_is_refused_and_in_nobodys_way(
     (root / "plain").write_bytes(b"mine\n")
     odd = str(root / NO_NAME / NO_NAME)
 
-    assert scene.gateway.mapped_paths(client, [odd, str(root / "plain")]) == {
+    assert scene.gateway.clients.mapped_paths(client, [odd, str(root / "plain")]) == {
         str(root / "plain")
     }
     for in_batches in (False, True):
-        found = scene.gateway.reconcile_preview(
+        found = scene.gateway.files.reconcile_preview(
             client, untracked=False, in_batches=in_batches
         )
         assert [finding.path for finding in found] == [str(root / "plain")]
     with pytest.raises(Refused, match="UTF-8"):
-        scene.gateway.latest_change((f"//depot/{NO_NAME}/...",))
+        scene.gateway.changes.latest((f"//depot/{NO_NAME}/...",))

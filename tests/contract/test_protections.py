@@ -9,7 +9,7 @@ import pytest
 
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.connection import TicketHolder, connected
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.protections import Protection, find_unreadable
 from tests.contract.perforce_fixtures import (
     PerforceScene,
@@ -51,7 +51,7 @@ def test_our_own_protections_let_us_read(perforce: PerforceScene) -> None:
 
 
 def test_lines_about_a_user_come_in_order(target: PerforceTarget) -> None:
-    protections = P4PerforceGateway(target.account).protections_of("alice")
+    protections = PerforceGateway(target.account).protections_of("alice")
 
     assert protections.lines == (
         Protection(level="write", host="*", path="//...", is_exclusion=False),
@@ -70,7 +70,7 @@ def test_lines_about_a_user_come_in_order(target: PerforceTarget) -> None:
 
 
 def test_lines_for_a_host_are_those_that_hold_there(target: PerforceTarget) -> None:
-    gateway = P4PerforceGateway(target.account)
+    gateway = PerforceGateway(target.account)
 
     assert len(gateway.protections_of("alice", host="10.0.0.5").lines) == 3
     elsewhere = gateway.protections_of("alice", host="10.0.0.6")
@@ -82,13 +82,13 @@ def test_an_account_that_may_not_ask_is_told_so(target: PerforceTarget) -> None:
     robot = replace(target.account, user="robot", password=PASSWORD)
 
     with pytest.raises(Refused) as caught:
-        P4PerforceGateway(robot).protections_of("alice")
+        PerforceGateway(robot).protections_of("alice")
 
     assert caught.value.remote_code == "6185"
 
 
 def test_a_server_says_how_it_compares_names() -> None:
     with running_lab("-C1") as target:
-        protections = P4PerforceGateway(target.account).protections_of("alice")
+        protections = PerforceGateway(target.account).protections_of("alice")
 
     assert not protections.is_case_sensitive

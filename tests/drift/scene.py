@@ -118,7 +118,7 @@ def foreign(
     )
     volume = ontap.create_volume(spec)
     ontap.create_snapshot(volume.uuid, name="c1.b1", comment="")
-    perforce.save_client(client_named(FOREIGN_CLIENT, description="Mine. Hands off."))
+    perforce.clients.save(client_named(FOREIGN_CLIENT, description="Mine. Hands off."))
     before = everything_foreign(ontap, perforce)
     yield
     assert everything_foreign(ontap, perforce) == before
@@ -132,7 +132,7 @@ def everything_foreign(ontap: OntapGateway, perforce: Any) -> list[Any]:
     return [
         *((v.uuid, v.comment, v.junction_path, v.state) for v in volumes),
         *(ontap.list_snapshots(v.uuid) for v in volumes),
-        *perforce.list_clients(name_filter=FOREIGN_CLIENT),
+        *perforce.clients.find_all(name_filter=FOREIGN_CLIENT),
     ]
 
 
@@ -206,7 +206,7 @@ def retired(workspace: Workspace) -> Workspace:
 
 def leftover_of(workspace: Workspace, ontap: OntapGateway, perforce: Any) -> str:
     """Retire a workspace and leave its clone, unmounted; return the clone's name."""
-    perforce.delete_client(workspace.client_name)
+    perforce.clients.delete(workspace.client_name)
     ontap.unmount_volume(workspace.volume_uuid)
     retired(workspace)
     return workspace.volume_name

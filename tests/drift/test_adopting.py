@@ -109,8 +109,8 @@ def test_the_drill_loses_nothing(
     untracked.write_text("untracked\n")
     if os.geteuid() == 0:
         os.chown(untracked, workspace.uid, workspace.gid)
-    opened = perforce.list_opened(workspace.client_name)
-    have = perforce.have_list(workspace.client_name)
+    opened = perforce.changes.list_opened(workspace.client_name)
+    have = perforce.files.have_list(workspace.client_name)
     forgotten(workspace)
 
     finding, found = adopted(lab_site, admin)
@@ -123,8 +123,8 @@ def test_the_drill_loses_nothing(
     assert found.client_name == workspace.client_name
     assert found.path == workspace.path
     assert found.expires_at is not None
-    assert perforce.list_opened(found.client_name) == opened
-    assert perforce.have_list(found.client_name) == have
+    assert perforce.changes.list_opened(found.client_name) == opened
+    assert perforce.files.have_list(found.client_name) == have
     assert untracked.read_text() == "untracked\n"
     event = Event.objects.get(kind="workspace_adopted", workspace=found)
     assert event.actor == admin
@@ -188,7 +188,7 @@ def test_the_pin_is_what_the_snapshot_holds_whatever_its_owner_synced(
     _, found = adopted(lab_site, admin)
 
     assert found is not None
-    assert perforce.have_list(found.client_name).count == 0
+    assert perforce.files.have_list(found.client_name).count == 0
     assert (found.snapshot.have_count, found.snapshot.have_digest) == (
         snapshot.have_count,
         snapshot.have_digest,
@@ -393,7 +393,7 @@ def test_its_client_is_not_removed_before_it_is_adopted(
     resolve(found, admin)
 
     assert "adopt" in found.status_message
-    assert perforce.find_client(workspace.client_name) is not None
+    assert perforce.clients.find(workspace.client_name) is not None
 
 
 @pytest.mark.parametrize("who", ["owner", "stranger"])
@@ -477,15 +477,15 @@ def test_a_preview_says_why_there_would_be_no_row(
 def test_a_client_of_another_name_is_found_and_not_left_behind(
     workspace: Workspace, lab_site: Site, admin: User, p4: Any, perforce: Any
 ) -> None:
-    spec = perforce.find_client(workspace.client_name)
+    spec = perforce.clients.find(workspace.client_name)
     other = workspace.client_name.replace("cy-", "cy-renamed-")
     renamed = dataclasses.replace(
         spec,
         name=other,
         view=tuple(line.replace(spec.name, other) for line in spec.view),
     )
-    perforce.save_client(renamed)
-    perforce.delete_client(spec.name)
+    perforce.clients.save(renamed)
+    perforce.clients.delete(spec.name)
     forgotten(workspace)
 
     finding, found = adopted(lab_site, admin)
@@ -493,7 +493,7 @@ def test_a_client_of_another_name_is_found_and_not_left_behind(
     assert found is None
     assert f"named {other}" in finding.status_message
     assert f"name that client {workspace.client_name} again" in finding.status_message
-    assert perforce.find_client(other) is not None
+    assert perforce.clients.find(other) is not None
 
 
 def made(workspace_of: User, template: Template, purpose: str) -> Workspace:
@@ -662,9 +662,9 @@ def test_a_client_that_a_stranger_defined_gives_nobody_the_files(
     uid = ontap.get_volume(workspace.volume_uuid).uid
     User.objects.filter(pk=workspace.owner_id).update(uid=uid)
     UserFactory(username="bob", uid=20002, gid=20000)
-    spec = perforce.find_client(workspace.client_name)
-    perforce.delete_client(spec.name)
-    perforce.save_client(dataclasses.replace(spec, owner="bob"))
+    spec = perforce.clients.find(workspace.client_name)
+    perforce.clients.delete(spec.name)
+    perforce.clients.save(dataclasses.replace(spec, owner="bob"))
     forgotten(workspace)
 
     finding, found = adopted(lab_site, admin)

@@ -58,7 +58,7 @@ def test_what_is_in_motion_is_no_finding(
     workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
 ) -> None:
     ontap.unmount_volume(workspace.volume_uuid)
-    perforce.delete_client(workspace.client_name)
+    perforce.clients.delete(workspace.client_name)
     Operation.objects.filter(subject=workspace.subject).update(ended_at=timezone.now())
     assert audit(lab_site) == []  # it ended a moment ago
 

@@ -67,11 +67,11 @@ def test_the_empty_client_of_a_retired_workspace_goes_by_itself(
 
     found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
     assert (found.action, found.is_automatic) == (A.REMOVE, True)
-    assert perforce.find_client(workspace.client_name) is not None
+    assert perforce.clients.find(workspace.client_name) is not None
     some_time_later()
 
     assert audit(lab_site) == []
-    assert perforce.find_client(workspace.client_name) is None
+    assert perforce.clients.find(workspace.client_name) is None
 
 
 @pytest.mark.parametrize("work", ["opened", "pending", "shelved"])
@@ -106,12 +106,12 @@ def test_a_client_with_work_stays_whoever_clicks(
 
     assert found.resolved_at is None
     assert "It stays until its owner has settled them." in found.status_message
-    assert perforce.find_client(workspace.client_name) is not None
+    assert perforce.clients.find(workspace.client_name) is not None
     # and it goes once that is settled
     if work == "opened":
         p4.run("revert", "-k", "//...")
     else:
-        [change] = perforce.list_pending_changes(workspace.client_name)
+        [change] = perforce.changes.list_pending(workspace.client_name)
         if work == "shelved":
             assert change.is_shelved
             p4.run("shelve", "-f", "-d", "-c", str(change.change))
@@ -126,7 +126,7 @@ def test_a_client_of_nobody_waits_for_a_click(
 ) -> None:
     name = "cy-old-w123456"
     tag = "12345678-0000-4000-8000-000000000000"
-    perforce.save_client(
+    perforce.clients.save(
         client_named(name, description=f"Cloneyard workspace old ({tag}), a clone.")
     )
 
@@ -136,23 +136,23 @@ def test_a_client_of_nobody_waits_for_a_click(
 
     assert (found.subject, found.is_automatic) == (name, False)
     resolve(found, admin)
-    assert perforce.find_client(name) is None
+    assert perforce.clients.find(name) is None
 
 
 def test_a_copied_description_makes_no_client_ours(
     workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
-    described = perforce.find_client(workspace.client_name).description
-    perforce.save_client(client_named("cy-copied-wabcdef", description=described))
+    described = perforce.clients.find(workspace.client_name).description
+    perforce.clients.save(client_named("cy-copied-wabcdef", description=described))
     assert audit(lab_site) == []
 
     # With a name that fits, too, it is asked whose it is.
     copy = f"cy-copied-w{workspace.tag.hex[:6]}"
-    perforce.save_client(client_named(copy, description=described))
+    perforce.clients.save(client_named(copy, description=described))
     found = only(audit(lab_site), K.CLIENT_TAG_COPIED)
-    before = perforce.find_client(copy)
+    before = perforce.clients.find(copy)
     resolve(found, admin)
-    after = perforce.find_client(copy)
+    after = perforce.clients.find(copy)
     assert str(workspace.tag) not in after.description
     assert "Cloneyard workspace" in after.description
     assert (after.owner, after.root, after.view) == (
@@ -174,14 +174,14 @@ def test_what_stood_in_for_a_client_is_removed_on_a_click(
     Carry.objects.create(workspace=workspace, source=source)
     stand_in = workspace.stand_ins.new_name(Purpose.TRANSFER)
     description = f"Copies for the Cloneyard workspace hers ({workspace.tag}).\n"
-    perforce.save_client(client_named(stand_in, description=description))
+    perforce.clients.save(client_named(stand_in, description=description))
     found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
     assert (found.action, found.is_automatic) == (A.REMOVE, False)
 
     resolve(found, admin)
 
-    assert perforce.find_client(stand_in) is None
-    assert perforce.find_client(workspace.client_name) is not None
+    assert perforce.clients.find(stand_in) is None
+    assert perforce.clients.find(workspace.client_name) is not None
     assert audit(lab_site) == []
 
 
@@ -189,17 +189,17 @@ def test_a_templates_client_is_put_right_and_defined_again(
     workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
 ) -> None:
     template = workspace.template
-    wanted = perforce.find_client(template.client_name)
+    wanted = perforce.clients.find(template.client_name)
     p4.save_client({**p4.fetch_client(wanted.name), "Owner": "carol"}, "-f")
     found = only(audit(lab_site), K.CLIENT_DIFFERS)
     assert found.template == template
     resolve(found, admin)
-    assert perforce.find_client(wanted.name).owner == wanted.owner
+    assert perforce.clients.find(wanted.name).owner == wanted.owner
 
     p4.run("client", "-d", wanted.name)
     resolve(only(audit(lab_site), K.ROW_WITHOUT_CLIENT), admin)
 
-    again = perforce.find_client(wanted.name)
+    again = perforce.clients.find(wanted.name)
     assert (again.root, again.view) == (wanted.root, wanted.view)
     assert audit(lab_site) == []
 
@@ -207,14 +207,14 @@ def test_a_templates_client_is_put_right_and_defined_again(
 def test_a_lost_client_is_defined_again_on_a_click(
     workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
-    perforce.delete_client(workspace.client_name)
+    perforce.clients.delete(workspace.client_name)
     found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
     assert not found.is_automatic
 
     resolve(found, admin)
 
-    assert perforce.find_client(workspace.client_name).root == str(workspace.path)
-    have, pin = perforce.have_list(workspace.client_name), workspace.snapshot
+    assert perforce.clients.find(workspace.client_name).root == str(workspace.path)
+    have, pin = perforce.files.have_list(workspace.client_name), workspace.snapshot
     assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
     assert f"flushed to change {pin.change}" in found.resolution
     assert audit(lab_site) == []
@@ -223,13 +223,13 @@ def test_a_lost_client_is_defined_again_on_a_click(
 def test_a_repair_that_was_killed_before_its_flush_is_finished(
     workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
-    perforce.delete_client(workspace.client_name)
+    perforce.clients.delete(workspace.client_name)
     found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
-    perforce.save_client(client_spec_of(workspace))
+    perforce.clients.save(client_spec_of(workspace))
 
     resolve(found, admin)
 
-    have, pin = perforce.have_list(workspace.client_name), workspace.snapshot
+    have, pin = perforce.files.have_list(workspace.client_name), workspace.snapshot
     assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
 
 
@@ -242,19 +242,19 @@ def test_a_client_that_its_owner_defined_again_keeps_what_it_has(
     p4: Any,
     admin: User,
 ) -> None:
-    perforce.delete_client(workspace.client_name)
+    perforce.clients.delete(workspace.client_name)
     found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
-    perforce.save_client(client_spec_of(workspace))
+    perforce.clients.save(client_spec_of(workspace))
     p4.client = workspace.client_name
     p4.run("flush", f"//depot/{DEPOT}/src/file1.txt")
     mine = dataclasses.replace(client_spec_of(workspace), host=host)
-    perforce.save_client(mine)
+    perforce.clients.save(mine)
 
     resolve(found, admin)
 
     assert found.resolution == "The difference was gone."
-    perforce.save_client(dataclasses.replace(mine, host=""))
-    assert perforce.have_list(workspace.client_name).count == 1
+    perforce.clients.save(dataclasses.replace(mine, host=""))
+    assert perforce.files.have_list(workspace.client_name).count == 1
 
 
 def test_a_changed_client_is_put_right_but_for_its_view(
@@ -273,7 +273,7 @@ def test_a_changed_client_is_put_right_but_for_its_view(
 
     resolve(found, admin)
 
-    client = perforce.find_client(workspace.client_name)
+    client = perforce.clients.find(workspace.client_name)
     wanted = client_spec_of(workspace)
     assert (client.root, client.owner, client.host) == (wanted.root, wanted.owner, "")
     assert client.view == (narrow,)
@@ -284,7 +284,7 @@ def test_a_changed_client_is_put_right_but_for_its_view(
 
     resolve(found, admin)
 
-    again = perforce.find_client(workspace.client_name)
+    again = perforce.clients.find(workspace.client_name)
     assert dataclasses.replace(again, updated_at=None, accessed_at=None) == (
         dataclasses.replace(wanted, description=client.description)
     )
@@ -307,10 +307,10 @@ def test_a_view_with_files_opened_outside_the_one_of_before_stays(
 
     assert found.resolved_at is None
     assert f"//depot/{DEPOT}-more/new.txt is opened in {name}" in found.status_message
-    assert wide in perforce.find_client(name).view
+    assert wide in perforce.clients.find(name).view
     p4.run("revert", "-k", "//...")
     resolve(found, admin)
-    assert perforce.find_client(name).view == client_spec_of(workspace).view
+    assert perforce.clients.find(name).view == client_spec_of(workspace).view
 
 
 def made_long_ago(workspace: Workspace) -> None:

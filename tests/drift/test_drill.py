@@ -90,9 +90,9 @@ def held_by(workspace: Workspace, perforce: Any) -> Held:
             "pin": (snapshot.have_count, snapshot.have_digest),
         },
         contents=contents_of(workspace.path),
-        have=perforce.have_list(client) if client else None,
-        opened=perforce.list_opened(client) if client else None,
-        pending=perforce.list_pending_changes(client) if client else None,
+        have=perforce.files.have_list(client) if client else None,
+        opened=perforce.changes.list_opened(client) if client else None,
+        pending=perforce.changes.list_pending(client) if client else None,
         has_lease=workspace.expires_at is not None,
     )
 
@@ -220,7 +220,7 @@ def test_a_template_newer_than_the_backup_comes_back_with_its_clones(
     works = made(owner, template)
     leave_in(works, "untracked\n")
     held = held_by(works, perforce)
-    client = perforce.find_client(template.client_name)
+    client = perforce.clients.find(template.client_name)
 
     database_backup.restore(backup)
 
@@ -241,7 +241,7 @@ def test_a_template_newer_than_the_backup_comes_back_with_its_clones(
     latest = built(found, admin)
     assert default_snapshot(found) == latest
     made(owner, found)
-    again = perforce.find_client(template.client_name)
+    again = perforce.clients.find(template.client_name)
     assert (again.view, again.root) == (client.view, client.root)
 
 

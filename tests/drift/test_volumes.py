@@ -410,7 +410,7 @@ def test_what_is_in_the_trash_is_not_mounted(
     perforce: Any,
     admin: User,
 ) -> None:
-    perforce.delete_client(workspace.client_name)
+    perforce.clients.delete(workspace.client_name)
     now = timezone.now()
     Workspace.objects.filter(pk=workspace.pk).update(
         state=Workspace.State.TRASHED, trashed_at=now, purge_at=now

@@ -187,9 +187,9 @@ def test_perforce_is_told_nothing_without_leave(lab_workspace: Workspace) -> Non
     perforce = registry.perforce(lab_workspace.site.perforce_server)
 
     with without_leave():
-        perforce.delete_client(lab_workspace.client_name)
+        perforce.clients.delete(lab_workspace.client_name)
 
-    assert perforce.find_client(lab_workspace.client_name) is not None
+    assert perforce.clients.find(lab_workspace.client_name) is not None
 
 
 def test_no_file_changes_without_leave(tmp_path: Path) -> None:
@@ -349,8 +349,8 @@ def test_a_worker_stopped_inside_a_retirement_deletes_no_client_afterwards(
 
     assert first.process.returncode != 0
     gateway = registry.perforce(workspace.site.perforce_server)
-    assert gateway.find_client(workspace.client_name) is not None
-    assert len(gateway.list_opened(workspace.client_name)) == 1
+    assert gateway.clients.find(workspace.client_name) is not None
+    assert len(gateway.changes.list_opened(workspace.client_name)) == 1
     assert settled(workspace) == Workspace.State.READY
 
 

@@ -164,6 +164,6 @@ def test_retiring_what_is_being_made_rolls_it_back(
     assert workspace.state == Workspace.State.RETIRED, workspace.status_message
     assert ontap.find_volume(workspace.volume_name) is None
     perforce = registry.perforce(workspace.site.perforce_server)
-    assert perforce.find_client(workspace.client_name) is None
+    assert perforce.clients.find(workspace.client_name) is None
     provision = workspace.operations.get(kind=WorkspaceOperation.PROVISION)
     assert provision.state == Operation.State.CANCELLED

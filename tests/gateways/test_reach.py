@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.gateways.errors import Refused
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.gateways.reach import P4PORT, is_encrypted, perforce_address
 from provisioner.sites.models import PerforceServer
@@ -102,7 +102,7 @@ def test_the_gateway_starts_no_program(p4port: str, tmp_path: Path) -> None:
     made = tmp_path / "made"
     account = PerforceAccount(port=p4port.format(made), user="u", password="")
     with pytest.raises(Refused, match="is no address"):
-        P4PerforceGateway(account).get_info()
+        PerforceGateway(account).get_info()
     assert not made.exists()
 
 
@@ -130,4 +130,4 @@ def test_the_database_reads_the_pattern_as_we_do(p4port: str) -> None:
 def test_a_name_that_is_an_option_reaches_no_command(ask: str) -> None:
     account = PerforceAccount(port="127.0.0.1:9", user="u", password="")
     with pytest.raises(Refused, match="cannot be the name"):
-        getattr(P4PerforceGateway(account), ask)("-a")
+        getattr(PerforceGateway(account), ask)("-a")

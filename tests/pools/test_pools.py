@@ -811,4 +811,4 @@ def test_a_pool_on_the_lab_from_its_filling_to_its_end(
         workspace.refresh_from_db()
         assert workspace.state == W.RETIRED
         assert ontap.find_volume(workspace.volume_name) is None
-        assert perforce.find_client(workspace.client_name) is None
+        assert perforce.clients.find(workspace.client_name) is None

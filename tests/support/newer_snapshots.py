@@ -136,7 +136,7 @@ def opened_in(workspace: Workspace) -> dict[str, OpenedFile]:
     perforce = registry.perforce(workspace.site.perforce_server)
     return {
         Path(file.depot_file).name: file
-        for file in perforce.list_opened(workspace.client_name)
+        for file in perforce.changes.list_opened(workspace.client_name)
     }
 
 
@@ -145,22 +145,22 @@ def described_in(workspace: Workspace) -> dict[str, str]:
     perforce = registry.perforce(workspace.site.perforce_server)
     return {
         str(change.change): change.description
-        for change in perforce.list_pending_changes(workspace.client_name)
+        for change in perforce.changes.list_pending(workspace.client_name)
     }
 
 
 def everything_about(workspace: Workspace) -> dict[str, Any]:
     """Return all that bringing work forward may not change of where it is from."""
     perforce = registry.perforce(workspace.site.perforce_server)
-    pending = perforce.list_pending_changes(workspace.client_name)
+    pending = perforce.changes.list_pending(workspace.client_name)
     return {
-        "opened": perforce.list_opened(workspace.client_name),
+        "opened": perforce.changes.list_opened(workspace.client_name),
         "pending": pending,
         "shelved": {
-            change.change: perforce.list_shelved_files(change.change)
+            change.change: perforce.shelves.list_files(change.change)
             for change in pending
         },
-        "have": perforce.have_list(workspace.client_name),
+        "have": perforce.files.have_list(workspace.client_name),
         "files": {
             str(path.relative_to(workspace.path)): path.read_bytes()
             for path in sorted(workspace.path.rglob("*"))
@@ -173,5 +173,5 @@ def copies_left(made: Workspace) -> list[object]:
     """Return what is left of a stand-in: the client, its changes and shelves."""
     perforce = registry.perforce(made.site.perforce_server)
     found = made.stand_ins.find_all(perforce)
-    changes = (perforce.list_pending_changes(client.name) for client in found)
+    changes = (perforce.changes.list_pending(client.name) for client in found)
     return [*found, *itertools.chain.from_iterable(changes)]

@@ -138,11 +138,13 @@ def state_of(root: Path) -> dict[str, tuple[str, bytes]]:
 
 
 def opened_in(perforce: PerforceGateway, client: str) -> set[tuple[str, str, str]]:
-    return {(f.depot_file, f.action, f.type) for f in perforce.list_opened(client)}
+    return {
+        (f.depot_file, f.action, f.type) for f in perforce.changes.list_opened(client)
+    }
 
 
 def client_of(perforce: PerforceGateway, workspace: Workspace) -> ClientSpec:
-    client = perforce.find_client(workspace.client_name)
+    client = perforce.clients.find(workspace.client_name)
     assert client is not None
     return dataclasses.replace(client, updated_at=None, accessed_at=None)
 
@@ -151,8 +153,8 @@ def shelved_in(
     perforce: PerforceGateway, workspace: Workspace
 ) -> dict[int, list[ShelvedFile]]:
     return {
-        change.change: perforce.list_shelved_files(change.change)
-        for change in perforce.list_pending_changes(workspace.client_name)
+        change.change: perforce.shelves.list_files(change.change)
+        for change in perforce.changes.list_pending(workspace.client_name)
         if change.is_shelved
     }
 
@@ -164,7 +166,7 @@ def pending_in(
 
     Their numbers change, and what was shelved from them stays shelved.
     """
-    pending = perforce.list_pending_changes(workspace.client_name)
+    pending = perforce.changes.list_pending(workspace.client_name)
     return sorted((c.user, c.description, c.files) for c in pending if not c.is_shelved)
 
 
@@ -188,7 +190,7 @@ def test_no_obstacle_costs_any_work(
     retirement = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
     assert retirement.state == Operation.State.SUCCEEDED, retirement.status_message
     assert workspace.state == Workspace.State.TRASHED
-    assert perforce.find_client(workspace.client_name) is None
+    assert perforce.clients.find(workspace.client_name) is None
     with pytest.raises(WorkspaceRetired):
         ask(workspace_retire, workspace)
 
@@ -201,7 +203,7 @@ def test_no_obstacle_costs_any_work(
     assert opened_in(perforce, workspace.client_name) == opened
     assert client_of(perforce, workspace) == client
     # What was shelved before stays as it is; it was put there to last.
-    assert {c: perforce.list_shelved_files(c) for c in shelved} == shelved
+    assert {c: perforce.shelves.list_files(c) for c in shelved} == shelved
 
     again = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
     assert again.state == Operation.State.SUCCEEDED, again.status_message
@@ -215,9 +217,9 @@ def test_no_obstacle_costs_any_work(
     assert sum(len(shelf["files"]) for shelf in rescue.shelves) == obstacle.shelved
     assert archived_in(rescue) == sorted(obstacle.archived)
     for shelf in rescue.shelves:
-        assert perforce.list_shelved_files(shelf["change"])
+        assert perforce.shelves.list_files(shelf["change"])
     assert bool(shelved) == (name == "shelved")
-    assert {c: perforce.list_shelved_files(c) for c in shelved} == shelved
+    assert {c: perforce.shelves.list_files(c) for c in shelved} == shelved
 
 
 @pytest.mark.parametrize("goes_on_by", [workspace_restore, None])
@@ -238,7 +240,7 @@ def test_a_lock_survives_a_retirement_that_fails_and_one_that_tries_again(
     retirement = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
     assert retirement.state == Operation.State.FAILED, retirement.status_message
     settings.STEP_GIVE_UP_SECONDS = patience
-    client = perforce.find_client(workspace.client_name)
+    client = perforce.clients.find(workspace.client_name)
     assert client is not None
     assert " unlocked" in client.options
 
@@ -248,7 +250,7 @@ def test_a_lock_survives_a_retirement_that_fails_and_one_that_tries_again(
     ask(workspace_restore, workspace)
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
-    client = perforce.find_client(workspace.client_name)
+    client = perforce.clients.find(workspace.client_name)
     assert client is not None
     assert " locked" in client.options
 

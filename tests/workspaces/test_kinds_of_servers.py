@@ -209,7 +209,7 @@ def test_work_is_found_rescued_and_restored(
     signed_in: Callable[[User], Client],
 ) -> None:
     perforce = registry.perforce(workspace.site.perforce_server)
-    opened, have = opened_in(workspace), perforce.have_list(workspace.client_name)
+    opened, have = opened_in(workspace), perforce.files.have_list(workspace.client_name)
 
     refused = retire(workspace, unsaved="refuse")
     everything_is_shown(workspace, signed_in)
@@ -233,7 +233,7 @@ def test_work_is_found_rescued_and_restored(
     assert restored.findings == {"not_restored": []}
     assert contents_of(workspace.path) == work
     assert opened_in(workspace).keys() == opened.keys()
-    assert perforce.have_list(workspace.client_name) == have
+    assert perforce.files.have_list(workspace.client_name) == have
 
 
 def test_work_is_transferred_to_a_newer_snapshot(
@@ -268,10 +268,10 @@ def test_a_view_is_put_back_with_files_opened_in_it(
     workspace: Workspace, work: dict[str, bytes], lab_site: Site, admin: User
 ) -> None:
     perforce = registry.perforce(lab_site.perforce_server)
-    before = perforce.find_client(workspace.client_name)
+    before = perforce.clients.find(workspace.client_name)
     assert before is not None
     wide = f"//depot/tree/... //{before.name}/more/..."
-    perforce.save_client(replace(before, view=(*before.view, wide)))
+    perforce.clients.save(replace(before, view=(*before.view, wide)))
     made_long_ago(workspace)
     long_ago()
     audit(lab_site)
@@ -282,7 +282,7 @@ def test_a_view_is_put_back_with_files_opened_in_it(
     resolve(found, admin)
 
     assert found.resolved_at is not None, found.status_message
-    again = perforce.find_client(workspace.client_name)
+    again = perforce.clients.find(workspace.client_name)
     assert again is not None
     assert again.view == before.view
 

@@ -17,6 +17,7 @@ from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume, VolumeSpec
+from provisioner.gateways.perforce.paths import escape_path
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
@@ -82,10 +83,10 @@ def test_the_server_believes_exactly_the_pin(
     workspace = provision()
 
     perforce = registry.perforce(workspace.site.perforce_server)
-    have = perforce.have_list(workspace.client_name)
+    have = perforce.files.have_list(workspace.client_name)
     pin = workspace.snapshot
     assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
-    client = perforce.find_client(workspace.client_name)
+    client = perforce.clients.find(workspace.client_name)
     assert client is not None
     assert (client.owner, client.host) == ("alice", "")
     assert client.root == str(workspace.path)
@@ -120,17 +121,18 @@ def test_a_large_flush_goes_on_in_batches(
     """Flushing all of it at once would keep others waiting as if nothing was done."""
     workspace = provision()
     perforce = registry.perforce(workspace.site.perforce_server)
-    had: list[tuple[str, int]] = []
-    perforce.have_revisions(workspace.client_name, lambda *each: had.append(each))
-    perforce.flush_to(workspace.client_name, [(path, 0) for path, _ in had[1:]])
+    had: list[str] = []
+    perforce.files.local_paths(workspace.client_name, had.append)
+    most = [(escape_path(path), 0) for path in had[1:]]
+    perforce.files.flush_to(workspace.client_name, most)
     asked: list[bool] = []
-    flush = perforce.flush
+    flush = perforce.files.flush
 
     def watched(client: str, *, in_batches: bool = False, **how: Any) -> None:
         asked.append(in_batches)
         flush(client, in_batches=in_batches, **how)
 
-    monkeypatch.setattr(perforce, "flush", watched)
+    monkeypatch.setattr(perforce.files, "flush", watched)
     monkeypatch.setattr(pins, "FILES_IN_A_BATCH", 1)
 
     have = flushing.flush_to_pin(perforce, workspace)
@@ -174,7 +176,7 @@ def test_build_only_has_no_client(provision: Callable[..., Workspace]) -> None:
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
     assert not (workspace.path / ".p4config").exists()
-    clients = registry.perforce(workspace.site.perforce_server).list_clients(
+    clients = registry.perforce(workspace.site.perforce_server).clients.find_all(
         name_filter=f"*{workspace.tag.hex[:6]}*"
     )
     assert clients == []
@@ -190,7 +192,7 @@ def test_a_step_that_was_done_already_changes_nothing(
     def everything() -> tuple[object, ...]:
         return (
             but_for_its_space(ontap.find_volume(workspace.volume_name)),
-            perforce.have_list(workspace.client_name),
+            perforce.files.have_list(workspace.client_name),
             owners_below(workspace.path),
             (workspace.path / ".p4config").read_text(),
         )

@@ -71,10 +71,10 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
         if purpose == "build":
             assert workspace.client_name == ""
             continue
-        client = gateway.find_client(workspace.client_name)
+        client = gateway.clients.find(workspace.client_name)
         assert client is not None
         assert client.type == expected[purpose]
-        have = gateway.have_list(workspace.client_name)
+        have = gateway.files.have_list(workspace.client_name)
         assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
 
     # What is left in a workspace that nobody can submit from is nobody's work.
@@ -91,7 +91,7 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
         settle(workspace)
 
     assert reading.state == Workspace.State.RETIRED, reading.status_message
-    assert gateway.find_client(reading.client_name) is None
+    assert gateway.clients.find(reading.client_name) is None
     assert not reading.path.exists()
     looked = Step.objects.filter(
         operation__subject__workspace=reading, name__in=("unsaved", "work")

@@ -67,7 +67,7 @@ def assert_nothing_was_made(workspace: Workspace) -> None:
     assert ontap.find_volume(workspace.volume_name) is None
     if workspace.client_name:
         perforce = registry.perforce(workspace.site.perforce_server)
-        assert perforce.find_client(workspace.client_name) is None
+        assert perforce.clients.find(workspace.client_name) is None
 
 
 def test_who_may_read_everything_gets_a_clone(

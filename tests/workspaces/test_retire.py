@@ -264,7 +264,7 @@ def test_files_are_kept_where_somebody_else_deleted_the_client(
     workspace: Workspace, at_work: AtWork
 ) -> None:
     at_work.change_without_opening()
-    registry.perforce(workspace.site.perforce_server).delete_client(
+    registry.perforce(workspace.site.perforce_server).clients.delete(
         workspace.client_name
     )
 
@@ -283,9 +283,9 @@ def test_files_are_kept_where_the_client_looks_elsewhere(
 ) -> None:
     at_work.change_without_opening()
     perforce = registry.perforce(workspace.site.perforce_server)
-    client = perforce.find_client(workspace.client_name)
+    client = perforce.clients.find(workspace.client_name)
     assert client is not None
-    perforce.save_client(dataclasses.replace(client, root="/somewhere/else"))
+    perforce.clients.save(dataclasses.replace(client, root="/somewhere/else"))
 
     operation = retire(workspace)
 
@@ -317,7 +317,7 @@ def test_files_are_kept_where_their_clone_is_not_on_the_svm_of_the_site(
     assert operation.state == Operation.State.REFUSED
     assert "is not on the SVM" in operation.status_message
     perforce = registry.perforce(workspace.site.perforce_server)
-    assert perforce.find_client(workspace.client_name) is not None
+    assert perforce.clients.find(workspace.client_name) is not None
     workspace.path.rmdir()
 
 

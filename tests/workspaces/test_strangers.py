@@ -32,17 +32,17 @@ def strangers(
     perforce: PerforceGateway, workspace: Workspace, *, name: str, **fields: str
 ) -> ClientSpec:
     """Return a client of somebody else's at this name, made from ours."""
-    ours = perforce.find_client(workspace.client_name)
+    ours = perforce.clients.find(workspace.client_name)
     assert ours is not None
     view = tuple(line.replace(f"//{ours.name}/", f"//{name}/") for line in ours.view)
-    perforce.save_client(
+    perforce.clients.save(
         dataclasses.replace(
             ours,
             **{"name": name, "owner": "bob", "root": "/home/bob", **fields},  # type: ignore[arg-type]  # all of it is text
             view=view,
         )
     )
-    found = perforce.find_client(name)
+    found = perforce.clients.find(name)
     assert found is not None
     return found
 
@@ -72,8 +72,8 @@ def test_clients_named_like_stand_ins_survive_a_retirement(
     operation = retire(workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    assert perforce.find_client(base) is None
-    found = [perforce.find_client(client.name) for client in theirs]
+    assert perforce.clients.find(base) is None
+    found = [perforce.clients.find(client.name) for client in theirs]
     assert forms([client for client in found if client]) == forms(theirs)
 
 
@@ -82,17 +82,17 @@ def test_a_stranger_who_took_the_name_of_a_client_keeps_it(
 ) -> None:
     at_work.change_without_opening()
     theirs = strangers(perforce, workspace, name="bobs", description="Bob's.\n")
-    perforce.delete_client(workspace.client_name)
+    perforce.clients.delete(workspace.client_name)
     view = tuple(
         line.replace("//bobs/", f"//{workspace.client_name}/") for line in theirs.view
     )
     locked = theirs.options.replace("unlocked", "locked")
-    perforce.save_client(
+    perforce.clients.save(
         dataclasses.replace(
             theirs, name=workspace.client_name, view=view, options=locked
         )
     )
-    before = perforce.find_client(workspace.client_name)
+    before = perforce.clients.find(workspace.client_name)
     assert before is not None
 
     refused = retire(workspace)
@@ -101,7 +101,7 @@ def test_a_stranger_who_took_the_name_of_a_client_keeps_it(
     done = retire(workspace, unsaved=Unsaved.DISCARD)
 
     assert done.state == Operation.State.SUCCEEDED, done.status_message
-    after = perforce.find_client(workspace.client_name)
+    after = perforce.clients.find(workspace.client_name)
     assert after is not None
     assert forms([after]) == forms([before])
 
@@ -115,6 +115,6 @@ def test_no_client_stops_what_names_none(
 
     assert registry.first_perforce(
         workspace.site.perforce_server, seconds=10
-    ).client_types()
+    ).clients.types()
     operation = retire(workspace)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message

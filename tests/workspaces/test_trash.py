@@ -17,7 +17,7 @@ from provisioner.demo.checks import left_behind
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.clients import Clients
 from provisioner.lib.refusals import (
     NothingToRestore,
     NotInTrash,
@@ -51,17 +51,17 @@ def at_the_last_moment(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Callable[[], None]], None]:
     """Have something done, once, right before the workspace's client is deleted."""
-    delete_client = P4PerforceGateway.delete_client
+    delete_client = Clients.delete
 
     def have_done(work: Callable[[], None]) -> None:
         waiting = [work]
 
-        def be_late(self: P4PerforceGateway, name: str, **options: Any) -> None:
+        def be_late(self: Clients, name: str, **options: Any) -> None:
             if name == workspace.client_name and waiting:
                 waiting.pop()()
             delete_client(self, name, **options)
 
-        monkeypatch.setattr(P4PerforceGateway, "delete_client", be_late)
+        monkeypatch.setattr(Clients, "delete", be_late)
 
     return have_done
 
@@ -86,7 +86,7 @@ def opened_in(workspace: Workspace) -> set[tuple[str, str, str]]:
     perforce = registry.perforce(workspace.site.perforce_server)
     return {
         (file.depot_file, file.action, file.user)
-        for file in perforce.list_opened(workspace.client_name)
+        for file in perforce.changes.list_opened(workspace.client_name)
     }
 
 
@@ -119,7 +119,7 @@ def test_a_retired_workspace_is_in_the_trash(workspace: Workspace) -> None:
     kept_hours = (workspace.purge_at - workspace.trashed_at).total_seconds() / 3600
     assert round(kept_hours, 3) == 72
     perforce = registry.perforce(workspace.site.perforce_server)
-    assert perforce.find_client(workspace.client_name) is None
+    assert perforce.clients.find(workspace.client_name) is None
     volume = registry.ontap(workspace.site).find_volume(workspace.volume_name)
     assert volume is not None
     assert not volume.junction_path
@@ -130,8 +130,8 @@ def test_a_retired_workspace_is_in_the_trash(workspace: Workspace) -> None:
 def test_what_was_put_away_comes_back_as_it_was(workspace: Workspace) -> None:
     perforce = registry.perforce(workspace.site.perforce_server)
     before = contents_of(workspace.path)
-    client = perforce.find_client(workspace.client_name)
-    have = perforce.have_list(workspace.client_name)
+    client = perforce.clients.find(workspace.client_name)
+    have = perforce.files.have_list(workspace.client_name)
     retire(workspace)
 
     operation = restore(workspace)
@@ -140,7 +140,7 @@ def test_what_was_put_away_comes_back_as_it_was(workspace: Workspace) -> None:
     assert operation.findings == {"not_restored": []}
     assert workspace.state == Workspace.State.READY
     assert contents_of(workspace.path) == before
-    again = perforce.find_client(workspace.client_name)
+    again = perforce.clients.find(workspace.client_name)
     assert again is not None
     assert client is not None
     assert (again.owner, again.root, again.view, again.options) == (
@@ -149,7 +149,7 @@ def test_what_was_put_away_comes_back_as_it_was(workspace: Workspace) -> None:
         client.view,
         client.options,
     )
-    assert perforce.have_list(workspace.client_name) == have
+    assert perforce.files.have_list(workspace.client_name) == have
     assert (workspace.purge_at, workspace.trashed_at) == (None, None)
 
 
@@ -203,7 +203,7 @@ def test_files_synced_after_the_snapshot_are_known_again(
     monkeypatch.setattr(pins, "FILES_IN_A_BATCH", 0)
     perforce = registry.perforce(workspace.site.perforce_server)
     submit_from(at_work)
-    have = perforce.have_list(workspace.client_name)
+    have = perforce.files.have_list(workspace.client_name)
     assert have.digest != workspace.snapshot.have_digest
     retire(workspace, unsaved=Unsaved.REFUSE)
     assert workspace.state == Workspace.State.TRASHED, workspace.status_message
@@ -213,7 +213,7 @@ def test_files_synced_after_the_snapshot_are_known_again(
     operation = restore(workspace)
 
     assert operation.steps.get(name="flush").attempt == 2
-    assert perforce.have_list(workspace.client_name) == have
+    assert perforce.files.have_list(workspace.client_name) == have
 
 
 def test_what_was_synced_is_known_again_also_where_work_was_discarded(
@@ -222,14 +222,14 @@ def test_what_was_synced_is_known_again_also_where_work_was_discarded(
     perforce = registry.perforce(workspace.site.perforce_server)
     submit_from(at_work)
     at_work.leave_an_untracked_file()
-    have = perforce.have_list(workspace.client_name)
+    have = perforce.files.have_list(workspace.client_name)
     assert have.digest != workspace.snapshot.have_digest
 
     retire(workspace, unsaved=Unsaved.DISCARD)
     restore(workspace)
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert perforce.have_list(workspace.client_name) == have
+    assert perforce.files.have_list(workspace.client_name) == have
     assert not Rescue.objects.with_work().exists()
 
 
@@ -301,19 +301,19 @@ def test_an_undo_has_nothing_of_a_retirement_that_was_refused(
 ) -> None:
     """Something is opened after the last look; later all goes back to the pin."""
     perforce = registry.perforce(workspace.site.perforce_server)
-    pinned = perforce.have_list(workspace.client_name)
+    pinned = perforce.files.have_list(workspace.client_name)
     submit_from(at_work)
     at_the_last_moment(at_work.open_for_edit)
     assert retire(workspace, unsaved=Unsaved.REFUSE).state == "refused"
     at_work.p4.run("revert", "//...")
     at_work.p4.run("sync", f"//...@{workspace.snapshot.change}")
-    assert perforce.have_list(workspace.client_name) == pinned
+    assert perforce.files.have_list(workspace.client_name) == pinned
 
     retire(workspace, unsaved=Unsaved.REFUSE)
     restore(workspace)
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert perforce.have_list(workspace.client_name) == pinned
+    assert perforce.files.have_list(workspace.client_name) == pinned
 
 
 def test_purging_leaves_nothing_but_the_rescue(
@@ -373,7 +373,7 @@ def test_what_a_killed_deletion_had_reverted_is_opened_again(
             raise RuntimeError("killed")
 
     with monkeypatch.context() as killing:
-        killing.setattr(P4PerforceGateway, "delete_client", be_killed)
+        killing.setattr(Clients, "delete", be_killed)
         workspace_retire(
             by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE
         )
@@ -419,7 +419,7 @@ def test_what_was_done_in_a_workspace_that_came_back_in_part_is_not_lost(
     """Before its files were opened again, or before its client knew of any."""
     perforce = registry.perforce(workspace.site.perforce_server)
     submit_from(at_work)
-    have = perforce.have_list(workspace.client_name)
+    have = perforce.files.have_list(workspace.client_name)
     came_back_in_part(fails)
     at_work.leave_an_untracked_file()
     added = at_work.root / "src" / "added.txt"
@@ -452,14 +452,14 @@ def test_what_was_done_in_a_workspace_that_came_back_in_part_is_not_lost(
     assert workspace.state == Workspace.State.READY, workspace.status_message
     assert contents_of(workspace.path) == before
     assert {path for path, _, _ in opened_in(workspace)} == set(shelved)
-    assert perforce.have_list(workspace.client_name) == have
+    assert perforce.files.have_list(workspace.client_name) == have
 
 
 def test_what_is_added_before_the_client_knows_of_files_does_not_hide_them(
     came_back_in_part: Callable[[str], None], workspace: Workspace, at_work: AtWork
 ) -> None:
     perforce = registry.perforce(workspace.site.perforce_server)
-    have = perforce.have_list(workspace.client_name)
+    have = perforce.files.have_list(workspace.client_name)
     came_back_in_part("sync")
     added = at_work.root / "src" / "added.txt"
     added.write_text("mine\n")
@@ -468,7 +468,7 @@ def test_what_is_added_before_the_client_knows_of_files_does_not_hide_them(
     restore(workspace)
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert perforce.have_list(workspace.client_name) == have
+    assert perforce.files.have_list(workspace.client_name) == have
     assert len(opened_in(workspace)) == 2
 
 
@@ -488,7 +488,7 @@ def test_what_came_back_in_part_can_be_discarded(
     assert rescue is not None
     assert rescue.shelves
     for shelf in rescue.shelves:
-        assert perforce.list_shelved_files(shelf["change"])
+        assert perforce.shelves.list_files(shelf["change"])
 
 
 def test_what_is_opened_after_a_look_that_found_nothing_is_rescued(

@@ -20,6 +20,7 @@ from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.tasks import start_operation
+from provisioner.gateways.perforce.depot_view import DepotView
 from provisioner.gateways.perforce.specs import (
     SpecRefused,
     check_client_options,
@@ -29,7 +30,6 @@ from provisioner.gateways.perforce.specs import (
     check_view,
     parse_client_spec,
 )
-from provisioner.gateways.perforce.submitted import DepotView
 from provisioner.lib.refusals import (
     InvalidRequest,
     NameTaken,

@@ -54,7 +54,7 @@ def ensure_synced(run: TemplateRun) -> dict[str, Any]:
     restored: list[str] = []
     if _may_be_broken(run):
         run.progress("Looking for versioned files that were changed")
-        have = run.perforce.have_list(template.client_name)
+        have = run.perforce.files.have_list(template.client_name)
         with telling_lack_of_room(run):
             restored = client_files.restore_as(
                 run.perforce_account,
@@ -92,7 +92,7 @@ def _how_much(run: TemplateRun, *, change: int) -> tuple[int, TreeSize | None]:
     newest = run.template.snapshots.order_by("-pk").first()
     if newest is not None:
         return newest.have_count, None
-    size = run.perforce.tree_size(run.template.client_name, change=change)
+    size = run.perforce.files.tree_size(run.template.client_name, change=change)
     return size.files, size
 
 

@@ -24,14 +24,14 @@ def ensure_verified(run: TemplateRun) -> dict[str, Any]:
     template, pin = run.template, run.result_of("client")
     require_no_writers(run.visible_root(template.junction_path))
     change = int(pin["change"])
-    opened = run.perforce.list_opened(template.client_name)
+    opened = run.perforce.changes.list_opened(template.client_name)
     if opened:
         raise StepRefused(
             f"{len(opened)} files are opened on the template's client, first "
             f"{opened[0].depot_file}. Revert them, then build again.",
             code="template_has_opened_files",
         )
-    behind = run.perforce.count_out_of_sync(
+    behind = run.perforce.files.count_out_of_sync(
         template.client_name, change=change, parts=parts_of(pin)
     )
     if behind:
@@ -39,7 +39,7 @@ def ensure_verified(run: TemplateRun) -> dict[str, Any]:
             f"{behind:,} files are not at change {change} after the sync.",
             code="template_out_of_sync",
         )
-    have = run.perforce.have_list(template.client_name)
+    have = run.perforce.files.have_list(template.client_name)
     differing = client_files.reconcile_as(
         run.perforce_account,
         client=template.client_name,

@@ -138,15 +138,15 @@ def template_client_spec(template: Template) -> ClientSpec:
 def ensure_client(run: TemplateRun) -> dict[str, Any]:
     """Have the template's client, and settle which submitted change is built."""
     template = run.template
-    found = run.perforce.find_client(template.client_name)
+    found = run.perforce.clients.find(template.client_name)
     if found is not None and str(template.tag) not in found.description:
         raise StepRefused(
             f"A client named {found.name} exists in Perforce and is not ours; it was "
             "left alone.",
             code="client_name_taken",
         )
-    run.perforce.save_client(template_client_spec(template))
-    spec = run.perforce.find_client(template.client_name)
+    run.perforce.clients.save(template_client_spec(template))
+    spec = run.perforce.clients.find(template.client_name)
     assert spec is not None
     return {
         **_pin_to_build(run, spec),
@@ -185,18 +185,18 @@ def _change_to_build(
 
     At a change at which they have no files a sync would empty the template.
     """
-    if asked and not run.perforce.is_submitted(asked):
+    if asked and not run.perforce.changes.is_submitted(asked):
         raise StepRefused(
             f"Change {asked} is not a submitted change on this server.",
             code="change_not_submitted",
         )
-    change = asked or run.perforce.latest_change(paths)
+    change = asked or run.perforce.changes.latest(paths)
     if not change:
         raise StepRefused(
             "Nothing was ever submitted under the view of this template.",
             code="view_is_empty",
         )
-    if not run.perforce.has_files(paths, change=change):
+    if not run.perforce.files.exist(paths, change=change):
         raise StepRefused(
             f"The view of this template has no files at change {change}.",
             code="view_is_empty",

@@ -31,9 +31,9 @@ from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.perforce.depot_view import DepotView
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.specs import parse_client_spec, split_view_line
-from provisioner.gateways.perforce.submitted import DepotView
 from provisioner.gateways.perforce.types import SubmittedBatch
 from provisioner.sites.models import PerforceServer
 
@@ -121,7 +121,7 @@ def catch_up(watch: ServerWatch) -> bool:
     Raises: GatewayError.
     """
     perforce = registry.perforce(watch.server)
-    newest = perforce.latest_change(())
+    newest = perforce.changes.latest(())
     _begin(watch, newest=newest)
     for _ in range(BATCHES_AT_A_TIME):
         reached = ServerWatch.objects.values_list("newest_change", flat=True).get(
@@ -131,7 +131,7 @@ def catch_up(watch: ServerWatch) -> bool:
         if reached >= newest:
             forget_old(watch)
             return _look_back(watch, perforce)
-        batch = perforce.submitted_after(reached, at_most=CHANGES_AT_A_TIME)
+        batch = perforce.changes.submitted_after(reached, at_most=CHANGES_AT_A_TIME)
         if not batch.changes:  # the newest one is hidden from us
             _reach(watch, reached=reached, to=newest)
             continue
@@ -295,7 +295,7 @@ def _look_back(watch: ServerWatch, perforce: PerforceGateway) -> bool:
                 return False
             rounds += 1
             sides = [split_view_line(line) for line in known.view.splitlines()]
-            batch = perforce.submitted_under(
+            batch = perforce.changes.submitted_under(
                 tuple(side.depot for side in sides if side.flag != "-"),
                 above=snapshot.change,
                 upto=known.since,

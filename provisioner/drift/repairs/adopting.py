@@ -61,7 +61,9 @@ def adopt_workspace(finding: Finding) -> str:
     workspace, client = to_be.workspace, to_be.client
     if client is not None:
         # A list says no types.
-        found = registry.perforce(finding.site.perforce_server).find_client(client.name)
+        found = registry.perforce(finding.site.perforce_server).clients.find(
+            client.name
+        )
         if found is not None and found.type not in ("", "writeable"):
             workspace.client_type = found.type
     _pin(workspace.snapshot, client=client.name if client else "")
@@ -129,7 +131,7 @@ def _pin(snapshot: Snapshot, *, client: str) -> None:
         return
     template = snapshot.template
     perforce = registry.perforce(template.site.perforce_server)
-    made_by = perforce.find_client(template.client_name)
+    made_by = perforce.clients.find(template.client_name)
     if made_by is None:
         raise CannotRepair(
             f"The client {template.client_name} of the template is gone: build the "
@@ -137,7 +139,7 @@ def _pin(snapshot: Snapshot, *, client: str) -> None:
         )
     snapshot.client_spec = render_client_spec(made_by)
     if not snapshot.have_digest:
-        have = perforce.have_list(client or made_by.name)
+        have = perforce.files.have_list(client or made_by.name)
         snapshot.have_count, snapshot.have_digest = have.count, have.digest
 
 

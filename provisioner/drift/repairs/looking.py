@@ -77,7 +77,7 @@ def client_now(finding: Finding) -> ClientSpec | None:
     Raises: CannotRepair where it is somebody else's by now.
     """
     perforce = registry.perforce(finding.site.perforce_server)
-    for client in perforce.list_clients(name_filter=finding.subject):
+    for client in perforce.clients.find_all(name_filter=finding.subject):
         if client.name == finding.subject:
             if tag_of_client(client) is None:
                 raise CannotRepair(f"The client {client.name} is not ours any more.")

@@ -17,8 +17,8 @@ from provisioner.drift.repairs.looking import (
 )
 from provisioner.engine import slots
 from provisioner.gateways import registry
+from provisioner.gateways.perforce.depot_view import DepotView
 from provisioner.gateways.perforce.gateway import PerforceGateway
-from provisioner.gateways.perforce.submitted import DepotView
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.names import TAG_PREFIX
 from provisioner.sites.models import Site
@@ -39,14 +39,14 @@ def remove_client(finding: Finding) -> str:
     if row is None and _has_volume(finding.site, client):
         raise CannotRepair("Its volume is there, and may hold work: adopt that first.")
     perforce = registry.perforce(finding.site.perforce_server)
-    opened = len(perforce.list_opened(client.name))
-    changes = len(perforce.list_pending_changes(client.name))
+    opened = len(perforce.changes.list_opened(client.name))
+    changes = len(perforce.changes.list_pending(client.name))
     if opened or changes:
         raise CannotRepair(
             f"The client {client.name} has {opened} opened files and {changes} pending "
             "changes. It stays until its owner has settled them."
         )
-    perforce.delete_client(client.name)
+    perforce.clients.delete(client.name)
     return f"The client {client.name} was deleted."
 
 
@@ -68,10 +68,10 @@ def remove_client_tag(finding: Finding) -> str:
     if client.name == row.client_name:
         raise CannotRepair(f"The client {client.name} is the one of {row.name}.")
     perforce = registry.perforce(finding.site.perforce_server)
-    found = perforce.find_client(client.name)
+    found = perforce.clients.find(client.name)
     if found is None:
         return GONE
-    perforce.save_client(
+    perforce.clients.save(
         dataclasses.replace(found, description=without_tag(found.description))
     )
     return f"The description of the client {found.name} does not name {row.name} now."
@@ -85,9 +85,9 @@ def finish_lost_client(finding: Finding) -> str:
         raise CannotRepair("The Perforce server is paused; ask again once it is not.")
     server = finding.site.perforce_server
     if client_now(finding) is None:
-        registry.perforce(server).save_client(client_spec_of(workspace))
+        registry.perforce(server).clients.save(client_spec_of(workspace))
     perforce = registry.perforce_for(server, client=finding.subject)
-    if perforce.have_list(finding.subject).count:
+    if perforce.files.have_list(finding.subject).count:
         return GONE
     # What was defined a moment ago, here or by a try that was killed, knows no file.
     flush_to_pin(perforce, workspace)
@@ -104,7 +104,7 @@ def _finish_lost_template_client(finding: Finding) -> str:
     if client_now(finding) is not None:
         return GONE
     perforce = registry.perforce(finding.site.perforce_server)
-    perforce.save_client(template_client_spec(template))
+    perforce.clients.save(template_client_spec(template))
     return f"The client {finding.subject} was defined again."
 
 
@@ -117,7 +117,7 @@ def finish_client(finding: Finding) -> str:
     if found is None:
         return GONE
     wanted = _client_wanted_by(row)
-    registry.perforce(finding.site.perforce_server).save_client(
+    registry.perforce(finding.site.perforce_server).clients.save(
         dataclasses.replace(
             found, root=wanted.root, owner=wanted.owner, host=wanted.host
         )
@@ -139,7 +139,7 @@ def _whole_client_now(finding: Finding) -> ClientSpec | None:
     if client_now(finding) is None:
         return None
     perforce = registry.perforce(finding.site.perforce_server)
-    return perforce.find_client(finding.subject)
+    return perforce.clients.find(finding.subject)
 
 
 def put_view_back(finding: Finding) -> str:
@@ -153,11 +153,11 @@ def put_view_back(finding: Finding) -> str:
         raise CannotRepair(f"Its View is made by Perforce from {found.stream}.")
     perforce = registry.perforce(finding.site.perforce_server)
     _refuse_if_opened_outside(perforce, found.name, view=wanted.view)
-    perforce.save_client(dataclasses.replace(found, view=wanted.view))
+    perforce.clients.save(dataclasses.replace(found, view=wanted.view))
     try:
         _refuse_if_opened_outside(perforce, found.name, view=wanted.view)
     except CannotRepair:
-        perforce.save_client(found)
+        perforce.clients.save(found)
         raise
     return (
         f"The View of the client {found.name} is that of its snapshot again. p4 sync "
@@ -176,7 +176,7 @@ def _refuse_if_opened_outside(
     mapped = DepotView(view, is_case_sensitive=info.is_case_sensitive)
     outside = [
         file.depot_file
-        for file in perforce.list_opened(client)
+        for file in perforce.changes.list_opened(client)
         if not mapped.touches([file.depot_file])
     ]
     if outside:

@@ -72,7 +72,7 @@ class WorkspaceToBe:
 
 def clients_at(site: Site) -> list[ClientSpec]:
     """Return the clients that may be of ours, without naming any."""
-    return registry.perforce(site.perforce_server).list_clients(
+    return registry.perforce(site.perforce_server).clients.find_all(
         name_filter=CLIENT_FILTER
     )
 

@@ -83,7 +83,7 @@ def write_template(template: Template, *, by: User | None) -> str:
     Raises: CannotRepair, GatewayError.
     """
     perforce = registry.perforce(template.site.perforce_server)
-    client = perforce.find_client(template.client_name)
+    client = perforce.clients.find(template.client_name)
     if client is None:
         raise CannotRepair(f"The client {template.client_name} is gone by now.")
     template.created_by = by or system_user()

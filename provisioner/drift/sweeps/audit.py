@@ -176,7 +176,7 @@ def _without_its_tag(ontap: OntapGateway, tree: KnownTree) -> Volume | None:
 def _look_at_perforce(site: Site, asof: dt.datetime) -> Look:
     """Ask as nobody: naming a client would refresh its Access date."""
     perforce = registry.perforce(site.perforce_server)
-    clients = tuple(perforce.list_clients(name_filter=CLIENT_FILTER))
+    clients = tuple(perforce.clients.find_all(name_filter=CLIENT_FILTER))
     tags = {tag[1] for client in clients if (tag := tag_of_client(client))}
     before = known.of_perforce(site, seen=tags, asof=asof)
     views = known.client_views(
@@ -184,8 +184,8 @@ def _look_at_perforce(site: Site, asof: dt.datetime) -> Look:
     )
     work = {
         name: ClientWork(
-            opened=len(perforce.list_opened(name)),
-            pending=len(changes := perforce.list_pending_changes(name)),
+            opened=len(perforce.changes.list_opened(name)),
+            pending=len(changes := perforce.changes.list_pending(name)),
             shelved=sum(change.is_shelved for change in changes),
         )
         for name in _clients_without_use(before, clients)[:LOOKS_AT_MOST]

@@ -295,7 +295,7 @@ def client_views(
             if at_most <= 0:
                 continue
             at_most -= 1
-            spec = perforce.find_client(client.name)
+            spec = perforce.clients.find(client.name)
             if spec is not None:
                 views[client.name] = spec.view
                 if client.updated_at < over_by:

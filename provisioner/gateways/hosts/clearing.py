@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER, SNAPSHOTS, reached
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 
 THREADS = 16
@@ -46,8 +46,8 @@ def run(request: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> Any:
     Raises: any GatewayError of `p4 have`.
     """
     keep = Versioned(Path(request["client_root"]))
-    gateway = P4PerforceGateway(PerforceAccount(**request["account"]))
-    gateway.local_paths(request["client"], keep.add)
+    gateway = PerforceGateway(PerforceAccount(**request["account"]))
+    gateway.files.local_paths(request["client"], keep.add)
     report = clear_tree(
         Path(request["root"]), keep=keep, show=lambda n: show({"removed": n})
     )

@@ -8,18 +8,16 @@ from typing import Any
 
 from provisioner.gateways.hosts.client_files import SHELVE_WITHIN_SECONDS
 from provisioner.gateways.hosts.run_as import run_module_as
-from provisioner.gateways.perforce.carrying import (
+from provisioner.gateways.perforce.types import (
     CopyReport,
     MergeReport,
-    OpenReport,
-    ToResolve,
-)
-from provisioner.gateways.perforce.types import (
     NotDone,
     OpenedFile,
+    OpenReport,
     Part,
     PerforceAccount,
     Shelf,
+    ToResolve,
 )
 
 
@@ -35,7 +33,7 @@ def shelve_copies_as(
 ) -> CopyReport:
     """Shelve from a stand-in what the account's user has opened on `source`.
 
-    Raises: what PerforceGateway.shelve_copies raises; ChildFailed.
+    Raises: what PerforceGateway.shelves.shelve_copies raises; ChildFailed.
     Source: p4 shelve.
     """
     answer = _perforce(
@@ -69,7 +67,7 @@ def open_copies_as(
 ) -> OpenReport:
     """Open what the account's shelves hold on a new client.
 
-    Raises: what PerforceGateway.open_copies raises; ChildFailed.
+    Raises: what PerforceGateway.shelves.open_copies raises; ChildFailed.
     Source: p4 unshelve.
     """
     answer = _perforce(
@@ -100,7 +98,7 @@ def merge_opened_as(
 ) -> MergeReport:
     """Bring what the account's user has opened up to a submitted change.
 
-    Raises: what PerforceGateway.merge_opened raises; ChildFailed.
+    Raises: what PerforceGateway.changes.merge_opened raises; ChildFailed.
     Source: p4 sync, p4 resolve -am.
     """
     answer = _perforce(

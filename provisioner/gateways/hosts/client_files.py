@@ -52,12 +52,12 @@ def sync_as(
     """Bring the client's files to the change, written by uid and gid.
 
     But for `parts`: those to theirs. `in_batches`, `expected` and `on_command` are as
-    in PerforceGateway.sync.
+    in PerforceGateway.files.sync.
 
     Safe to repeat after an interruption, with `replace_leftovers` also after a kill; it
     is for trees in which nobody works. Without root the files are the caller's.
 
-    Raises: what PerforceGateway.sync raises; ChildFailed.
+    Raises: what PerforceGateway.files.sync raises; ChildFailed.
     Source: p4 sync //client/...@change.
     """
 
@@ -100,7 +100,7 @@ def populate_as(
 ) -> PopulateReport:
     """Bring a clone from one change to another, written by uid and gid.
 
-    Raises: what PerforceGateway.populate raises; ChildFailed.
+    Raises: what PerforceGateway.files.populate raises; ChildFailed.
     Source: p4 sync -p.
     """
     answer = run_module_as(
@@ -127,9 +127,9 @@ def restore_as(
     """Fetch again, as uid and gid, what was changed or removed without being opened.
 
     For trees in which nobody works. Returns depot paths; safe to repeat. `in_batches`
-    is as in PerforceGateway.reconcile_preview.
+    is as in PerforceGateway.files.reconcile_preview.
 
-    Raises: what PerforceGateway.restore_files raises; ChildFailed.
+    Raises: what PerforceGateway.files.restore raises; ChildFailed.
     Source: p4 reconcile -n -e -d, p4 sync -f path#have.
     """
     answer = run_module_as(
@@ -188,9 +188,9 @@ def reconcile_as(
 
     Opens nothing. With `untracked` files that Perforce does not know are listed too,
     but for those that the `ignore` patterns (as in P4IGNORE) leave out. `in_batches` is
-    as in PerforceGateway.reconcile_preview.
+    as in PerforceGateway.files.reconcile_preview.
 
-    Raises: what PerforceGateway.reconcile_preview raises; ChildFailed.
+    Raises: what PerforceGateway.files.reconcile_preview raises; ChildFailed.
     Source: p4 reconcile -n.
     """
     answer = run_module_as(
@@ -217,7 +217,7 @@ def shelve_as(
 
     `account` is the user's, with a ticket of theirs; see PerforceGateway.user_ticket.
 
-    Raises: what PerforceGateway.shelve_opened raises; ChildFailed.
+    Raises: what PerforceGateway.shelves.shelve_opened raises; ChildFailed.
     Source: p4 shelve.
     """
     answer = run_module_as(
@@ -252,7 +252,7 @@ def reopen_as(
 ) -> ReopenReport:
     """Open files again as the account's user had them, working as uid and gid.
 
-    Raises: what PerforceGateway.reopen raises; ChildFailed.
+    Raises: what PerforceGateway.shelves.reopen raises; ChildFailed.
     Source: p4 edit -k, p4 add, p4 delete -k, p4 move -k, p4 unshelve.
     """
     answer = run_module_as(
@@ -285,7 +285,7 @@ def unshelve_as(
 ) -> ReopenReport:
     """Open the files of a shelf in the change `into`, working as uid and gid.
 
-    Raises: what PerforceGateway.unshelve raises; ChildFailed.
+    Raises: what PerforceGateway.shelves.unshelve raises; ChildFailed.
     Source: p4 unshelve -s.
     """
     answer = run_module_as(

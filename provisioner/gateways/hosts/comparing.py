@@ -57,12 +57,12 @@ def compare_files(
     Untracked is all that is not on the have list and not opened, wherever it is: in the
     view or outside of it, and whether or not the depot has such a file by now.
 
-    `in_batches` is as in PerforceGateway.reconcile_preview.
+    `in_batches` is as in PerforceGateway.files.reconcile_preview.
 
     Both accounts may be ours; `account`, which reads the files, may be the owner's.
 
     Raises: what client_files.reconcile_as and untracked.untracked_as raise; what
-    PerforceGateway.save_client, flush and mapped_paths raise, where the view changed.
+    PerforceGateway.clients.save, flush and mapped_paths raise, where the view changed.
     """
 
     def reconciled(name: str, as_whom: PerforceAccount) -> list[ReconcileFinding]:
@@ -82,9 +82,9 @@ def compare_files(
     found = reconciled(client.name, claimed)
     if not is_same_view(client, recorded):
         stand_in = _stand_in(client, recorded, stand_ins)
-        gateway.save_client(stand_in)
+        gateway.clients.save(stand_in)
         try:
-            gateway.flush(stand_in.name, change=change, parts=parts)
+            gateway.files.flush(stand_in.name, change=change, parts=parts)
             under_recorded = reconciled(stand_in.name, account)
         finally:
             stand_ins.remove_all(gateway, Purpose.COMPARE)
@@ -121,7 +121,9 @@ def _not_mapped(
         for finding in findings
         if finding.action != "delete" and finding.path not in paths
     ]
-    mapped = gateway.mapped_paths(client.name, [finding.path for finding in others])
+    mapped = gateway.clients.mapped_paths(
+        client.name, [finding.path for finding in others]
+    )
     return [finding for finding in others if finding.path not in mapped]
 
 
@@ -129,7 +131,7 @@ def _opened(gateway: PerforceGateway, client: ClientSpec) -> set[str]:
     """Return where the client's opened files are, as far as its view maps them."""
     return {
         client_path_to_local(file.client_file, client=client.name, root=client.root)
-        for file in gateway.list_opened(client.name)
+        for file in gateway.changes.list_opened(client.name)
         if file.client_file
     }
 

@@ -147,8 +147,8 @@ def opened_before(
 ) -> list[OpenedFile]:
     """Return the opened files with the changes they were in before they were shelved.
 
-    This is what to keep for PerforceGateway.reopen: shelving moves files into changes
-    of ours, and a try that was killed may have done that before anything was kept.
+    Keep these for `shelves.reopen`: shelving moves files into changes of ours, and an
+    attempt that was killed may have done so before anything was recorded.
     """
     moved: dict[str, str] = {}
     for report in reports:

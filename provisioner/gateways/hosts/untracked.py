@@ -22,8 +22,8 @@ from typing import Any
 from provisioner.gateways.hosts.clearing import Versioned
 from provisioner.gateways.hosts.descent import directories
 from provisioner.gateways.hosts.run_as import run_module_as
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.ignoring import ignoring
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 
 WALK_WITHIN_SECONDS = 4 * 3600.0
@@ -48,7 +48,7 @@ def untracked_as(
     what is in it. Bytes that are not UTF-8 are escaped as os.fsdecode does.
     `client_root` is the client's Root, `root` where we see it.
 
-    Raises: what PerforceGateway.local_paths raises; ChildFailed.
+    Raises: what PerforceGateway.files.local_paths raises; ChildFailed.
     """
     answer = run_module_as(
         __name__,
@@ -74,8 +74,8 @@ def run(request: Json, show: Callable[[Json], None]) -> Json:
     """
     client_root = request["client_root"]
     known = Versioned(Path(client_root))
-    gateway = P4PerforceGateway(PerforceAccount(**request["account"]))
-    gateway.local_paths(request["client"], known.add)
+    gateway = PerforceGateway(PerforceAccount(**request["account"]))
+    gateway.files.local_paths(request["client"], known.add)
     with ignoring(tuple(request["ignore"]), root=client_root) as is_ignored:
         paths = sorted(
             os.fsdecode(path)

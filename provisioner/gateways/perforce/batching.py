@@ -8,12 +8,16 @@ import random
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from provisioner.gateways.perforce.connection import Connection
+from provisioner.gateways.perforce.facet import form_of
 from provisioner.gateways.perforce.paths import escape_path
-from provisioner.gateways.perforce.pending import form_of
 from provisioner.gateways.perforce.specs import split_view_line
 
+T = TypeVar("T")
+
+FILES_PER_COMMAND = 500
 # Directories are split at most so often, each time only if there are few of them.
 _DEEPEST = 3
 _ENOUGH = 4
@@ -23,6 +27,12 @@ _MOST = 100
 LONGEST_REST_SECONDS = 1.0
 
 _POSITIONAL = re.compile(r"%%[0-9]")
+
+
+def batches(items: list[T]) -> Iterator[list[T]]:
+    """Yield the items in lists that are short enough for one command."""
+    for start in range(0, len(items), FILES_PER_COMMAND):
+        yield items[start : start + FILES_PER_COMMAND]
 
 
 def with_rests(batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:

@@ -28,8 +28,6 @@ from provisioner.gateways.fence import require_leave
 from provisioner.gateways.perforce import trust
 from provisioner.gateways.perforce.errors import (
     NEEDS_LOGIN,
-    NO_PERMISSION,
-    NO_SUCH_USER,
     SERVER_KEY_CHANGED,
     SERVER_KEY_UNKNOWN,
     ServerMessage,
@@ -182,8 +180,8 @@ class Connection:
         self, library: Any, *, account: PerforceAccount, holder: TicketHolder
     ) -> None:
         self._library = library
-        self._account = account
-        self._holder = holder
+        self.account = account
+        self.holder = holder
         if holder.ticket:
             library.password = holder.ticket
 
@@ -222,7 +220,7 @@ class Connection:
     @property
     def _is_bytes(self) -> bool:
         """Whether names are bytes to the server: it is not in Unicode mode."""
-        return self._account.charset == "none"
+        return self.account.charset == "none"
 
     @property
     def tracked(self) -> list[str]:
@@ -252,7 +250,7 @@ class Connection:
         each: Callable[[Record], None] | None,
         is_bulk: bool,
     ) -> Reply:
-        account, library = self._account, self._library
+        account, library = self.account, self._library
         patience = Patience(
             total_seconds=(_BULK_TOTAL_SECONDS if is_bulk else account.timeout_seconds),
             silent_seconds=(
@@ -296,7 +294,7 @@ class Connection:
 
     def _lost(self, operation: str, *, reason: str) -> Unreachable:
         return Unreachable(
-            f"The connection to the Perforce server {self._account.port} was lost: "
+            f"The connection to the Perforce server {self.account.port} was lost: "
             f"{reason}",
             system="perforce",
             operation=operation,
@@ -304,22 +302,22 @@ class Connection:
 
     def _wants_login(self, reply: Reply) -> bool:
         failed = {message.id for message in failures(reply.messages)}
-        password = self._account.password
-        is_ticket = self._account.has_ticket
+        password = self.account.password
+        is_ticket = self.account.has_ticket
         return bool(failed & NEEDS_LOGIN) and bool(password) and not is_ticket
 
     def _log_in(self) -> None:
         """Trade the password for a ticket. `-p` keeps it out of any file."""
-        self._library.password = self._account.password
+        self._library.password = self.account.password
         reply = self._attempt(
-            ("login", "-p"), text=self._account.password, each=None, is_bulk=False
+            ("login", "-p"), text=self.account.password, each=None, is_bulk=False
         )
         failed = failures(reply.messages)
         if failed:
             raise self._translate(failed, operation="login")
         tickets = [text.strip() for text in reply.texts if TICKET.fullmatch(text)]
         if tickets:
-            self._holder.ticket = self._library.password = tickets[-1]
+            self.holder.ticket = self._library.password = tickets[-1]
 
     def _translate(
         self, failed: list[ServerMessage], *, operation: str
@@ -328,32 +326,11 @@ class Connection:
         for message in self._library.messages:
             if message.msgid in keys:
                 key = record_of(message.dict).get("key", "")
-                return _wrong_key(key, account=self._account)
-        error = translate(failed, operation=operation, user=self._account.user)
+                return _wrong_key(key, account=self.account)
+        error = translate(failed, operation=operation, user=self.account.user)
         if isinstance(error, Unreachable):
             return self._lost(operation, reason=error.sentence)
         return error
-
-
-def ticket_of(
-    connection: Connection, *, user: str, account: PerforceAccount
-) -> str | None:
-    """Return a ticket to act as the user, "" where they need none, None if we may not.
-
-    Raises: Refused for a name that the command would take for an option.
-
-    Source: p4 login -p user.
-    """
-    if user == account.user and account.has_ticket:
-        return account.password
-    require_no_option(user)
-    refused = {NO_PERMISSION, NO_SUCH_USER}
-    password = account.password if user == account.user else ""
-    reply = connection.run("login", "-p", user, text=password, accepted=refused)
-    if any(message.id in refused for message in reply.messages):
-        return None
-    tickets = [text.strip() for text in reply.texts if TICKET.fullmatch(text.strip())]
-    return tickets[-1] if tickets else ""
 
 
 def require_no_option(name: str) -> None:

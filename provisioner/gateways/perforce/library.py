@@ -29,6 +29,7 @@ __all__ = [
     "Record",
     "ViewMap",
     "as_bytes",
+    "as_number",
     "as_text",
     "is_blurred",
     "is_utf8",
@@ -66,6 +67,11 @@ def as_bytes(text: str) -> bytes:
 def as_text(data: bytes) -> str:
     """Return bytes of a server as text from which `as_bytes` makes them again."""
     return data.decode("utf-8", "surrogateescape")
+
+
+def as_number(field: str | None) -> int:
+    """Return a field of digits as a number, and 0 for any other."""
+    return int(field) if field and field.isdecimal() else 0
 
 
 def is_utf8(text: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from provisioner.gateways.perforce.connection import permit_files
-from provisioner.gateways.perforce.p4 import P4PerforceGateway
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import (
     OpenedFile,
     Part,
@@ -30,17 +30,17 @@ def run(request: Json, show: Callable[[Json], None]) -> Json:
     Raises: any GatewayError of the verb.
     """
     permit_files()
-    gateway = P4PerforceGateway(PerforceAccount(**request["account"]))
+    gateway = PerforceGateway(PerforceAccount(**request["account"]))
     return _VERBS[request["verb"]](gateway, request, show)
 
 
 def _sync(
-    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
     def tell(progress: SyncProgress) -> None:
         show(dataclasses.asdict(progress))
 
-    report = gateway.sync(
+    report = gateway.files.sync(
         request["client"],
         change=request["change"],
         on_progress=tell,
@@ -54,16 +54,16 @@ def _sync(
 
 
 def _restore(
-    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    files = gateway.restore_files(request["client"], in_batches=request["in_batches"])
+    files = gateway.files.restore(request["client"], in_batches=request["in_batches"])
     return {"files": files}
 
 
 def _reconcile(
-    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    findings = gateway.reconcile_preview(
+    findings = gateway.files.reconcile_preview(
         request["client"],
         untracked=request["untracked"],
         ignore=tuple(request["ignore"]),
@@ -73,16 +73,18 @@ def _reconcile(
 
 
 def _shelve(
-    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    report = gateway.shelve_opened(request["client"], workspace=request["workspace"])
+    report = gateway.shelves.shelve_opened(
+        request["client"], workspace=request["workspace"]
+    )
     return dataclasses.asdict(report)
 
 
 def _reopen(
-    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    report = gateway.reopen(
+    report = gateway.shelves.reopen(
         request["client"],
         [OpenedFile(**file) for file in request["files"]],
         descriptions=request["descriptions"],
@@ -93,9 +95,9 @@ def _reopen(
 
 
 def _unshelve(
-    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    report = gateway.unshelve(
+    report = gateway.shelves.unshelve(
         request["client"],
         change=request["change"],
         into=request["into"],
@@ -105,9 +107,9 @@ def _unshelve(
 
 
 def _shelve_copies(
-    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    report = gateway.shelve_copies(
+    report = gateway.shelves.shelve_copies(
         request["client"],
         source=request["source"],
         files=[OpenedFile(**file) for file in request["files"]],
@@ -117,9 +119,9 @@ def _shelve_copies(
 
 
 def _open_copies(
-    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    report = gateway.open_copies(
+    report = gateway.shelves.open_copies(
         request["client"],
         shelves=[Shelf(**shelf) for shelf in request["shelves"]],
         descriptions=request["descriptions"],
@@ -129,9 +131,9 @@ def _open_copies(
 
 
 def _merge_opened(
-    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    report = gateway.merge_opened(
+    report = gateway.changes.merge_opened(
         request["client"],
         change=request["change"],
         parts=[Part(**part) for part in request["parts"]],
@@ -140,9 +142,9 @@ def _merge_opened(
 
 
 def _populate(
-    gateway: P4PerforceGateway, request: Json, show: Callable[[Json], None]
+    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
-    report = gateway.populate(
+    report = gateway.files.populate(
         request["client"],
         since=request["since"],
         change=request["change"],

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePosixPath
+
+from provisioner.gateways.perforce.types import OpenedFile, Part
 
 # "%" first: the others bring in new ones.
 _ESCAPES = (("%", "%25"), ("@", "%40"), ("#", "%23"), ("*", "%2A"))
@@ -46,6 +49,23 @@ def client_path_to_local(path: str, *, client: str, root: str) -> str:
     if not path.startswith(prefix):
         return path
     return str(PurePosixPath(root) / unescape_path(path.removeprefix(prefix)))
+
+
+def local_place(file: OpenedFile, *, client: str, root: str) -> str:
+    """Return where a file of a client is, from its root; "" where it is not mapped."""
+    if not file.client_file:
+        return ""
+    local = client_path_to_local(file.client_file, client=client, root=root)
+    return local.removeprefix(root.rstrip("/") + "/")
+
+
+def pinned_files(client: str, *, change: int, parts: Sequence[Part]) -> list[str]:
+    """Return the file arguments of a pin: everything first, then each part.
+
+    Use them in this order: a part overrides what comes before it.
+    """
+    everything = f"//{escape_path(client)}/...@{change}"
+    return [everything, *(f"{part.path}@{part.change}" for part in parts)]
 
 
 def ignore_file_text(patterns: tuple[str, ...], *, root: str) -> str:

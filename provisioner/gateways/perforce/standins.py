@@ -73,20 +73,20 @@ class StandIns:
         return [
             client
             for name_filter in for_these or [f"{self.client}-*"]
-            for client in gateway.list_clients(name_filter=name_filter)
+            for client in gateway.clients.find_all(name_filter=name_filter)
             if self.is_ours(client)
         ]
 
     def remove_all(self, gateway: PerforceGateway, *purposes: Purpose) -> None:
         """Have none of them, nor anything opened or shelved in them. Safe to repeat."""
         for client in self.find_all(gateway, *purposes):
-            if gateway.list_opened(client.name):
-                gateway.revert_server_side(client.name)
-            for change in gateway.list_pending_changes(client.name):
-                gateway.delete_pending_change(
+            if gateway.changes.list_opened(client.name):
+                gateway.changes.revert_server_side(client.name)
+            for change in gateway.changes.list_pending(client.name):
+                gateway.changes.delete_pending(
                     change.change, delete_shelf=change.is_shelved
                 )
-            gateway.delete_client(client.name)
+            gateway.clients.delete(client.name)
 
     def _proof(self, purpose: str, nonce: str) -> str:
         text = f"{self.client}-{purpose}-{nonce}".encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -249,6 +250,52 @@ class ReopenReport:
     opened: tuple[str, ...]
     not_opened: tuple[NotDone, ...]
     changes: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyReport:
+    """`shelves` name the changes that files were opened in; they are the stand-in's."""
+
+    shelves: tuple[Shelf, ...]
+    not_copied: tuple[NotDone, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenReport:
+    """What came out of shelves.
+
+    `changes` gives the change that stands for each old one. `put_aside` has [path,
+    new path], local syntax, of what lay where a new file belongs.
+    """
+
+    changes: dict[str, str]
+    put_aside: tuple[tuple[str, str], ...]
+    not_opened: tuple[NotDone, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToResolve:
+    """A file that a person has to bring together with what others did to it."""
+
+    depot_file: str
+    path: str
+    from_file: str
+    from_revision: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeReport:
+    """`merged` are depot paths that were brought together without a conflict.
+
+    `changed` have another revision than the one they are opened at, and cannot be
+    merged, as they are deleted or moved here; `gone` are deleted there: both by path
+    the change that they were compared at.
+    """
+
+    merged: tuple[str, ...]
+    to_resolve: tuple[ToResolve, ...]
+    changed: Mapping[str, int]
+    gone: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,7 +63,7 @@ def look_at_clients(server_id: int) -> None:
     perforce = registry.perforce(server)
     now = timezone.now()
     clients = {
-        client.name: client for client in perforce.list_clients(name_filter=OURS)
+        client.name: client for client in perforce.clients.find_all(name_filter=OURS)
     }
     workspaces = [
         workspace
@@ -108,14 +108,14 @@ def _opened_by_client(
     for user in sorted({workspace.p4_user for workspace in workspaces}):
         opened |= {
             client: opened.get(client, 0) + count
-            for client, count in perforce.count_opened_by(user).items()
+            for client, count in perforce.changes.count_opened_by(user).items()
         }
     return opened
 
 
 def _work(perforce: PerforceGateway, workspace: Workspace) -> dict[str, Any]:
     pinned = workspace.snapshot.change
-    newest = perforce.newest_work(workspace.client_name, above=pinned)
+    newest = perforce.changes.newest_work(workspace.client_name, above=pinned)
     return {
         "submitted": _signal(newest.submitted_at),
         "shelved": _signal(newest.shelved_at),

@@ -240,7 +240,7 @@ class _Looks:
         return f"Case matters; {unicode}, P4CHARSET is {charset}."
 
     def clients(self) -> str:
-        types = self.gateway.client_types()
+        types = self.gateway.clients.types()
         said = f"New clients may be {', '.join(types)}."
         if "readonly" not in types:
             raise Remark(

@@ -31,7 +31,7 @@ def look_at_abilities(server_id: int) -> None:
     if server is None:
         return
     try:
-        types = registry.perforce(server).client_types()
+        types = registry.perforce(server).clients.types()
     except GatewayError as error:
         log.warning("abilities_not_known", server=server.name, **error.log_context())
         return

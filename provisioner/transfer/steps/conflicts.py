@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from provisioner.gateways.perforce.carrying import AS_OPENED, ToResolve
-from provisioner.gateways.perforce.types import OpenedFile
+from provisioner.gateways.perforce.shelves.copies import AS_OPENED
+from provisioner.gateways.perforce.types import OpenedFile, ToResolve
 
 Conflict = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 from provisioner.engine import states as engine_states
 from provisioner.gateways.hosts.carried_files import stamp_of
 from provisioner.gateways.hosts.inventory import KINDS
-from provisioner.gateways.perforce.carrying import local_place
+from provisioner.gateways.perforce.paths import local_place
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile
 from provisioner.lib.refusals import StepRefused
 from provisioner.transfer.models import Carry
@@ -92,7 +92,7 @@ def _blockers(run: WorkspaceRun, look: Look) -> Iterator[str]:
             f"The files of {workspace.name} cannot be compared with Perforce: {reason}."
         )
         return
-    client = run.perforce.find_client(workspace.client_name)
+    client = run.perforce.clients.find(workspace.client_name)
     assert client is not None
     users = {file.user for file in look.files.opened}
     users |= {change.user for change in look.files.pending if not change.is_shelved}
@@ -105,7 +105,7 @@ def _blockers(run: WorkspaceRun, look: Look) -> Iterator[str]:
                 "this."
             )
             continue
-        unresolved = run.perforce_as(account).to_resolve(client.name)
+        unresolved = run.perforce_as(account).changes.to_resolve(client.name)
         if unresolved:
             few = ", ".join(item.depot_file for item in unresolved[:NAMED_AT_MOST])
             yield (
@@ -117,7 +117,7 @@ def _blockers(run: WorkspaceRun, look: Look) -> Iterator[str]:
 def _plan(run: WorkspaceRun, look: Look, carry: Carry) -> dict[str, Any]:
     assert look.files is not None
     assert look.seen_at is not None
-    client = run.perforce.find_client(run.workspace.client_name)
+    client = run.perforce.clients.find(run.workspace.client_name)
     assert client is not None
     files = look.files
     by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS.values()}
@@ -183,7 +183,7 @@ def _as_edits(
             "this.",
             code="cannot_bring_forward",
         )
-    return run.perforce_as(account).as_edits(client.name, paths)
+    return run.perforce_as(account).changes.as_edits(client.name, paths)
 
 
 def plan_of(carry: Carry) -> dict[str, Any]:

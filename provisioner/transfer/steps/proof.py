@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from provisioner.gateways.hosts import carried_files
-from provisioner.gateways.perforce.carrying import AS_OPENED, local_place
+from provisioner.gateways.perforce.paths import local_place
+from provisioner.gateways.perforce.shelves.copies import AS_OPENED
 from provisioner.gateways.perforce.types import OpenedFile
 from provisioner.transfer.models import Carry
 from provisioner.transfer.steps import conflicts
@@ -84,7 +85,7 @@ def _opened_otherwise(run: WorkspaceRun, carry: Carry) -> Iterator[conflicts.Con
 
 
 def _opened_now(run: WorkspaceRun, carry: Carry) -> dict[str, OpenedFile]:
-    files = run.perforce.list_opened(carry.workspace.client_name)
+    files = run.perforce.changes.list_opened(carry.workspace.client_name)
     return {file.depot_file: file for file in files}
 
 
@@ -127,7 +128,7 @@ def _has_changed_since(run: WorkspaceRun, carry: Carry) -> bool:
     plan, source = plan_of(carry), carry.source
     opened = {
         (file.depot_file, file.action, file.change, file.type)
-        for file in run.perforce.list_opened(source.client_name)
+        for file in run.perforce.changes.list_opened(source.client_name)
     }
     planned = {(f["depot_file"], f["action"], f["change"], f["type"])
                for f in plan["opened"]}  # fmt: skip

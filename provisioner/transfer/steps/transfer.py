@@ -90,13 +90,13 @@ def _make_stand_in(run: WorkspaceRun, carry: Carry) -> str:
     """
     source = carry.source
     name = carry.workspace.stand_ins.new_name(Purpose.TRANSFER)
-    client = run.perforce.find_client(source.client_name)
+    client = run.perforce.clients.find(source.client_name)
     if client is None:
         raise StepRefused(
             f"The client {source.client_name} is gone from Perforce.",
             code="source_not_ready",
         )
-    run.perforce.save_client(
+    run.perforce.clients.save(
         dataclasses.replace(
             client,
             name=name,
@@ -113,7 +113,7 @@ def _make_stand_in(run: WorkspaceRun, carry: Carry) -> str:
             accessed_at=None,
         )
     )
-    run.perforce.flush_to(
+    run.perforce.files.flush_to(
         name,
         [
             (file.depot_file, file.revision)

@@ -90,7 +90,7 @@ def _unreadable(
     crossings = reading.crossings()
     pinned = {pin.change, *(part.change for part in parts_of(pin))}
     for change in sorted(pinned.union(changes)):
-        file = run.perforce.find_file(
+        file = run.perforce.files.find(
             crossings,
             change=change,
             is_wanted=lambda path: reading.forbidding(path) is not None,

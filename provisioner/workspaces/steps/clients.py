@@ -13,7 +13,7 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 
 def find_own_client(run: WorkspaceRun) -> ClientSpec | None:
     """Return the workspace's client, None where it is gone or a stranger's."""
-    client = run.perforce.find_client(run.workspace.client_name)
+    client = run.perforce.clients.find(run.workspace.client_name)
     return client if client is not None and is_own(client, run.workspace) else None
 
 

@@ -24,18 +24,18 @@ def flush_towards_pin(
     client has files that the change has not, at once.
     """
     pin = workspace.snapshot
-    have = perforce.have_list(workspace.client_name)
+    have = perforce.files.have_list(workspace.client_name)
     ways = [True, False] if goes_in_batches(pin.have_count) else [False]
     for in_batches in ways:
         if (have.count, have.digest) != (pin.have_count, pin.have_digest):
-            perforce.flush(
+            perforce.files.flush(
                 workspace.client_name,
                 change=pin.change,
                 parts=parts_of(pin),
                 in_batches=in_batches,
                 on_command=on_command,
             )
-            have = perforce.have_list(workspace.client_name)
+            have = perforce.files.have_list(workspace.client_name)
     return have
 
 

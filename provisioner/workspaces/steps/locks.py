@@ -25,7 +25,7 @@ def unlock(run: WorkspaceRun) -> None:
         return
     engine_states.remember_remote(run.step, {REMEMBERED: client.options})
     unlocked = client.options.replace(" locked", " unlocked")
-    run.perforce.save_client(
+    run.perforce.clients.save(
         dataclasses.replace(client, options=unlocked), past_lock=True
     )
 
@@ -43,7 +43,7 @@ def give_back(run: WorkspaceRun) -> None:
         return
     client = find_own_client(run)
     if client is not None and client.options != options:
-        run.perforce.save_client(dataclasses.replace(client, options=options))
+        run.perforce.clients.save(dataclasses.replace(client, options=options))
     forget(run)
 
 

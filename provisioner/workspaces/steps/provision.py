@@ -220,7 +220,7 @@ def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
     """Have the workspace's client on the Perforce server."""
     workspace = run.workspace
     wanted = client_spec_of(workspace)
-    found = run.perforce.find_client(wanted.name)
+    found = run.perforce.clients.find(wanted.name)
     if found is not None and str(workspace.tag) not in found.description:
         raise StepRefused(
             f"A client named {wanted.name} exists in Perforce and is not ours; it was "
@@ -234,7 +234,7 @@ def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
 
 def _save_client(run: WorkspaceRun, wanted: ClientSpec) -> None:
     try:
-        run.perforce.save_client(wanted)
+        run.perforce.clients.save(wanted)
     except ClientTypeMissing as error:
         refusal = not_supported(run.workspace.purpose, server=run.site.perforce_server)
         raise StepRefused(refusal.sentence, code=refusal.code) from error

@@ -118,10 +118,12 @@ def _have_differences(run: WorkspaceRun) -> list[tuple[str, int]]:
         return []
     client, pin = run.workspace.client_name, run.workspace.snapshot
     perforce = run.perforce_for(client)
-    have = perforce.have_list(client)
+    have = perforce.files.have_list(client)
     if (have.count, have.digest) == (pin.have_count, pin.have_digest):
         return []
-    return perforce.have_differences(client, change=pin.change, parts=parts_of(pin))
+    return perforce.files.have_differences(
+        client, change=pin.change, parts=parts_of(pin)
+    )
 
 
 def _note_shelved(

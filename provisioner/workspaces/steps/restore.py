@@ -53,7 +53,7 @@ def ensure_visible(run: WorkspaceRun) -> dict[str, Any]:
 def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
     """Have the client with the form that it had."""
     workspace = run.workspace
-    found = run.perforce.find_client(workspace.client_name)
+    found = run.perforce.clients.find(workspace.client_name)
     if found is not None and str(workspace.tag) not in found.description:
         raise StepRefused(
             f"A client named {workspace.client_name} exists in Perforce and is not "
@@ -69,7 +69,7 @@ def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
         # Nobody but its owner may use a locked client: it is locked again at the end.
         wanted = _as_it_was(workspace)
         note_flushed(run, knows=False)
-        run.perforce.save_client(
+        run.perforce.clients.save(
             dataclasses.replace(
                 wanted, options=wanted.options.replace(" locked", " unlocked")
             )
@@ -91,10 +91,10 @@ def ensure_flushed(run: WorkspaceRun) -> dict[str, Any]:
     knows = is_flushed(run)
     if knows is None:
         # It was not deleted yet, or is flushed already: nothing is opened before that.
-        knows = bool(run.perforce.list_opened(workspace.client_name))
+        knows = bool(run.perforce.changes.list_opened(workspace.client_name))
     if knows:
         client = workspace.client_name
-        have = run.perforce_for(client).have_list(client)
+        have = run.perforce_for(client).files.have_list(client)
     else:
         have = flush_to_what_it_had(run)
     return {"have_count": have.count, "have_digest": have.digest}
@@ -111,7 +111,7 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
     if rescue is not None:
         not_restored += _reopen(run, rescue)
     if workspace.client_spec and " locked" in workspace.client_spec:
-        run.perforce.save_client(_as_it_was(workspace))
+        run.perforce.clients.save(_as_it_was(workspace))
     locks.give_back(run)
     require_leave()
     with transaction.atomic():

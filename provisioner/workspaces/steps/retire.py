@@ -163,7 +163,7 @@ def _delete_client(run: WorkspaceRun, client: ClientSpec) -> None:
         engine_states.remember_remote(run.step, {"has_reverted": True})
     is_settled = choice != Unsaved.REFUSE or is_half_restored
     try:
-        run.perforce.delete_client(
+        run.perforce.clients.delete(
             client.name,
             keep_shelves=is_settled,
             server_id=client.server_id,
@@ -184,7 +184,7 @@ def _rescue_what_came_since(run: WorkspaceRun) -> None:
     known = set()
     if rescue is not None and "has_reverted" not in run.step.remote:
         known = {file["depot_file"] for file in rescue.reverted}
-    opened = run.perforce.list_opened(run.workspace.client_name)
+    opened = run.perforce.changes.list_opened(run.workspace.client_name)
     if any(file.depot_file not in known for file in opened):
         look = look_at_everything(run)
         if look.why_unchecked:
@@ -197,11 +197,11 @@ def _rescue_what_came_since(run: WorkspaceRun) -> None:
 def _drop_changes(run: WorkspaceRun, *, delete_shelves: bool) -> None:
     """Revert on the server alone and drop pending changes: then the client can go."""
     client = run.workspace.client_name
-    if run.perforce.list_opened(client):
-        run.perforce.revert_server_side(client)
-    for change in run.perforce.list_pending_changes(client):
+    if run.perforce.changes.list_opened(client):
+        run.perforce.changes.revert_server_side(client)
+    for change in run.perforce.changes.list_pending(client):
         if delete_shelves or not change.is_shelved:
-            run.perforce.delete_pending_change(
+            run.perforce.changes.delete_pending(
                 change.change, delete_shelf=delete_shelves and change.is_shelved
             )
 

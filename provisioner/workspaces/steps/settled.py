@@ -64,10 +64,10 @@ def flush_to_what_it_had(run: WorkspaceRun) -> HaveList:
     )
     rescue = last_rescue(run)
     if rescue is not None and rescue.have_differences:
-        perforce.flush_to(
+        perforce.files.flush_to(
             workspace.client_name,
             [(path, revision) for path, revision in rescue.have_differences],
         )
-        have = perforce.have_list(workspace.client_name)
+        have = perforce.files.have_list(workspace.client_name)
     note_flushed(run, knows=True)
     return have

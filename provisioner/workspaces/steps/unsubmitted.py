@@ -178,14 +178,14 @@ def look_at_everything(run: WorkspaceRun) -> Look:
 
 
 def _known_to_the_server(run: WorkspaceRun, client: ClientSpec) -> UnsavedFiles:
-    pending = run.perforce.list_pending_changes(client.name)
+    pending = run.perforce.changes.list_pending(client.name)
     return UnsavedFiles(
         client=client.name,
         root=client.root,
-        opened=run.perforce.list_opened(client.name),
+        opened=run.perforce.changes.list_opened(client.name),
         pending=pending,
         shelved={
-            change.change: run.perforce.list_shelved_files(change.change)
+            change.change: run.perforce.shelves.list_files(change.change)
             for change in pending
             if change.is_shelved
         },

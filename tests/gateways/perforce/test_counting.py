@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.gateways.perforce.connection import Patience
-from provisioner.gateways.perforce.have import HaveDigest
-from provisioner.gateways.perforce.progress import SyncCounter
+from provisioner.gateways.perforce.files.have import HaveDigest
+from provisioner.gateways.perforce.files.progress import SyncCounter
 from provisioner.gateways.perforce.types import SyncPhase, SyncProgress
 
 ROWS = st.lists(

@@ -1,7 +1,7 @@
-"""Everything that is opened on a client into shelved changes, as its owner.
+"""Opened files put into shelved changes, as their owner.
 
-Nothing that is shelved already is ever overwritten, and a repeat after a kill goes on
-where the first try stopped: the changes it made say so in their descriptions.
+Nothing that is shelved already is ever overwritten. A repeat after a kill continues
+where the first attempt stopped: the changes it created say so in their descriptions.
 """
 
 from __future__ import annotations
@@ -13,18 +13,15 @@ import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import zip_longest
 
 from provisioner.gateways.errors import PermanentGatewayError
+from provisioner.gateways.perforce.batching import batches
+from provisioner.gateways.perforce.changes.pending import PendingChanges
 from provisioner.gateways.perforce.connection import Connection
+from provisioner.gateways.perforce.facet import Facet, form_of
+from provisioner.gateways.perforce.library import Record, as_number
 from provisioner.gateways.perforce.paths import client_path_to_local
-from provisioner.gateways.perforce.pending import (
-    create_change,
-    form_of,
-    list_opened,
-    list_pending_changes,
-    list_shelved_files,
-)
 from provisioner.gateways.perforce.types import (
     NotDone,
     OpenedFile,
@@ -34,27 +31,72 @@ from provisioner.gateways.perforce.types import (
     ShelveReport,
 )
 
-T = TypeVar("T")
-
-FILES_PER_COMMAND = 500
 _GONE = ("delete", "move/delete")
-# The digests of others are not those of the bytes on disk.
+# Other types are stored otherwise than on disk, so their digests differ.
 _PLAIN_TYPES = ("text", "binary", "symlink")
 _RESCUED = "Rescued by Cloneyard from {workspace} (change {was}): "
 _WAS = re.compile(r"\(change (default|[0-9]+)\): ")
 
 
-def shelve_opened(
-    connection: Connection, *, client: str, user: str, workspace: str
-) -> ShelveReport:
-    """Shelve what the user has opened on the client; its files are read.
+class Shelving(Facet):
+    """What is shelved, and putting opened files there."""
 
-    Files of a numbered change are shelved in it, unless it has a shelf that holds
-    something else. Those, and what is in the default change, are reopened into a new
-    change of ours first.
-    """
-    shelving = _Shelving(connection, client=client, user=user, workspace=workspace)
-    return shelving.run()
+    def list_files(self, change: int) -> list[ShelvedFile]:
+        """Return the files shelved in a change; none if it has no shelf.
+
+        Raises: NotFound (change).
+        Source: p4 describe -S -s.
+        """
+        shelved = []
+        with self._connected() as connection:
+            records = connection.run(
+                "describe", "-S", "-s", str(change), is_bulk=True
+            ).records
+        for record in records:
+            columns = [
+                _column(record, name)
+                for name in ("depotFile", "action", "type", "rev", "fileSize", "digest")
+            ]
+            for path, action, kind, revision, size, digest in zip_longest(*columns):
+                shelved.append(
+                    ShelvedFile(
+                        depot_file=path or "",
+                        action=action or "",
+                        type=kind or "",
+                        revision=as_number(revision),
+                        size_bytes=as_number(size),
+                        digest=digest or "",
+                    )
+                )
+        return shelved
+
+    def shelve_opened(self, client: str, *, workspace: str) -> ShelveReport:
+        """Shelve what our user has opened on the client. Local files.
+
+        Call it as each user who has files opened there. Files of a numbered change are
+        shelved in that change, unless its shelf already holds something else. Files of
+        such a change, and of the default change, are reopened into a new change
+        "Rescued by Cloneyard from <workspace> (change <was>): <description>" and
+        shelved there. All files stay opened. No existing shelf is overwritten. On an
+        edge server the shelves are promoted.
+
+        Both halves of a move are shelved together. A file that cannot be shelved is
+        reported with the reason: missing on disk, unreadable, of another file type than
+        it was opened as, unresolved, or whatever the server says.
+
+        Safe to repeat: a second call continues, and shelves nothing twice.
+
+        Raises: NotFound (client), Refused (host, locked by another owner).
+        Source: p4 change -i, p4 reopen -c, p4 shelve -c, p4 describe -S.
+        """
+        with self._connected(client) as connection:
+            return _Run(connection, client=client, workspace=workspace).run()
+
+
+def _column(record: Record, name: str) -> list[str | None]:
+    """Return a numbered field: the library leaves None where a file lacks it."""
+    value = record.get(name, [])
+    return list(value) if isinstance(value, list) else [value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,27 +108,23 @@ class _Target:
     made_by_us: bool
 
 
-class _Shelving:
-    def __init__(
-        self,
-        connection: Connection,
-        *,
-        client: str,
-        user: str,
-        workspace: str,
-    ) -> None:
+class _Run:
+    """One run of `shelve_opened`."""
+
+    def __init__(self, connection: Connection, *, client: str, workspace: str) -> None:
         self._connection = connection
+        self._changes = PendingChanges.on(connection)
         self._client = client
         form = form_of(connection, client)
         self._root = str(form["Root"])
         self._has_other_line_ends = form.get("LineEnd") not in ("local", "unix")
-        self._user = user
+        self._user = connection.account.user
         self._workspace = workspace
         self._not_done: dict[str, str] = {}
         self._pending = {
             str(change.change): change
-            for change in list_pending_changes(connection, client=client)
-            if connection.is_same_name(change.user, user)
+            for change in self._changes.list_pending(client)
+            if connection.is_same_name(change.user, self._user)
         }
         self._shelves: dict[str, dict[str, ShelvedFile]] = {}
         self._digests: dict[str, str] = {}
@@ -125,7 +163,7 @@ class _Shelving:
     def _opened(self) -> list[OpenedFile]:
         return [
             file
-            for file in list_opened(self._connection, client=self._client)
+            for file in self._changes.list_opened(self._client)
             if self._connection.is_same_name(file.user, self._user)
         ]
 
@@ -189,9 +227,7 @@ class _Shelving:
             if other.description.startswith(mark) and self._takes(other, files):
                 return _Target(change=other.change, was=was, made_by_us=True)
         text = change.description.removeprefix(mark) if change else "opened files"
-        number = create_change(
-            self._connection, client=self._client, description=mark + text
-        )
+        number = self._changes.create_pending(self._client, description=mark + text)
         return _Target(change=number, was=was, made_by_us=True)
 
     def _is_ours(self, change: PendingChange) -> bool:
@@ -237,7 +273,7 @@ class _Shelving:
 
     def _shelf_of(self, change: str, *, anew: bool = False) -> dict[str, ShelvedFile]:
         if anew or change not in self._shelves:
-            files = list_shelved_files(self._connection, change=int(change))
+            files = Shelving.on(self._connection).list_files(int(change))
             self._shelves[change] = {file.depot_file: file for file in files}
         return self._shelves[change]
 
@@ -328,12 +364,6 @@ def _units(files: list[OpenedFile]) -> list[tuple[str, ...]]:
             (file.depot_file, file.moved_file) if has_other else (file.depot_file,)
         )
     return units
-
-
-def batches(items: list[T]) -> Iterator[list[T]]:
-    """Yield the items, as many at a time as one command gets."""
-    for start in range(0, len(items), FILES_PER_COMMAND):
-        yield items[start : start + FILES_PER_COMMAND]
 
 
 def _why_not_readable(path: str, *, file_type: str) -> str:

@@ -1,28 +1,22 @@
-"""A client as it was: what it had, and what was opened on it.
+"""Work opened again on a client: by name, or out of a shelf.
 
-No file's content changes by any of this: what lies on disk is what people left there.
+No content on disk changes: what people left there stays.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
 
 from provisioner.gateways.errors import PermanentGatewayError
+from provisioner.gateways.perforce.batching import batches
+from provisioner.gateways.perforce.changes.pending import DEFAULT_CHANGE, PendingChanges
 from provisioner.gateways.perforce.connection import Connection, Reply
+from provisioner.gateways.perforce.facet import Facet, form_of
 from provisioner.gateways.perforce.paths import client_path_to_local
-from provisioner.gateways.perforce.pending import (
-    DEFAULT_CHANGE,
-    create_change,
-    form_of,
-    list_opened,
-    list_pending_changes,
-    list_shelved_files,
-)
-from provisioner.gateways.perforce.shelving import FILES_PER_COMMAND, batches
+from provisioner.gateways.perforce.shelves.shelving import Shelving
 from provisioner.gateways.perforce.types import (
     NotDone,
     OpenedFile,
@@ -30,104 +24,104 @@ from provisioner.gateways.perforce.types import (
     Shelf,
 )
 
-KEPT_ASIDE = ".{name}.cloneyard-kept"
-_REOPENED = ("edit", "add", "delete", "move/add", "move/delete")
+_KEPT_ASIDE = ".{name}.cloneyard-kept"
 
 
-def have_revisions(connection: Connection, each: Callable[[str, int], None]) -> int:
-    """Call `each` with depot path and revision of every file that the client has.
+class Reopening(Facet):
+    """Open files as they were opened before."""
 
-    Returns how many there were; none is kept.
-
-    Source: p4 have.
-    """
-    count = 0
-
-    def take(record: dict[str, str]) -> None:
-        nonlocal count
-        count += 1
-        each(record["depotFile"], int(record["haveRev"]))
-
-    connection.run("have", each=take, is_bulk=True)
-    return count
-
-
-def have_differences(
-    connection: Connection, *, client: str, pinned: Sequence[str]
-) -> list[tuple[str, int]]:
-    """Return depot path and revision of what flushes to `pinned` would change.
-
-    Source: p4 sync -n, p4 have.
-    """
-    paths = {file.depot_file for file in list_opened(connection, client=client)}
-    for files in pinned:
-        connection.run(
-            *("sync", "-n", files),
-            each=lambda record: paths.add(record["depotFile"]),
-            is_bulk=True,
-        )
-    differences: list[tuple[str, int]] = []
-    for some in batches(sorted(paths)):
-        had = {
-            record["depotFile"]: int(record["haveRev"])
-            for record in connection.run("have", *some, is_bulk=True).records
-        }
-        differences += [(path, had.get(path, 0)) for path in some]
-    return differences
-
-
-def flush_to(connection: Connection, revisions: Iterable[tuple[str, int]]) -> None:
-    """Make the server believe the client has these revisions; 0 is none.
-
-    Source: p4 sync -k -q path#revision.
-    """
-    rows = iter(revisions)
-    while some := list(islice(rows, FILES_PER_COMMAND)):
-        connection.run(
-            *("sync", "-k", "-q", *(f"{path}#{number}" for path, number in some)),
-            is_bulk=True,
-        )
-
-
-def reopen(
-    connection: Connection,
-    *,
-    client: str,
-    user: str,
-    files: Sequence[OpenedFile],
-    descriptions: Mapping[str, str],
-    shelves: Sequence[Shelf],
-    empty_changes: Sequence[str] = (),
-) -> ReopenReport:
-    """Open the user's files as they were opened; touch none of them.
-
-    What cannot be opened again by name, like a branch, comes from its shelf.
-    """
-    reopening = _Reopening(
-        connection, client=client, user=user, descriptions=descriptions
-    )
-    reopening.make_changes(empty_changes)
-    return reopening.run([file for file in files if file.user == user], shelves)
-
-
-class _Reopening:
-    def __init__(
+    def reopen(
         self,
-        connection: Connection,
-        *,
         client: str,
-        user: str,
+        files: Sequence[OpenedFile],
+        *,
         descriptions: Mapping[str, str],
+        shelves: Sequence[Shelf] = (),
+        empty_changes: Sequence[str] = (),
+    ) -> ReopenReport:
+        """Open these files again as our user had them opened. Local files.
+
+        `files` are what `list_opened` returned then; those of other users are skipped.
+        The client must have the same revisions as then. Pending changes that no longer
+        exist are created again, with `descriptions` by their old numbers; so are
+        `empty_changes`, which held no files. Files that cannot be opened by name, like
+        a branch, come out of the shelf that holds them. No file on disk changes. Safe
+        to repeat.
+
+        Raises: NotFound (client), Refused (host, locked by another owner).
+        Source: p4 edit -k, p4 add, p4 delete -k, p4 move -k, p4 reopen, p4 unshelve.
+        """
+        with self._connected(client) as connection:
+            run = _Run(connection, client=client, descriptions=descriptions)
+            run.make_changes(empty_changes)
+            user = connection.account.user
+            return run.run([file for file in files if file.user == user], shelves)
+
+    def unshelve(
+        self, client: str, *, change: int, into: str, files: Sequence[str] = ()
+    ) -> ReopenReport:
+        """Open the files of a shelf in the change `into`. Local files.
+
+        `into` is "default" or a pending change of ours. Without `files` the whole shelf
+        is opened. A file that is on disk already keeps its content: it is renamed while
+        the server's content arrives, and then takes its place again. A repeat after a
+        kill puts it back first. Opened files are left alone.
+
+        Raises: NotFound (client, change), Refused (host, locked by another owner).
+        Source: p4 unshelve -s -c, p4 where.
+        """
+        with self._connected(client) as connection:
+            changes = PendingChanges.on(connection)
+            wanted = list(files) or [
+                file.depot_file for file in Shelving.on(connection).list_files(change)
+            ]
+            places = places_of(connection, wanted)
+            _put_back(places.values())
+            before = {file.depot_file for file in changes.list_opened(client)}
+            remarks: dict[str, str] = {}
+            for some in batches([path for path in wanted if path not in before]):
+                if not (named := [path for path in some if path in places]):
+                    continue
+                with _kept_aside([places[path] for path in named]):
+                    command = ("unshelve", "-s", str(change), "-c", into)
+                    try:
+                        reply = connection.run(*command, *named, is_bulk=True)
+                    except PermanentGatewayError as error:
+                        remarks |= dict.fromkeys(named, error.sentence)
+                    else:
+                        remarks |= remarks_of(reply)
+            opened = {file.depot_file for file in changes.list_opened(client)} - before
+        remarks |= dict.fromkeys(before, "It is opened already.")
+        return ReopenReport(
+            opened=tuple(path for path in wanted if path in opened),
+            not_opened=tuple(
+                NotDone(
+                    depot_file=path,
+                    reason=remarks.get(path, "") or "It could not be unshelved.",
+                )
+                for path in wanted
+                if path not in opened
+            ),
+            changes={},
+        )
+
+
+class _Run:
+    """One run of `reopen`."""
+
+    def __init__(
+        self, connection: Connection, *, client: str, descriptions: Mapping[str, str]
     ) -> None:
         self._connection = connection
+        self._open_changes = PendingChanges.on(connection)
         self._client = client
-        self._user = user
+        self._user = connection.account.user
         self._descriptions = descriptions
         self._root = str(form_of(connection, client)["Root"])
         self._pending = [
             change
-            for change in list_pending_changes(connection, client=client)
-            if connection.is_same_name(change.user, user)
+            for change in self._open_changes.list_pending(client)
+            if connection.is_same_name(change.user, self._user)
         ]
         self._changes: dict[str, str] = {}
         self._remarks: dict[str, str] = {}
@@ -153,7 +147,7 @@ class _Reopening:
         return self._report(files, opened)
 
     def _opened(self) -> dict[str, OpenedFile]:
-        files = list_opened(self._connection, client=self._client)
+        files = self._open_changes.list_opened(self._client)
         return {file.depot_file: file for file in files}
 
     def _change(self, was: str) -> str:
@@ -173,8 +167,8 @@ class _Reopening:
                 again[0]
                 if again
                 else str(
-                    create_change(
-                        self._connection, client=self._client, description=description
+                    self._open_changes.create_pending(
+                        self._client, description=description
                     )
                 )
             )
@@ -242,14 +236,10 @@ class _Reopening:
                 if path in wanted:
                     names[self._change(wanted[path].change)].append(path)
             for into, paths in names.items():
-                told = unshelve(
-                    self._connection,
-                    client=self._client,
-                    change=shelf.change,
-                    into=into,
-                    files=paths,
+                report = Reopening.on(self._connection).unshelve(
+                    self._client, change=shelf.change, into=into, files=paths
                 )
-                self._remarks |= {n.depot_file: n.reason for n in told.not_opened}
+                self._remarks |= {n.depot_file: n.reason for n in report.not_opened}
 
     # -- the end
 
@@ -303,61 +293,6 @@ def _is_opened(file: OpenedFile, opened: Mapping[str, OpenedFile]) -> bool:
     return now is not None and now.action == file.action
 
 
-def unshelve(
-    connection: Connection,
-    *,
-    client: str,
-    change: int,
-    into: str,
-    files: Sequence[str] = (),
-) -> ReopenReport:
-    """Open the files of a shelf in the change `into`; what lies on disk stays there.
-
-    Files on disk are put aside, under a name of their own, while the server's content
-    arrives, and then take their place again. A repeat after a kill puts them back
-    first.
-    Without `files` the whole shelf is meant.
-
-    Source: p4 unshelve -s.
-    """
-    wanted = list(files) or [
-        file.depot_file for file in list_shelved_files(connection, change=change)
-    ]
-    places = places_of(connection, wanted)
-    _put_back(places.values())
-    before = {file.depot_file for file in list_opened(connection, client=client)}
-    remarks: dict[str, str] = {}
-    for some in batches([path for path in wanted if path not in before]):
-        if not (named := [path for path in some if path in places]):
-            continue
-        with _kept_aside([places[path] for path in named]):
-            command = ("unshelve", "-s", str(change), "-c", into)
-            try:
-                reply = connection.run(*command, *named, is_bulk=True)
-            except PermanentGatewayError as error:
-                remarks |= dict.fromkeys(named, error.sentence)
-            else:
-                remarks |= remarks_of(reply)
-    opened = {file.depot_file for file in list_opened(connection, client=client)}
-    return ReopenReport(
-        opened=tuple(path for path in wanted if path in opened - before),
-        not_opened=tuple(
-            NotDone(
-                depot_file=path,
-                reason=remarks.get(path, "")
-                or (
-                    "It is opened already."
-                    if path in before
-                    else "It could not be unshelved."
-                ),
-            )
-            for path in wanted
-            if path not in opened - before
-        ),
-        changes={},
-    )
-
-
 def places_of(connection: Connection, paths: Sequence[str]) -> dict[str, str]:
     """Return where the client has these depot files, local syntax.
 
@@ -391,7 +326,7 @@ def _put_back(paths: Iterable[str]) -> None:
 
 def _aside(path: str) -> str:
     directory, name = os.path.split(path)
-    return os.path.join(directory, KEPT_ASIDE.format(name=name))
+    return os.path.join(directory, _KEPT_ASIDE.format(name=name))
 
 
 def remarks_of(reply: Reply) -> dict[str, str]:
