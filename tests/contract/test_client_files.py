@@ -206,14 +206,3 @@ def test_the_owner_of_the_files_shelves_and_reopens_them(
     assert back.not_opened == ()
     assert perforce.gateway.changes.list_opened(spec.name) == opened
     assert path.read_text() == "mine\n"
-    perforce.gateway.changes.revert_server_side(spec.name)
-    unshelved = client_files.unshelve_as(
-        perforce.account,
-        client=spec.name,
-        change=shelf.change,
-        into="default",
-        uid=UID,
-        gid=GID,
-    )
-    assert unshelved.opened == shelf.files
-    assert path.read_text() == "mine\n"

@@ -601,7 +601,10 @@ def test_unshelving_leaves_what_lies_on_disk(desk: Desk) -> None:
     before = desk.tree()
 
     report = desk.scene.gateway.shelves.unshelve(
-        desk.spec.name, change=shelf.change, into=str(shelf.change)
+        desk.spec.name,
+        change=shelf.change,
+        into=str(shelf.change),
+        files=shelf.files,
     )
 
     assert set(report.opened) == {desk.path("edited"), desk.path("deleted")}
@@ -620,7 +623,7 @@ def test_unshelving_after_a_kill_puts_back_what_was_put_aside(desk: Desk) -> Non
     desk.write(".edited.cloneyard-kept", b"newest\n")
 
     desk.scene.gateway.shelves.unshelve(
-        desk.spec.name, change=shelf.change, into="default"
+        desk.spec.name, change=shelf.change, into="default", files=shelf.files
     )
 
     assert (desk.root / "edited").read_bytes() == b"newest\n"
@@ -632,7 +635,7 @@ def test_unshelving_leaves_opened_files_alone(desk: Desk) -> None:
     [shelf] = desk.shelve().shelves
 
     report = desk.scene.gateway.shelves.unshelve(
-        desk.spec.name, change=shelf.change, into="default"
+        desk.spec.name, change=shelf.change, into="default", files=shelf.files
     )
 
     assert report.opened == ()

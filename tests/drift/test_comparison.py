@@ -54,7 +54,6 @@ def volume(name: str, comment: str, **fields: object) -> Volume:
         guarantee="none",
         snapshot_reserve_percent=0,
         used_bytes=0,
-        physical_used_bytes=0,
         aggregate="aggr1",
         created_at=None,
     )

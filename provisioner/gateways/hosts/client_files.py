@@ -270,42 +270,6 @@ def reopen_as(
         gid=gid,
         timeout_seconds=SHELVE_WITHIN_SECONDS,
     )
-    return _reopened(answer)
-
-
-def unshelve_as(
-    account: PerforceAccount,
-    *,
-    client: str,
-    change: int,
-    into: str,
-    files: Sequence[str] = (),
-    uid: int,
-    gid: int,
-) -> ReopenReport:
-    """Open the files of a shelf in the change `into`, working as uid and gid.
-
-    Raises: what PerforceGateway.shelves.unshelve raises; ChildFailed.
-    Source: p4 unshelve -s.
-    """
-    answer = run_module_as(
-        _LOCAL,
-        request=_request(
-            account,
-            verb="unshelve",
-            client=client,
-            change=change,
-            into=into,
-            files=list(files),
-        ),
-        uid=uid,
-        gid=gid,
-        timeout_seconds=SHELVE_WITHIN_SECONDS,
-    )
-    return _reopened(answer)
-
-
-def _reopened(answer: dict[str, Any]) -> ReopenReport:
     return ReopenReport(
         opened=tuple(answer["opened"]),
         not_opened=tuple(NotDone(**item) for item in answer["not_opened"]),

@@ -158,7 +158,6 @@ def archive_files(
     rows = _merged(entries)
     at = dt.datetime.now(tz=dt.UTC)
     order = {
-        "act": "archive",
         "root": str(root),
         "rescue_root": str(rescue_root),
         "owner": owner,
@@ -225,18 +224,6 @@ def remove_leftovers(
             "gid": gid,
         }
     )
-
-
-def verify_archive(
-    directory: Path, *, should_stop: Callable[[], bool] | None = None
-) -> str:
-    """Read a whole archive back; return the checksum of its tar file.
-
-    Raises: ArchiveDamaged; Refused where it cannot be opened; as archive_files.
-    """
-    order = {"act": "verify", "directory": str(directory)}
-    told = _run(order, [], relay=lambda seen: None, should_stop=should_stop)
-    return str(told["verified"]["work.tar"])
 
 
 def _merged(entries: Iterable[ArchiveEntry]) -> list[ArchiveEntry]:

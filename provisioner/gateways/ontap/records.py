@@ -35,7 +35,7 @@ VOLUME_FIELDS = (
     "clone.is_flexclone,clone.parent_volume,clone.parent_snapshot,"
     "nas.path,nas.uid,nas.gid,nas.unix_permissions,nas.export_policy.name,"
     "guarantee.type,"
-    "space.used,space.physical_used,space.snapshot.reserve_percent,"
+    "space.used,space.snapshot.reserve_percent,"
     "files.used,files.maximum,autosize.mode"
 )
 # All of clone: a release that has no clone.inherited_physical_used refuses its name.
@@ -119,7 +119,6 @@ def volume(record: Record) -> Volume:
         guarantee=_at(record, "guarantee.type", ""),
         snapshot_reserve_percent=_at(record, "space.snapshot.reserve_percent", None),
         used_bytes=_at(record, "space.used", None),
-        physical_used_bytes=_at(record, "space.physical_used", None),
         used_inodes=_at(record, "files.used", None),
         max_inodes=_at(record, "files.maximum", None),
         aggregate=aggregates[0].get("name", ""),

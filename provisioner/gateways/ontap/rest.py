@@ -52,21 +52,15 @@ _Seen = TypeVar("_Seen")
 class RestOntapGateway(OntapGateway):
     """The contract over REST; may be shared by threads, opens nothing when made.
 
-    `job_limit_seconds` is how long a write waits for ONTAP's job, and
-    `effect_limit_seconds` how long after that for a read to show the effect;
-    beyond either it raises Busy.
+    A write raises Busy if ONTAP's job takes longer than `job_limit_seconds`, or if
+    reads do not show the effect EFFECT_LIMIT_SECONDS later.
     """
 
     def __init__(
-        self,
-        account: OntapAccount,
-        *,
-        job_limit_seconds: float = JOB_LIMIT_SECONDS,
-        effect_limit_seconds: float = EFFECT_LIMIT_SECONDS,
+        self, account: OntapAccount, *, job_limit_seconds: float = JOB_LIMIT_SECONDS
     ) -> None:
         self._svm = account.svm
         self._ontap = OntapConnection(account, job_limit_seconds=job_limit_seconds)
-        self._effect_limit_seconds = effect_limit_seconds
 
     def close(self) -> None:
         """Close the pooled connections; the gateway stays usable."""
@@ -651,7 +645,7 @@ class RestOntapGateway(OntapGateway):
 
         Raises: Busy.
         """
-        seen = look_until(look, limit_seconds=self._effect_limit_seconds)
+        seen = look_until(look, limit_seconds=EFFECT_LIMIT_SECONDS)
         if seen is None:
             raise problem(
                 Busy,

@@ -124,7 +124,6 @@ class Volume:
     guarantee: str
     snapshot_reserve_percent: int | None
     used_bytes: int | None
-    physical_used_bytes: int | None
     aggregate: str
     created_at: dt.datetime | None
     used_inodes: int | None = None

@@ -94,18 +94,6 @@ def _reopen(
     return dataclasses.asdict(report)
 
 
-def _unshelve(
-    gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
-) -> Json:
-    report = gateway.shelves.unshelve(
-        request["client"],
-        change=request["change"],
-        into=request["into"],
-        files=request["files"],
-    )
-    return dataclasses.asdict(report)
-
-
 def _shelve_copies(
     gateway: PerforceGateway, request: Json, show: Callable[[Json], None]
 ) -> Json:
@@ -163,5 +151,4 @@ _VERBS = {
     "reconcile_preview": _reconcile,
     "shelve_opened": _shelve,
     "reopen": _reopen,
-    "unshelve": _unshelve,
 }

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.gateways.hosts.rescue_archive import ArchiveIncomplete, verify_archive
+from provisioner.gateways.hosts.rescue_archive import ArchiveIncomplete
 from tests.gateways.hosts.test_rescue_archive import (
     archive,
     left_in_rescue,
     root,
     untracked,
+    verified,
 )
 
 __all__ = ["root"]
@@ -59,7 +60,7 @@ def test_holes_stay_holes(layout: str, name: str, root: Path, tmp_path: Path) ->
 
     work = report.directory / "work.tar"
     assert taken(work) < MIB
-    verify_archive(report.directory)
+    verified(report.directory)
     out = tmp_path / "out"
     out.mkdir()
     subprocess.run(["tar", "-xpf", str(work), "-C", str(out)], check=True)

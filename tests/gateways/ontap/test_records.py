@@ -70,7 +70,6 @@ def test_a_mounted_clone() -> None:
         guarantee="none",
         snapshot_reserve_percent=0,
         used_bytes=53687091200,
-        physical_used_bytes=12582912,
         aggregate="aggr1",
         created_at=dt.datetime(2026, 3, 2, 10, 11, 12, tzinfo=dt.UTC),
     )
@@ -84,7 +83,6 @@ def test_an_offline_volume_leaves_most_things_unsaid() -> None:
     assert volume.gid is None
     assert volume.snapshot_reserve_percent is None
     assert volume.used_bytes is None
-    assert volume.physical_used_bytes is None
     assert volume.created_at is None
     assert volume.aggregate == ""
 

@@ -1,4 +1,4 @@
-"""Write or check an archive: orders as JSON lines on stdin, JSON lines on stdout."""
+"""Write an archive and verify it. Reads JSON lines on stdin, answers on stdout."""
 
 from __future__ import annotations
 
@@ -57,11 +57,7 @@ def main() -> None:
     die_with_parent(int(sys.argv[1]))
     order = json.loads(sys.stdin.readline())
     try:
-        if order["act"] == "verify":
-            directory = os.open(order["directory"], ENTER)
-            say(verified=verify(directory, beat=_Pulse().beat))
-        else:
-            say(archived=_archive(order))
+        say(archived=_archive(order))
     except NoPlace as refusal:
         say(refused=str(refusal), code=refusal.code)
     except Damaged as damage:

@@ -44,12 +44,6 @@ def verify(
     return sums
 
 
-def read_rows(directory: int) -> Iterator[Json]:
-    """Yield the rows of the manifest."""
-    with _file(directory, MANIFEST) as manifest:
-        yield from _rows(manifest)
-
-
 def _file(directory: int, name: str) -> IO[bytes]:
     fd = os.open(name, _READ, dir_fd=directory)
     # What was written a moment ago is to come from the disk.

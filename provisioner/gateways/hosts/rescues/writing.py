@@ -59,9 +59,6 @@ class _Summed(io.RawIOBase):
         fd = os.open(name, os.O_RDWR | _NEW, 0o600, dir_fd=directory)
         self._file = os.fdopen(fd, "wb", buffering=BLOCK_BYTES)
 
-    def writable(self) -> bool:
-        return True
-
     def tell(self) -> int:
         return self._file.tell()
 

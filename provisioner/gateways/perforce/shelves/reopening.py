@@ -16,7 +16,6 @@ from provisioner.gateways.perforce.changes.pending import DEFAULT_CHANGE, Pendin
 from provisioner.gateways.perforce.connection import Connection, Reply
 from provisioner.gateways.perforce.facet import Facet, form_of
 from provisioner.gateways.perforce.paths import client_path_to_local
-from provisioner.gateways.perforce.shelves.shelving import Shelving
 from provisioner.gateways.perforce.types import (
     NotDone,
     OpenedFile,
@@ -58,28 +57,25 @@ class Reopening(Facet):
             return run.run([file for file in files if file.user == user], shelves)
 
     def unshelve(
-        self, client: str, *, change: int, into: str, files: Sequence[str] = ()
+        self, client: str, *, change: int, into: str, files: Sequence[str]
     ) -> ReopenReport:
-        """Open the files of a shelf in the change `into`. Local files.
+        """Open files of a shelf in the change `into`. Local files.
 
-        `into` is "default" or a pending change of ours. Without `files` the whole shelf
-        is opened. A file that is on disk already keeps its content: it is renamed while
-        the server's content arrives, and then takes its place again. A repeat after a
-        kill puts it back first. Opened files are left alone.
+        `into` is "default" or a pending change of ours. A file that is on disk already
+        keeps its content: it is renamed while the server's content arrives, and then
+        takes its place again. A repeat after a kill puts it back first. Opened files
+        are left alone.
 
         Raises: NotFound (client, change), Refused (host, locked by another owner).
         Source: p4 unshelve -s -c, p4 where.
         """
         with self._connected(client) as connection:
             changes = PendingChanges.on(connection)
-            wanted = list(files) or [
-                file.depot_file for file in Shelving.on(connection).list_files(change)
-            ]
-            places = places_of(connection, wanted)
+            places = places_of(connection, files)
             _put_back(places.values())
             before = {file.depot_file for file in changes.list_opened(client)}
-            remarks: dict[str, str] = {}
-            for some in batches([path for path in wanted if path not in before]):
+            remarks = dict.fromkeys(before, "It is opened already.")
+            for some in batches([path for path in files if path not in before]):
                 if not (named := [path for path in some if path in places]):
                     continue
                 with _kept_aside([places[path] for path in named]):
@@ -91,15 +87,14 @@ class Reopening(Facet):
                     else:
                         remarks |= remarks_of(reply)
             opened = {file.depot_file for file in changes.list_opened(client)} - before
-        remarks |= dict.fromkeys(before, "It is opened already.")
         return ReopenReport(
-            opened=tuple(path for path in wanted if path in opened),
+            opened=tuple(path for path in files if path in opened),
             not_opened=tuple(
                 NotDone(
                     depot_file=path,
                     reason=remarks.get(path, "") or "It could not be unshelved.",
                 )
-                for path in wanted
+                for path in files
                 if path not in opened
             ),
             changes={},
