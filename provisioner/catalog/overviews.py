@@ -65,11 +65,6 @@ class TemplateOverview:
         return any(generation.pins.is_default for generation in self.generations)
 
     @property
-    def has_marked(self) -> bool:
-        """Whether the last build published a snapshot whose test failed."""
-        return self.template.status_code == "test_failed"
-
-    @property
     def announcement(self) -> str:
         if self.last is not None and self.last.is_running:
             return self.last.announcement

@@ -37,7 +37,7 @@ def test_a_template_without_a_good_one_says_so_and_lets_people_choose(
 ) -> None:
     assert "No snapshot is tested" in as_alice.get("/templates/").text
     page = as_alice.get(f"/templates/{tested.pk}/").text
-    assert "None of them is tested" in page
+    assert "No snapshot is tested" in page
     assert "Tests failed, refreshed in part" in page
     assert "//depot/main/src/..." in page
     address = f"/templates/{tested.pk}/get/"

@@ -91,7 +91,7 @@ def test_from_a_template_to_a_workspace_and_back(
     Path(workspace.path / "notes.txt").write_text("Do not lose me.\n")
     retire(page)
     expect(page.get_by_text("It was not retired")).to_be_visible()
-    page.get_by_role("link", name="Choose what becomes of it").click()
+    page.get_by_role("link", name="Choose what happens to it").click()
     expect(page.get_by_text("notes.txt")).to_be_visible()
     expect(page.get_by_label("Rescue what is listed here")).to_be_checked()
     page.get_by_role("button", name="Retire").click()
@@ -149,7 +149,7 @@ def test_a_failure_is_explained_and_tried_again(
         depot.create_p4_user(p4, user="dave", password="lab-password")
     finally:
         p4.disconnect()
-    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="Retry").click()
     expect_state(page, "Ready")
     retire(page)
     expect_state(page, "In the trash")

@@ -153,7 +153,7 @@ def test_team_mates_are_not_offered_to_try_again(
     client.force_login(bob)
     page = client.get(f"/workspaces/{failed.pk}/").text
     assert "The aggregate is full." in page
-    assert "Try again</button>" not in page
+    assert "Retry</button>" not in page
 
 
 def test_a_team_page_without_a_team(as_carol: Client, workspace: Workspace) -> None:

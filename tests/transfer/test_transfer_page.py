@@ -118,7 +118,7 @@ def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
     Carry.objects.all().delete()
     workspace.template.snapshots.filter(change=120).update(deleted_at=timezone.now())
     page = signed_in(alice).get(workspace_page(workspace)).content.decode()
-    assert "There is a newer generation" not in page
+    assert "has a newer snapshot" not in page
     refused = signed_in(alice).post(address)
     assert "Choose one of those that there are" in refused.content.decode()
     signed_in(alice).post(address, {"snapshot": chosen.pk})

@@ -30,7 +30,7 @@ def test_a_second_click_is_told_that_it_moves(
 ) -> None:
     as_alice.post(address_of(failed))
     answer = as_alice.post(address_of(failed), follow=True)
-    assert "is being made" in answer.text
+    assert "is being created" in answer.text
     assert failed.operations.count() == 2
 
 

@@ -158,7 +158,7 @@ def test_pages_say_what_a_share_does_and_does_not(
     assert "Name a person" in as_alice.post(share, {}, follow=True).text
 
     seen = as_dave.get(page).text
-    assert "alice shares this with you: you may look" in seen
+    assert "alice shares this workspace with you, read-only" in seen
     assert "Your gid is theirs" in seen
     for hidden in ("Shared with</h2>", ">Retire<", "Revoke", "P4CONFIG"):
         assert hidden not in seen

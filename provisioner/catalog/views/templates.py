@@ -24,6 +24,7 @@ from provisioner.catalog.forms.templates import (
 )
 from provisioner.catalog.overviews import find_template_overview
 from provisioner.catalog.queries import templates_visible_to
+from provisioner.catalog.template_page import TemplatePage
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only, digest, posted
 
@@ -40,6 +41,7 @@ def template_detail(request: WebRequest, pk: int) -> HttpResponse:
         context["is_update"] = True
         context["is_news"] = request.GET.get("said") != digest(overview.announcement)
         return render(request, "catalog/_progress.html", context)
+    context["page"] = TemplatePage(overview=overview, user=request.user)
     context["durations"] = durations_of(request.user, overview.template)
     if not request.htmx:
         return render(request, "catalog/detail.html", context)

@@ -14,6 +14,7 @@ from django_htmx.http import retarget
 
 from provisioner.dashboard import overviews
 from provisioner.dashboard.lists import workspaces
+from provisioner.dashboard.workspace_page import WorkspacePage
 from provisioner.leases.queries import policy_for
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.forms import AskingForm
@@ -66,15 +67,21 @@ def workspace_detail(request: WebRequest, pk: int) -> HttpResponse:
     overview = overviews.find_workspace_overview(request.user, pk=pk)
     if overview is None:
         raise Http404
-    context = {"overview": overview, "workspace": overview.workspace}
-    if not request.htmx:
-        context["company"] = company_of(request.user, overview.workspace)
-        return render(request, "workspaces/detail.html", context)
-    context["is_update"] = True
-    if overview.workspace.is_moving:
+    context: dict[str, object] = {
+        "overview": overview,
+        "workspace": overview.workspace,
+        "is_update": bool(request.htmx),
+    }
+    if request.htmx and overview.workspace.is_moving:
         context["is_news"] = request.GET.get("said") != digest(overview.announcement)
         return render(request, "workspaces/_progress.html", context)
-    context["company"] = company_of(request.user, overview.workspace)
+    company = company_of(request.user, overview.workspace)
+    context["company"] = company
+    context["page"] = WorkspacePage(
+        overview=overview, company=company, user=request.user
+    )
+    if not request.htmx:
+        return render(request, "workspaces/detail.html", context)
     settled = render(request, "workspaces/_workspace.html", context)
     return retarget(settled, "#workspace")
 

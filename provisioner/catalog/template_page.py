@@ -1,0 +1,103 @@
+"""What the page of a template says and offers to its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
+from provisioner.catalog.overviews import TemplateOverview
+from provisioner.web.notices import Action, Level, Notice
+
+_FAILED = {
+    "test_failed": "The test failed. The snapshot is marked.",
+    "cancelled": "The build was stopped. Nothing was published.",
+    "volume_lost": "Its volume is gone.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemplatePage:
+    """A template as one reader sees it."""
+
+    overview: TemplateOverview
+    user: User
+
+    @property
+    def template(self) -> Template:
+        return self.overview.template
+
+    @property
+    def actions(self) -> list[Action]:
+        """What can be done with it as a whole, the most usual first."""
+        return [*self._for_users(), *self._for_managers()]
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What has to be said first, the most important first."""
+        return [*self._failed(), *self._no_default(), *self._not_refreshed()]
+
+    def _url(self, name: str) -> str:
+        return reverse(name, args=[self.template.pk])
+
+    def _for_users(self) -> Iterator[Action]:
+        if not self.overview.generations or self.user.uid is None:
+            return
+        yield Action(
+            label="Get a workspace", url=self._url("workspace-create"), look="primary"
+        )
+        yield Action(
+            label="Find a bad change", url=self._url("bisection-create"), look="link"
+        )
+
+    def _for_managers(self) -> Iterator[Action]:
+        last = self.overview.last
+        is_building = last is not None and last.is_running
+        if is_building or not permissions.can_manage_templates(self.user):
+            return
+        build = self._url("template-build")
+        yield Action(
+            label="Build the newest change", url=build, is_post=True, icon="build"
+        )
+        yield Action(label="Build with options…", url=build, look="link")
+        yield Action(label="Edit", url=self._url("template-edit"), look="link")
+
+    def _failed(self) -> Iterator[Notice]:
+        template, last = self.template, self.overview.last
+        if template.state != Template.State.FAILED:
+            return
+        log = []
+        if last is not None:
+            url = reverse("operation-log", args=[last.operation.pk])
+            log.append(Action(label="Read the log", url=url))
+        yield Notice(
+            level=Level.ERROR,
+            title=_FAILED.get(
+                template.status_code, "The last build failed. Nothing was published."
+            ),
+            texts=(template.status_message,),
+            actions=tuple(log),
+            is_urgent=True,
+        )
+
+    def _no_default(self) -> Iterator[Notice]:
+        if self.overview.generations and not self.overview.has_default:
+            yield Notice(
+                level=Level.WARNING,
+                title=f"No snapshot is {self.template.wanted_quality}",
+                texts=("A new workspace needs a choice of snapshot.",),
+            )
+
+    def _not_refreshed(self) -> Iterator[Notice]:
+        for pause in self.overview.pauses:
+            yield Notice(level=Level.WARNING, title=pause)
+        if self.overview.watch_error:
+            yield Notice(
+                level=Level.WARNING,
+                title="Perforce could not be asked for new changes",
+                texts=(self.overview.watch_error,),
+            )

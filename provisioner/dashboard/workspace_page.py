@@ -1,0 +1,270 @@
+"""What the page of a workspace says and offers to its reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from provisioner.accounts.models import User
+from provisioner.dashboard.overviews import WorkspaceOverview
+from provisioner.lib.sizes import size_text
+from provisioner.lib.times import duration_text
+from provisioner.web.notices import Action, Level, Notice
+from provisioner.web.templatetags.cloneyard import ago
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
+from provisioner.workspaces.sharing import Company
+
+State = Workspace.State
+
+_FAILED: dict[str, tuple[str, str]] = {
+    WorkspaceOperation.RETIRE: ("Retiring failed", "Retry continues retiring it."),
+    WorkspaceOperation.PURGE: ("Purging failed", "Retry continues purging it."),
+    WorkspaceOperation.RESTORE: ("Restoring failed", "Retry continues restoring it."),
+}
+_NOT_PROVISIONED = (
+    "Provisioning failed",
+    "What exists so far is kept and recorded. "
+    "Retry continues from there; Retire removes it.",
+)
+_READS_AS = {
+    "owner": "",
+    "group": "Your gid is theirs, so the group permissions of each file apply to you.",
+    "others": "The permissions of each file for others apply to you, or those of its "
+    "group if you are a member.",
+    "": "Your account has no uid here. What you may read depends on your user on that "
+    "host.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspacePage:
+    """A workspace as one reader sees it."""
+
+    overview: WorkspaceOverview
+    company: Company
+    user: User
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.overview.workspace
+
+    @property
+    def back(self) -> Action:
+        """The list in which its reader finds the workspace."""
+        if self.workspace.owner == self.user or self.company.share:
+            return Action(label="My workspaces", url=reverse("workspace-list"))
+        if self.user.is_administrator:
+            return Action(label="All workspaces", url=reverse("admin-workspace-list"))
+        return Action(label="Team workspaces", url=reverse("workspace-team-list"))
+
+    @property
+    def happened(self) -> SafeString:
+        """The last that happened to it, in a sentence."""
+        workspace, seconds = self.workspace, self.overview.ready_seconds
+        if workspace.state == State.RETIRED:
+            return format_html("Retired {}.", ago(workspace.retired_at))
+        if workspace.state == State.TRASHED:
+            return format_html("Moved to the trash {}.", ago(workspace.trashed_at))
+        if workspace.state != State.READY or seconds is None:
+            return format_html("Requested {}.", ago(workspace.created_at))
+        took = "at once" if workspace.is_warm else f"after {duration_text(seconds)}"
+        return format_html("Ready {}, {}.", ago(workspace.ready_at), took)
+
+    @property
+    def has_lease(self) -> bool:
+        return self.workspace.state in (State.READY, State.FAILED, State.PROVISIONING)
+
+    @property
+    def has_commands(self) -> bool:
+        return self.workspace.state == State.READY and not self.company.share
+
+    @property
+    def can_be_checked(self) -> bool:
+        return self.overview.may_change and self.overview.can_be_looked_at
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What has to be said first, the most important first."""
+        found = (
+            self._shared(),
+            self._failed(),
+            self._not_retired(),
+            self._in_trash(),
+            self._not_restored(),
+            self._newer(),
+        )
+        return [notice for notice in found if notice is not None]
+
+    @property
+    def actions(self) -> list[Action]:
+        """What can be done with it as a whole."""
+        if not self.overview.may_change:
+            return []
+        match self.workspace.state:
+            case State.READY:
+                return [
+                    self._retire(
+                        "Done with it? You first see its unsubmitted work and choose "
+                        "what happens to it."
+                    )
+                ]
+            case State.PROVISIONING:
+                return [self._retire("Not needed? Retiring stops and removes it.")]
+            case State.RETIRING if self.overview.can_be_restored:
+                return [
+                    Action(
+                        label="Stop and restore",
+                        url=self._url("workspace-restore"),
+                        is_post=True,
+                        help="Still needed? Retiring stops, and it is restored.",
+                    )
+                ]
+        return []
+
+    def _url(self, name: str) -> str:
+        return reverse(name, args=[self.workspace.pk])
+
+    def _allowed(self, *actions: Action | None) -> tuple[Action, ...]:
+        """Return those that there are, for who may change the workspace."""
+        if not self.overview.may_change:
+            return ()
+        return tuple(action for action in actions if action is not None)
+
+    def _retire(self, reason: str) -> Action:
+        return Action(
+            label="Retire",
+            url=self._url("workspace-retire"),
+            icon="retired",
+            look="quiet-danger",
+            help=reason,
+        )
+
+    def _restore(self, *, look: str = "") -> Action:
+        return Action(
+            label="Restore",
+            url=self._url("workspace-restore"),
+            is_post=True,
+            icon="retry" if look else "",
+            look=look,
+        )
+
+    def _shared(self) -> Notice | None:
+        share, workspace = self.company.share, self.workspace
+        if share is None:
+            return None
+        reader = "your team" if share.team_id else "you"
+        owner = workspace.owner.username
+        return Notice(
+            level=Level.INFO,
+            title=f"{owner} shares this workspace with {reader}, read-only",
+            texts=(
+                format_html(
+                    "Its files are at <code>{}</code> on hosts that mount them. They "
+                    "belong to uid {}, gid {}. The directory is open to {}. {} Do not "
+                    "change anything there, even where permissions let you.",
+                    *(workspace.path, workspace.uid, workspace.gid),
+                    *(workspace.open_to.label, _READS_AS[self.company.reads_as]),
+                ),
+            ),
+        )
+
+    def _failed(self) -> Notice | None:
+        if self.workspace.state != State.FAILED:
+            return None
+        last = self.overview.last
+        kind = last.operation.kind if last else WorkspaceOperation.PROVISION
+        title, after = _FAILED.get(kind, _NOT_PROVISIONED)
+        is_restoring = kind == WorkspaceOperation.RESTORE
+        is_going = kind in (WorkspaceOperation.RETIRE, WorkspaceOperation.PURGE)
+        can_restore = self.overview.can_be_restored and not is_restoring
+        return Notice(
+            level=Level.ERROR,
+            title=title,
+            texts=(self.workspace.status_message, after),
+            actions=self._allowed(
+                Action(
+                    label="Retry",
+                    url=self._url("workspace-retry"),
+                    is_post=True,
+                    icon="retry",
+                    look="primary",
+                ),
+                self._restore() if can_restore else None,
+                None
+                if is_going
+                else Action(label="Retire", url=self._url("workspace-retire")),
+            ),
+            is_urgent=True,
+        )
+
+    def _not_retired(self) -> Notice | None:
+        refused = self.overview.refused
+        if refused is None:
+            return None
+        label = "Choose what happens to it" if self.overview.unsaved else "Retire again"
+        again = Action(label=label, url=self._url("workspace-retire"))
+        return Notice(
+            level=Level.WARNING,
+            title="It was not retired",
+            texts=(refused.status_message,),
+            actions=self._allowed(again),
+            is_urgent=True,
+        )
+
+    def _in_trash(self) -> Notice | None:
+        workspace = self.workspace
+        if workspace.state != State.TRASHED:
+            return None
+        frees = ""
+        if workspace.unique_bytes is not None:
+            frees = f" Destroying it frees {size_text(workspace.unique_bytes)}."
+        return Notice(
+            level=Level.INFO,
+            title=format_html(
+                "In the trash: will be destroyed {}", ago(workspace.purge_at)
+            ),
+            texts=(
+                "Restoring brings back the same path, its client and its opened files."
+                + frees,
+            ),
+            actions=self._allowed(
+                self._restore(look="primary"),
+                Action(
+                    label="Destroy now",
+                    url=self._url("workspace-purge"),
+                    look="quiet-danger",
+                ),
+            ),
+            icon_name="trash",
+        )
+
+    def _not_restored(self) -> Notice | None:
+        if not self.overview.not_restored:
+            return None
+        return Notice(
+            level=Level.WARNING,
+            title="Not everything was restored",
+            items=tuple(self.overview.not_restored),
+        )
+
+    def _newer(self) -> Notice | None:
+        if not (self.overview.may_change and self.overview.can_go_forward):
+            return None
+        transfer = Action(
+            label="Transfer work",
+            url=self._url("workspace-look"),
+            is_post=True,
+            sends={"then": "forward"},
+        )
+        return Notice(
+            level=Level.INFO,
+            title=f"{self.workspace.template.name} has a newer snapshot",
+            texts=(
+                "Get a workspace of it with the files that are opened here. "
+                "You first see what would be transferred.",
+            ),
+            actions=(transfer,),
+        )

@@ -1,0 +1,56 @@
+"""What a page says and offers, in order: views decide it, templates show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+@dataclass(frozen=True, kw_only=True)
+class Action:
+    """Something that a page offers: a link, or with `is_post` a form with one button.
+
+    What cannot be undone is a link to a page that asks first. `sends` are the hidden
+    fields of a form. `look` is "primary", "quiet-danger", "link", or "" for a plain
+    button. `help` says what the action is for, where the page has room for it.
+    """
+
+    label: str
+    url: str
+    is_post: bool = False
+    sends: Mapping[str, str] = field(default_factory=dict)
+    icon: str = ""
+    look: str = ""
+    help: str = ""
+
+
+class Level(StrEnum):
+    """How much a notice matters; each has its colour and its icon."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+_ICONS = {Level.INFO: "info", Level.WARNING: "warning", Level.ERROR: "failed"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """What a page says before anything else, and what can be done about it.
+
+    Texts may be HTML that is marked safe. An urgent one is read out at once.
+    """
+
+    level: Level
+    title: str
+    texts: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+    actions: tuple[Action, ...] = ()
+    icon_name: str = ""
+    is_urgent: bool = False
+
+    @property
+    def icon(self) -> str:
+        return self.icon_name or _ICONS[self.level]
