@@ -72,9 +72,9 @@ PAGES: dict[str, dict[str, Verb]] = {
     "workspace-restore": {"post": CHANGE},
     "workspace-purge": {"get": CHANGE, "post": CHANGE},
     "workspace-retry": {"post": CHANGE},
-    "workspace-forward": {"get": CHANGE, "post": CHANGE},
+    "workspace-transfer": {"get": CHANGE, "post": CHANGE},
     "workspace-look": {"get": CHANGE, "post": CHANGE},
-    "workspace-forward-abort": {"post": CHANGE},
+    "workspace-transfer-abort": {"post": CHANGE},
     "workspace-extend": {"post": CHANGE},
     "workspace-keep": {"get": CHANGE, "post": CHANGE},
     "workspace-release": {"post": CHANGE},
@@ -180,10 +180,9 @@ API: dict[str, dict[str, Verb]] = {
     "workspace-purge": {"post": CHANGE},
     "workspace-restore": {"post": CHANGE},
     "workspace-retry": {"post": CHANGE},
-    "workspace-carry-forward": {"post": CHANGE},
     "workspace-look": {"post": CHANGE},
-    "workspace-carry-abort": {"post": CHANGE},
-    "workspace-carry-carry": {"get": SEE},
+    "workspace-transfer-abort": {"post": CHANGE},
+    "workspace-transfer-transfer": {"get": SEE, "post": CHANGE},
     "workspace-lease-extend": {"post": CHANGE},
     "workspace-lease-heartbeat": {"post": CHANGE},
     "workspace-lease-keep": {"post": CHANGE},
@@ -236,7 +235,7 @@ MAY_BE_EMPTY = {
     "operation-step-log-download",
     "token-detail",
     "token-revoke",
-    "workspace-carry-carry",
+    "workspace-transfer-transfer",
 }
 
 ROLES = {

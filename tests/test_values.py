@@ -297,7 +297,7 @@ OURS = {
     "ApiToken": "digest token_key",
     "AuditRun": "system status_message",
     "Bisection": "state status_code status_message changes",
-    "Carry": "plan shelves changes conflicts counts outcome",
+    "Transfer": "plan shelves changes conflicts counts outcome",
     "ConnectionTest": "place host checks",
     "Event": "kind message actor_name via ip user_agent subject_kind subject data",
     "Finding": "kind subject external_id sentence details action status_message "
@@ -353,7 +353,7 @@ TYPED = {
     "TeamChoiceForm": {"team": CHOSEN},
     "TeamForm": {"name": "Team.name"},
     "BisectionCreateForm": {"command": "Bisection.command"},
-    "ForwardForm": {"snapshot": CHOSEN, "name": "Workspace.name"},
+    "TransferForm": {"snapshot": CHOSEN, "name": "Workspace.name"},
     "LeaseExtendForm": {"span": CHOSEN},
     "LeaseKeepForm": {"reason": "Workspace.keep_reason"},
     "LeasePolicyForm": {
@@ -412,7 +412,7 @@ TYPED = {
     ),
     # the API
     "BisectionCreateRequest": {"site": ASKED, "command": "Bisection.command"},
-    "ForwardRequest": {"name": "Workspace.name"},
+    "TransferRequestRequest": {"name": "Workspace.name"},
     "LeaseExtendRequest": {"until": "a time"},
     "LeaseKeepRequest": {"reason": "Workspace.keep_reason"},
     "LeasePolicySaveRequest": {"seal": "compared alone"},

@@ -44,7 +44,7 @@ REFUSAL_STATUS = {
     "nothing_good_newer": 409,
     "nothing_newer": 409,
     "nothing_to_abort": 409,
-    "being_carried": 409,
+    "being_transferred": 409,
     "not_being_tried": 409,
     "bisection_over": 409,
     "too_many_commands": 409,

@@ -24,7 +24,7 @@ from provisioner.leases.abandonment import work_seen
 from provisioner.lib.limits import Limit
 from provisioner.limits.admission import quota_limits
 from provisioner.transfer.models import TransferOperation
-from provisioner.transfer.queries import CarryOverview, carry_of
+from provisioner.transfer.queries import TransferOverview, transfer_of
 from provisioner.workspaces.models import Rescue, Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
@@ -102,11 +102,11 @@ class WorkspaceOverview:
     events: list[Event]
     commands: list[str] = field(default_factory=list)
     rescue: Rescue | None = None
-    carried: CarryOverview | None = None
+    transferred: TransferOverview | None = None
     has_newer: bool = False
 
     @property
-    def can_go_forward(self) -> bool:
+    def can_be_transferred(self) -> bool:
         """Whether there is a newer generation that its work could be brought to."""
         is_ready = self.workspace.state == Workspace.State.READY
         is_for_work = self.workspace.purpose == Workspace.Purpose.DEVELOPMENT
@@ -251,7 +251,7 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
         ),
         commands=start_commands(workspace),
         rescue=workspace.rescues.with_work().first(),
-        carried=carry_of(workspace),
+        transferred=transfer_of(workspace),
         has_newer=snapshots_to_move_to(workspace).default_first().exists(),
     )
 

@@ -251,13 +251,13 @@ class WorkspacePage:
         )
 
     def _newer(self) -> Notice | None:
-        if not (self.overview.may_change and self.overview.can_go_forward):
+        if not (self.overview.may_change and self.overview.can_be_transferred):
             return None
         transfer = Action(
             label="Transfer work",
             url=self._url("workspace-look"),
             is_post=True,
-            sends={"then": "forward"},
+            sends={"then": "transfer"},
         )
         return Notice(
             level=Level.INFO,

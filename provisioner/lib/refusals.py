@@ -174,11 +174,11 @@ class NothingToAbort(ActionRefused):
     code = "nothing_to_abort"
 
 
-class BeingCarried(ActionRefused):
-    """The work of “{name}” is being brought forward into “{into}”. Wait for that to
+class BeingTransferred(ActionRefused):
+    """The work of “{name}” is being transferred into “{into}”. Wait for that to
     end, or abort it there."""
 
-    code = "being_carried"
+    code = "being_transferred"
 
 
 class NotBeingTried(ActionRefused):

@@ -1,4 +1,4 @@
-"""Bringing work forward: a newer workspace that takes over what is not submitted."""
+"""Transferring work: a newer workspace that takes over what is not submitted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.warnings import plan_warnings
 from provisioner.lib.refusals import (
     AccountIncomplete,
-    BeingCarried,
+    BeingTransferred,
     InvalidRequest,
     NothingGoodNewer,
     NothingNewer,
@@ -25,8 +25,8 @@ from provisioner.lib.refusals import (
 )
 from provisioner.lib.typed_names import check_name
 from provisioner.limits.admission import check_admission
-from provisioner.transfer.models import Carry, TransferOperation
-from provisioner.transfer.queries import carry_under_way
+from provisioner.transfer.models import Transfer, TransferOperation
+from provisioner.transfer.queries import transfer_under_way
 from provisioner.workspaces.actions.making import (
     free_name,
     insert_workspace,
@@ -38,7 +38,7 @@ from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import snapshots_to_move_to
 
 
-def workspace_forward(
+def workspace_transfer(
     *,
     by: User,
     workspace: Workspace,
@@ -56,7 +56,7 @@ def workspace_forward(
     made. It belongs to the owner; a scoped token of theirs that asks bounds it, and has
     it then.
 
-    Raises: NotAllowed, OutOfScope, InvalidRequest, BeingCarried, NothingNewer,
+    Raises: NotAllowed, OutOfScope, InvalidRequest, BeingTransferred, NothingNewer,
     NothingGoodNewer, WorkspaceNotReady, SnapshotGone, AccountIncomplete, NameTaken,
     LimitReached.
     """
@@ -65,11 +65,11 @@ def workspace_forward(
         check_name(name)
     with transaction.atomic():
         source = _locked_source(workspace)
-        under_way = carry_under_way(source)
+        under_way = transfer_under_way(source)
         if under_way is not None:
             made = under_way.workspace
             if not can_change_workspace(by, made):
-                raise BeingCarried(name=source.name, into=made.name)
+                raise BeingTransferred(name=source.name, into=made.name)
             return made
         owner, template, now = source.owner, source.template, clocks.database_now()
         permissions.require_in_scope(by, template=template, purpose=source.purpose)
@@ -101,7 +101,7 @@ def workspace_forward(
             ),
         )
         plan_warnings(made, policy, now=now)
-        Carry.objects.create(
+        Transfer.objects.create(
             workspace=made,
             source=source,
             takes_changed=takes_changed,
@@ -117,8 +117,8 @@ def workspace_forward(
         )
         record_event(
             source,
-            kind="forward_requested",
-            message=f"Asked to bring its work forward into {made.name}.",
+            kind="transfer_requested",
+            message=f"Asked to transfer its work into {made.name}.",
             actor=by,
         )
         start_operation(TransferOperation.TRANSFER, by=by, about=made)
@@ -139,7 +139,7 @@ def _locked_source(workspace: Workspace) -> Workspace:
     )
     if source.purpose != Workspace.Purpose.DEVELOPMENT:
         raise InvalidRequest(
-            f"{source.name} is not for development, so it has no work to bring forward."
+            f"{source.name} is not for development, so it has no work to transfer."
         )
     if source.state != Workspace.State.READY:
         raise WorkspaceNotReady(
@@ -160,7 +160,7 @@ def _check_account(owner: User, source: Workspace) -> None:
         )
 
 
-def workspace_forward_abort(*, by: User, workspace: Workspace) -> Operation:
+def workspace_transfer_abort(*, by: User, workspace: Workspace) -> Operation:
     """Ask to drop a workspace into which work is being brought, with all copies of it.
 
     The workspace that the work is from stays as it is. Asking again answers with the
@@ -169,14 +169,14 @@ def workspace_forward_abort(*, by: User, workspace: Workspace) -> Operation:
     Raises: NotAllowed, NothingToAbort.
     """
     permissions.require(can_change_workspace(by, workspace))
-    carry = Carry.objects.filter(workspace=workspace).first()
+    transfer = Transfer.objects.filter(workspace=workspace).first()
     can_be = workspace.ready_at is None and not workspace.is_put_away
-    if carry is None or not can_be:
+    if transfer is None or not can_be:
         raise NothingToAbort(name=workspace.name)
     return workspace_retire(
         by=by,
         workspace=workspace,
         unsaved=Unsaved.DISCARD,
         purge=True,
-        reason="Asked not to bring work forward after all: the copies go.",
+        reason="Asked not to transfer work after all: the copies go.",
     )

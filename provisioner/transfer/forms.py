@@ -1,4 +1,4 @@
-"""What people choose before work is brought forward."""
+"""What people choose before work is transferred."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import snapshots_to_move_to
 
 
-class ForwardForm(AskingForm):
+class TransferForm(AskingForm):
     """Which generation, and what comes along."""
 
     snapshot = SnapshotChoiceField(required=False, queryset=Snapshot.objects.none())

@@ -1,4 +1,4 @@
-"""Work that is brought forward from one workspace to a newer one."""
+"""Work that is transferred from one workspace to a newer one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TransferOperation(models.TextChoices):
     TRANSFER = "transfer", "Transfer work"
 
 
-class Carry(models.Model):
+class Transfer(models.Model):
     """What a workspace takes over from the one that it replaces, and how that went.
 
     `plan` is what was found in the source: {"opened": [OpenedFile], "changed":
@@ -24,14 +24,14 @@ class Carry(models.Model):
     at. `shelves` are copies in shelved changes of the stand-in, [{"change", "was",
     "user", "files"}]; None until all are made. `changes` maps pending changes of the
     source to those that stand for them. `conflicts` are [{"kind", "path", "sentence",
-    "commands"}], by step; see steps/forward.
+    "commands"}], by step; see steps.
     """
 
     workspace = models.OneToOneField(
-        Workspace, on_delete=models.PROTECT, related_name="carry"
+        Workspace, on_delete=models.PROTECT, related_name="transfer"
     )
     source = models.ForeignKey(
-        Workspace, on_delete=models.PROTECT, related_name="carries"
+        Workspace, on_delete=models.PROTECT, related_name="transfers"
     )
     takes_changed = models.BooleanField(
         default=True, help_text="Files changed without opening them, as edits."
@@ -51,18 +51,17 @@ class Carry(models.Model):
         blank=True, help_text="What became of the source, in a sentence."
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    carried_at = models.DateTimeField(null=True, blank=True)
+    transferred_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-created_at", "-id")
-        verbose_name_plural = "carries"
         constraints = (
             models.CheckConstraint(
-                name="carry_is_between_two", condition=~Q(workspace=F("source"))
+                name="transfer_is_between_two", condition=~Q(workspace=F("source"))
             ),
             models.CheckConstraint(
-                name="carry_done_has_shelves",
-                condition=Q(carried_at__isnull=True) | Q(shelves__isnull=False),
+                name="transfer_done_has_shelves",
+                condition=Q(transferred_at__isnull=True) | Q(shelves__isnull=False),
             ),
         )
 

@@ -1,4 +1,4 @@
-"""What pages say of work that could be brought forward."""
+"""What pages say of work that could be transferred."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.engine.queries import operations_visible_to
-from provisioner.transfer.queries import carry_under_way
+from provisioner.transfer.queries import transfer_under_way
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import snapshots_to_move_to, workspaces_visible_to
 from provisioner.workspaces.unsubmitted import Findings, findings_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForwardOverview:
-    """What of a workspace could be brought forward, as the last look has found it.
+class TransferPreview:
+    """What of a workspace could be transferred, as the last look has found it.
 
     `look` is None before the first look, `under_way` the workspace that takes over.
     """
@@ -40,7 +40,7 @@ class ForwardOverview:
 
     @property
     def blockers(self) -> list[str]:
-        """Why it cannot be brought forward as it is, in sentences."""
+        """Why it cannot be transferred as it is, in sentences."""
         if self.look is None:
             return []
         return list((self.look.operation.findings or {}).get("blockers", ()))
@@ -50,8 +50,8 @@ class ForwardOverview:
         return self.look.announcement if self.look else ""
 
 
-def find_forward_overview(user: User, *, pk: int) -> ForwardOverview | None:
-    """Return what could be brought forward of a workspace the person may see."""
+def find_transfer_preview(user: User, *, pk: int) -> TransferPreview | None:
+    """Return what could be transferred of a workspace the person may see."""
     workspace = workspaces_visible_to(user).filter(pk=pk).first()
     if workspace is None:
         return None
@@ -60,10 +60,10 @@ def find_forward_overview(user: User, *, pk: int) -> ForwardOverview | None:
         .filter(subject=workspace.subject_id, kind=WorkspaceOperation.CHECK)
         .first()
     )
-    carry = carry_under_way(workspace)
-    return ForwardOverview(
+    transfer = transfer_under_way(workspace)
+    return TransferPreview(
         workspace=workspace,
         newer=list(snapshots_to_move_to(workspace)),
         look=operation_overview(look) if look else None,
-        under_way=carry.workspace if carry else None,
+        under_way=transfer.workspace if transfer else None,
     )

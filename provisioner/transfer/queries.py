@@ -7,7 +7,7 @@ from typing import Any
 
 from provisioner.engine.models import Operation
 from provisioner.lib.storable import shown_json
-from provisioner.transfer.models import Carry, TransferOperation
+from provisioner.transfer.models import Transfer, TransferOperation
 from provisioner.workspaces.models import Workspace
 
 LEFT_TITLES = {
@@ -20,30 +20,30 @@ LEFT_TITLES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class CarryOverview:
+class TransferOverview:
     """How work came into a workspace."""
 
-    carry: Carry
+    transfer: Transfer
 
     @property
     def is_done(self) -> bool:
-        return self.carry.carried_at is not None
+        return self.transfer.transferred_at is not None
 
     @property
     def can_be_aborted(self) -> bool:
-        workspace = self.carry.workspace
+        workspace = self.transfer.workspace
         return workspace.ready_at is None and not (
             workspace.is_put_away or workspace.state == Workspace.State.RETIRING
         )
 
     @property
     def conflicts(self) -> list[dict[str, Any]]:
-        return shown_json(self.carry.all_conflicts) if self.is_done else []
+        return shown_json(self.transfer.all_conflicts) if self.is_done else []
 
     @property
     def left(self) -> list[tuple[str, int]]:
         """What was not taken along, as words and numbers."""
-        counts = self.carry.counts.get("left", {})
+        counts = self.transfer.counts.get("left", {})
         return [
             (title, counts[kind])
             for kind, title in LEFT_TITLES.items()
@@ -53,19 +53,19 @@ class CarryOverview:
     @property
     def left_changes(self) -> list[int]:
         """The shelved changes that stay as they are in the older workspace."""
-        return list(self.carry.counts.get("left_changes", ()))
+        return list(self.transfer.counts.get("left_changes", ()))
 
 
-def carry_of(workspace: Workspace) -> CarryOverview | None:
+def transfer_of(workspace: Workspace) -> TransferOverview | None:
     """Return how work came into a workspace, None where none did."""
-    carry = getattr(workspace, "carry", None)
-    return CarryOverview(carry=carry) if carry else None
+    transfer = getattr(workspace, "transfer", None)
+    return TransferOverview(transfer=transfer) if transfer else None
 
 
-def carry_under_way(source: Workspace) -> Carry | None:
-    """Return how a workspace's work is being brought forward now, None if it is not."""
+def transfer_under_way(source: Workspace) -> Transfer | None:
+    """Return how a workspace's work is being transferred now, None if it is not."""
     return (
-        Carry.objects.select_related("workspace__site", "workspace__template")
+        Transfer.objects.select_related("workspace__site", "workspace__template")
         .filter(
             source=source,
             workspace__subject__operations__kind=TransferOperation.TRANSFER,

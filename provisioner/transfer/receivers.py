@@ -6,9 +6,9 @@ from typing import Any
 
 from django.dispatch import receiver
 
-from provisioner.lib.refusals import BeingCarried
-from provisioner.transfer.models import Carry, TransferOperation
-from provisioner.transfer.queries import carry_under_way
+from provisioner.lib.refusals import BeingTransferred
+from provisioner.transfer.models import Transfer, TransferOperation
+from provisioner.transfer.queries import transfer_under_way
 from provisioner.workspaces.events import asks_how_to_make, before_retiring
 from provisioner.workspaces.models import Workspace
 
@@ -17,11 +17,11 @@ from provisioner.workspaces.models import Workspace
 def refuse_while_work_leaves(workspace: Workspace, **kwargs: Any) -> None:
     """Keep a workspace whose work is being transferred.
 
-    Raises: BeingCarried.
+    Raises: BeingTransferred.
     """
-    carry = carry_under_way(workspace)
-    if carry is not None:
-        raise BeingCarried(name=workspace.name, into=carry.workspace.name)
+    transfer = transfer_under_way(workspace)
+    if transfer is not None:
+        raise BeingTransferred(name=workspace.name, into=transfer.workspace.name)
 
 
 @receiver(asks_how_to_make)
@@ -29,6 +29,6 @@ def make_by_transfer(workspace: Workspace, **kwargs: Any) -> str | None:
     """Return the kind for what work is transferred to, checked anew until copied."""
     if workspace.ready_at is not None:
         return None
-    carries = Carry.objects.filter(workspace=workspace)
-    carries.filter(shelves=None).update(plan=None)
-    return TransferOperation.TRANSFER if carries.exists() else None
+    transfers = Transfer.objects.filter(workspace=workspace)
+    transfers.filter(shelves=None).update(plan=None)
+    return TransferOperation.TRANSFER if transfers.exists() else None

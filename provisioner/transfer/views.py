@@ -1,4 +1,4 @@
-"""Bringing work forward: what there is of it, the choices, and stopping it."""
+"""Transferring work: what there is of it, the choices, and stopping it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from provisioner.lib.refusals import ActionRefused
 from provisioner.transfer import actions, previews
-from provisioner.transfer.forms import ForwardForm
+from provisioner.transfer.forms import TransferForm
 from provisioner.web.http import WebRequest, posted
 from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.views.guards import for_changing
@@ -19,15 +19,15 @@ from provisioner.workspaces.views.guards import for_changing
 @require_http_methods(["GET", "HEAD", "POST"])
 @vary_on_headers("HX-Request")
 @for_changing
-def workspace_forward(request: WebRequest, pk: int) -> HttpResponse:
+def workspace_transfer(request: WebRequest, pk: int) -> HttpResponse:
     """Show what would be taken along, and ask for a newer workspace with it."""
-    overview = previews.find_forward_overview(request.user, pk=pk)
+    overview = previews.find_transfer_preview(request.user, pk=pk)
     if overview is None:
         raise Http404
-    form = ForwardForm(posted(request), workspace=overview.workspace)
+    form = TransferForm(posted(request), workspace=overview.workspace)
     if form.is_valid():
         try:
-            made = actions.workspace_forward(
+            made = actions.workspace_transfer(
                 by=request.user, workspace=overview.workspace, **form.cleaned_data
             )
         except ActionRefused as refusal:
@@ -35,18 +35,18 @@ def workspace_forward(request: WebRequest, pk: int) -> HttpResponse:
         else:
             return redirect("workspace-detail", made.pk)
     is_part = request.htmx and not form.is_bound
-    page = "transfer/_transfer_form.html" if is_part else "transfer/transfer.html"
+    page = "transfer/_transfer_form.html" if is_part else "transfer/create.html"
     context = {"form": form, "overview": overview, "workspace": overview.workspace}
     return render(request, page, context, status=form.http_code)
 
 
 @require_POST
 @for_changing
-def workspace_forward_abort(request: WebRequest, pk: int) -> HttpResponse:
+def workspace_transfer_abort(request: WebRequest, pk: int) -> HttpResponse:
     """Drop a workspace that work is being brought into, with the copies."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     try:
-        actions.workspace_forward_abort(by=request.user, workspace=workspace)
+        actions.workspace_transfer_abort(by=request.user, workspace=workspace)
     except ActionRefused as refusal:
         messages.error(request, refusal.sentence)
     return redirect("workspace-detail", workspace.pk)

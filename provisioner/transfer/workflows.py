@@ -13,15 +13,15 @@ from provisioner.engine.workflow import (
     Workflow,
     register,
 )
-from provisioner.transfer.models import Carry, TransferOperation
-from provisioner.transfer.steps import plan, proof, transfer
+from provisioner.transfer.models import Transfer, TransferOperation
+from provisioner.transfer.steps import contents, plan, proof
 from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.workflows import PROVISION, has_failed
 
 # Read access is checked, and the clone made, while the source is looked at.
-FORWARD = (
+TRANSFER = (
     *(spec for spec in PROVISION if spec.name != "reconcile"),
     StepSpec(
         "look",
@@ -33,7 +33,7 @@ FORWARD = (
     StepSpec(
         "shelve",
         "Shelve copies of what is opened",
-        transfer.ensure_shelved,
+        contents.ensure_shelved,
         HOST,
         ("access", "look"),
         perforce=LIGHT,
@@ -41,7 +41,7 @@ FORWARD = (
     StepSpec(
         "unshelve",
         "Open them here",
-        transfer.ensure_opened,
+        contents.ensure_opened,
         HOST,
         ("shelve", "flush", "p4config"),
         perforce=LIGHT,
@@ -49,7 +49,7 @@ FORWARD = (
     StepSpec(
         "merge",
         "Merge what others did",
-        transfer.ensure_merged,
+        contents.ensure_merged,
         HOST,
         ("unshelve",),
         perforce=LIGHT,
@@ -57,7 +57,7 @@ FORWARD = (
     StepSpec(
         "files",
         "Copy what Perforce does not know",
-        transfer.ensure_files_copied,
+        contents.ensure_files_copied,
         HOST,
         ("merge",),
     ),
@@ -72,7 +72,7 @@ FORWARD = (
     StepSpec(
         "shelves",
         "Remove the shelved copies",
-        transfer.ensure_shelves_gone,
+        contents.ensure_shelves_gone,
         PERFORCE,
         ("proof",),
         perforce=LIGHT,
@@ -102,30 +102,30 @@ def _put_source_away(operation: Operation) -> None:
 
     With rescue: what was not taken along, or came later, is not lost either.
     """
-    carry = Carry.objects.select_related("workspace").get(
+    transfer = Transfer.objects.select_related("workspace").get(
         workspace=operation.subject.workspace
     )
     source = (
         Workspace.objects.select_for_update(of=("self",))
         .select_related("site__perforce_server", "template")
-        .get(pk=carry.source_id)
+        .get(pk=transfer.source_id)
     )
-    left = len(carry.all_conflicts)
+    left = len(transfer.all_conflicts)
     is_busy = source.operations.filter(state=Operation.State.RUNNING).exists()
-    if not carry.retires_source:
-        carry.outcome = f"{source.name} stays, as you chose."
+    if not transfer.retires_source:
+        transfer.outcome = f"{source.name} stays, as you chose."
     elif left:
-        carry.outcome = (
+        transfer.outcome = (
             f"{source.name} stays until you retire it: {left:,} of its files are left "
             "to be decided."
         )
     elif source.state != Workspace.State.READY or is_busy:
-        carry.outcome = f"{source.name} stays: something else is under way with it."
+        transfer.outcome = f"{source.name} stays: something else is under way with it."
     else:
         set_workspace_state(
             source,
             Workspace.State.RETIRING,
-            message=f"Its work was brought forward into {carry.workspace.name}.",
+            message=f"Its work was transferred into {transfer.workspace.name}.",
             actor=operation.requested_by,
         )
         start_operation(
@@ -138,8 +138,10 @@ def _put_source_away(operation: Operation) -> None:
                 "was": Workspace.State.READY,
             },
         )
-        carry.outcome = f"{source.name} goes to the trash, from where it can come back."
-    carry.save(update_fields=["outcome"])
+        transfer.outcome = (
+            f"{source.name} goes to the trash, from where it can come back."
+        )
+    transfer.save(update_fields=["outcome"])
 
 
 def _nothing_moved(operation: Operation) -> None:
@@ -153,7 +155,7 @@ def _nothing_failed(operation: Operation, failure: Failure) -> None:
 register(
     TransferOperation.TRANSFER,
     Workflow(
-        steps=FORWARD, on_success=_has_arrived, on_failure=has_failed, run=WorkspaceRun
+        steps=TRANSFER, on_success=_has_arrived, on_failure=has_failed, run=WorkspaceRun
     ),
 )
 register(

@@ -178,7 +178,7 @@ class WorkspaceViewSet(ApiViewSet):
         "Look what in a workspace is not submitted",
         "Nothing is changed by that. The answer is the operation to follow: its "
         "`findings` list what there is by kind, with `counts` and bytes; `blockers` "
-        "are sentences that say what stands against bringing the work forward.",
+        "are sentences that say what stands against transferring the work.",
         ok=OperationSerializer,
         status=202,
         refused=[400, 403, 404, 409],

@@ -23,7 +23,7 @@ from provisioner.notify.actions.subscriptions import (
     template_unsubscribe,
 )
 from provisioner.notify.models import Subscription
-from provisioner.transfer.actions import workspace_forward
+from provisioner.transfer.actions import workspace_transfer
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
@@ -206,20 +206,18 @@ def test_it_releases_what_was_kept_for_as_long_as_it_may_have_it(
     assert HOUR - 60 < seconds_left(response) <= HOUR
 
 
-def test_work_is_brought_forward_within_its_bounds(
-    alice: User, snapshot: Snapshot
-) -> None:
+def test_work_is_transferred_within_its_bounds(alice: User, snapshot: Snapshot) -> None:
     client = with_token(alice, max_lease_seconds=HOUR, max_workspaces=2)
     older = got_ready(client)
     SnapshotFactory(template=snapshot.template)
 
-    response = client.post(f"{WORKSPACES}/{older.pk}/forward")
+    response = client.post(f"{WORKSPACES}/{older.pk}/transfer")
 
     assert response.status_code == 202
     assert HOUR - 60 < seconds_left(response) <= HOUR
     there = f"{WORKSPACES}/{response.json()['id']}"
     assert client.get(there).status_code == 200
-    again = client.post(f"{WORKSPACES}/{older.pk}/forward")
+    again = client.post(f"{WORKSPACES}/{older.pk}/transfer")
     assert again.json()["id"] == response.json()["id"]
 
 
@@ -232,7 +230,7 @@ def test_what_work_is_brought_from_counts_as_it_does_for_people(
     SnapshotFactory(template=snapshot.template)
 
     def refused() -> tuple[int, str]:
-        return code_of(client.post(f"{WORKSPACES}/{older.pk}/forward"))
+        return code_of(client.post(f"{WORKSPACES}/{older.pk}/transfer"))
 
     assert refused() == (409, "token_workspaces")
     ApiToken.objects.update(max_workspaces=2)
@@ -243,7 +241,7 @@ def test_what_work_is_brought_from_counts_as_it_does_for_people(
 
 
 @pytest.mark.parametrize("who", ["alice", "admin"])
-def test_where_a_person_brings_its_work_forward_the_new_one_is_not_its_own(
+def test_where_a_person_transfers_its_work_the_new_one_is_not_its_own(
     alice: User, admin: User, snapshot: Snapshot, who: str
 ) -> None:
     client = with_token(alice, max_lease_seconds=HOUR, max_workspaces=1)
@@ -251,13 +249,13 @@ def test_where_a_person_brings_its_work_forward_the_new_one_is_not_its_own(
     SnapshotFactory(template=snapshot.template)
     person = {"alice": alice, "admin": admin}[who]
 
-    made = workspace_forward(by=person, workspace=older)
+    made = workspace_transfer(by=person, workspace=older)
 
     assert made.expires_at is not None
     assert made.expires_at - timezone.now() > dt.timedelta(days=29)
     assert client.get(f"{WORKSPACES}/{made.pk}").status_code == 404
-    again = client.post(f"{WORKSPACES}/{older.pk}/forward")
-    assert code_of(again) == (409, "being_carried")
+    again = client.post(f"{WORKSPACES}/{older.pk}/transfer")
+    assert code_of(again) == (409, "being_transferred")
 
 
 # --- and nothing else
@@ -384,7 +382,7 @@ def test_what_else_makes_workspaces_is_counted_with_them(
     older = got_ready(client)
     SnapshotFactory(template=snapshot.template)
 
-    forward = client.post(f"{WORKSPACES}/{older.pk}/forward")
+    forward = client.post(f"{WORKSPACES}/{older.pk}/transfer")
     bisection = client.post(
         "/api/v1/bisections", {"template": "main", "good": 1, "bad": 9}
     )

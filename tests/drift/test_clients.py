@@ -14,7 +14,7 @@ from provisioner.drift.sweeps import known
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.sites.models import Site
-from provisioner.transfer.models import Carry
+from provisioner.transfer.models import Transfer
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.provision import client_spec_of
 from tests.drift.scene import (
@@ -171,7 +171,7 @@ def test_what_stood_in_for_a_client_is_removed_on_a_click(
     source.state, source.volume_uuid = Workspace.State.RETIRED, ""
     source.retired_at = timezone.now() - A_DAY
     source.save()
-    Carry.objects.create(workspace=workspace, source=source)
+    Transfer.objects.create(workspace=workspace, source=source)
     stand_in = workspace.stand_ins.new_name(Purpose.TRANSFER)
     description = f"Copies for the Cloneyard workspace hers ({workspace.tag}).\n"
     perforce.clients.save(client_named(stand_in, description=description))

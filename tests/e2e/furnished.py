@@ -32,8 +32,8 @@ from provisioner.notify.actions.webhooks import webhook_create
 from provisioner.notify.models import Webhook, WebhookDelivery
 from provisioner.people.actions.tokens import api_token_create
 from provisioner.sites.models import CapacityDay, ConnectionTest, Site, SiteCapacity
-from provisioner.transfer.actions import workspace_forward
-from provisioner.transfer.models import Carry
+from provisioner.transfer.actions import workspace_transfer
+from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps.conflicts import kept_aside
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_look
@@ -100,7 +100,7 @@ class Furnished:
         self.pools()  # they are filled while nobody waits for a worker
         self.other_templates()
         self.workspaces()
-        self.forwarding()
+        self.transferring()
         self.bisections()
         self.telling()
         self.audit()
@@ -338,22 +338,22 @@ class Furnished:
         )
         return workspace
 
-    def forwarding(self) -> None:
+    def transferring(self) -> None:
         self.old = self.ready("old-work", snapshot=self.snapshots[0])
         look = workspace_look(by=self.alice, workspace=self.old)
         engine_states.end_operation(
             look, OP.SUCCEEDED, findings={**UNSAVED, "blockers": []}
         )
         self.older = self.ready("older-work", snapshot=self.snapshots[0])
-        self.forward = workspace_forward(by=self.alice, workspace=self.older)
-        end(running_of(self.forward), OP.SUCCEEDED)
-        set_workspace_state(self.forward, W.READY)
-        Carry.objects.update(
+        self.made_by_transfer = workspace_transfer(by=self.alice, workspace=self.older)
+        end(running_of(self.made_by_transfer), OP.SUCCEEDED)
+        set_workspace_state(self.made_by_transfer, W.READY)
+        Transfer.objects.update(
             shelves=[],
             conflicts={"4 untracked": [kept_aside("a b.txt", "a b.txt.from-old")]},
             counts={"opened": 3, "merged": 1, "untracked": 2, "left": {"missing": 4}},
             outcome="older-work stays, because something is left to be decided.",
-            carried_at=now(),
+            transferred_at=now(),
         )
 
     @property

@@ -29,13 +29,13 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
     template, workspace = rows.template.pk, rows.workspace.pk
     in_every_state = (
         *(rows.workspace, rows.making, rows.waiting, rows.failed, rows.refused),
-        *(rows.trashed, rows.retired, rows.forward, rows.shared, rows.mates),
+        *(rows.trashed, rows.retired, rows.made_by_transfer, rows.shared, rows.mates),
     )
     operations = [one.operations.latest("pk") for one in (rows.making, rows.failed)]
     return {
         "workspace-create": [(template,)],
         "workspace-detail": [(one.pk,) for one in in_every_state],
-        "workspace-forward": [(rows.old.pk,)],
+        "workspace-transfer": [(rows.old.pk,)],
         "workspace-keep": [(workspace,)],
         "workspace-purge": [(rows.trashed.pk,)],
         "workspace-retire": [(rows.refused.pk,), (workspace,)],

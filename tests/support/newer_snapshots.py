@@ -15,8 +15,8 @@ from provisioner.catalog.models import Template
 from provisioner.demo import depot
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.types import OpenedFile
-from provisioner.transfer.actions import workspace_forward
-from provisioner.transfer.models import Carry
+from provisioner.transfer.actions import workspace_transfer
+from provisioner.transfer.models import Transfer
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
@@ -119,16 +119,16 @@ def add(session: AtWork, name: str, text: str, *flags: str) -> None:
     session.p4.run("add", *flags, str(session.root / name))
 
 
-def bring(workspace: Workspace, **choices: Any) -> Carry:
-    """Bring a workspace's work forward, and wait for that and for what follows."""
-    made = workspace_forward(by=workspace.owner, workspace=workspace, **choices)
+def bring(workspace: Workspace, **choices: Any) -> Transfer:
+    """Transfer a workspace's work, and wait for that and for what follows."""
+    made = workspace_transfer(by=workspace.owner, workspace=workspace, **choices)
     settle(made)
     settle(workspace)
-    return carry_into(made)
+    return transfer_into(made)
 
 
-def carry_into(made: Workspace) -> Carry:
-    return Carry.objects.select_related("workspace", "source").get(workspace=made)
+def transfer_into(made: Workspace) -> Transfer:
+    return Transfer.objects.select_related("workspace", "source").get(workspace=made)
 
 
 def opened_in(workspace: Workspace) -> dict[str, OpenedFile]:
@@ -150,7 +150,7 @@ def described_in(workspace: Workspace) -> dict[str, str]:
 
 
 def everything_about(workspace: Workspace) -> dict[str, Any]:
-    """Return all that bringing work forward may not change of where it is from."""
+    """Return all that transferring work may not change of where it is from."""
     perforce = registry.perforce(workspace.site.perforce_server)
     pending = perforce.changes.list_pending(workspace.client_name)
     return {

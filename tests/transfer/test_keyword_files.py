@@ -61,10 +61,10 @@ def test_work_on_it_is_transferred_without_a_conflict(
     others.write(NAME, TEXT.replace("one", "theirs"))
     others.publish(at_keys.workspace.template)
 
-    carry = bring(at_keys.workspace)
+    transfer = bring(at_keys.workspace)
 
-    assert carry.all_conflicts == []
-    made = AtWork(carry.workspace, lab)
+    assert transfer.all_conflicts == []
+    made = AtWork(transfer.workspace, lab)
     assert says(made).splitlines()[2:] == ["theirs", *"2345", "mine"]
     made.p4.run("submit", "-d", "both")
     assert "$Revision: #3 $" in says(made)

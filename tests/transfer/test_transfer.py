@@ -1,4 +1,4 @@
-"""Bringing work forward: what arrives, what is left to decide, what stays as it was."""
+"""Transferring work: what arrives, what is left to decide, what stays as it was."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from provisioner.demo.checks import left_behind
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.refusals import (
-    BeingCarried,
+    BeingTransferred,
     NothingGoodNewer,
     NothingNewer,
     NothingToAbort,
     StepRefused,
     WorkspaceNotReady,
 )
-from provisioner.transfer.actions import workspace_forward, workspace_forward_abort
+from provisioner.transfer.actions import workspace_transfer, workspace_transfer_abort
 from provisioner.transfer.models import TransferOperation
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_look
@@ -37,7 +37,6 @@ from tests.support.newer_snapshots import (
     add,
     alice_at_work,
     bring,
-    carry_into,
     copies_left,
     described_in,
     edit,
@@ -45,6 +44,7 @@ from tests.support.newer_snapshots import (
     new_change,
     opened_in,
     others,
+    transfer_into,
 )
 from tests.support.work import AtWork
 
@@ -88,11 +88,11 @@ def test_work_arrives_in_the_newer_generation(
     others.write("src/theirs.txt", "of others\n")
     others.publish(workspace.template)
 
-    carry = bring(workspace, takes_untracked=True)
+    transfer = bring(workspace, takes_untracked=True)
 
-    made = carry.workspace
+    made = transfer.workspace
     assert made.state == Workspace.State.READY, made.status_message
-    assert carry.all_conflicts == []
+    assert transfer.all_conflicts == []
     assert workspace.state == Workspace.State.TRASHED, workspace.status_message
     assert copies_left(made) == []
     texts = {path.name: path.read_text() for path in (made.path / "src").iterdir()}
@@ -114,15 +114,15 @@ def test_work_arrives_in_the_newer_generation(
     assert {n: (f.action, f.type, f.user) for n, f in arrived.items()} == {
         n: (f.action, f.type, f.user) for n, f in opened.items()
     }
-    assert {carry.changes[f.change] for f in opened.values()} == {
+    assert {transfer.changes[f.change] for f in opened.values()} == {
         f.change for f in arrived.values()
     }
     assert arrived["new.txt"].change == arrived["file5.txt"].change
     assert arrived["moved.txt"].moved_file.endswith("src/file6.txt")
-    assert carry.counts["opened"] == 8
-    assert carry.counts["merged"] == 1
-    assert carry.counts["untracked"] == 1
-    assert carry.counts["left_changes"] == [int(shelved)]
+    assert transfer.counts["opened"] == 8
+    assert transfer.counts["merged"] == 1
+    assert transfer.counts["untracked"] == 1
+    assert transfer.counts["left_changes"] == [int(shelved)]
 
     workspace_restore(by=workspace.owner, workspace=workspace)
     settle(workspace)
@@ -150,15 +150,17 @@ def test_conflicts_are_listed_with_what_to_do_and_the_old_one_stays(
     others.write("src/same.txt", "the same\n")
     others.publish(workspace.template)
 
-    carry = bring(workspace, takes_untracked=True)
+    transfer = bring(workspace, takes_untracked=True)
 
-    made = carry.workspace
+    made = transfer.workspace
     assert made.state == Workspace.State.READY, made.status_message
     assert workspace.state == Workspace.State.READY
-    assert "stays until you retire it" in carry.outcome
+    assert "stays until you retire it" in transfer.outcome
     assert everything_about(workspace) == before
     assert copies_left(made) == []
-    found = {c["path"].removeprefix(f"{others.there}/"): c for c in carry.all_conflicts}
+    found = {
+        c["path"].removeprefix(f"{others.there}/"): c for c in transfer.all_conflicts
+    }
     assert {path: c["kind"] for path, c in found.items()} == {
         "src/file1.txt": "resolve",
         "src/file2.txt": "not_opened",
@@ -223,14 +225,14 @@ def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
 ) -> None:
     before = everything_about(with_work)
     with pytest.raises(NothingToAbort):
-        workspace_forward_abort(by=with_work.owner, workspace=with_work)
+        workspace_transfer_abort(by=with_work.owner, workspace=with_work)
     for name in STEPS:
-        made = workspace_forward(
+        made = workspace_transfer(
             by=with_work.owner, workspace=with_work, takes_untracked=True
         )
         kill_after(name, made)
 
-        workspace_forward_abort(by=with_work.owner, workspace=made)
+        workspace_transfer_abort(by=with_work.owner, workspace=made)
         settle(made)
 
         assert made.state == Workspace.State.RETIRED, (name, made.status_message)
@@ -243,7 +245,7 @@ def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
         {"command": "unshelve", "drop": "after", "times": 1},
         {"command": "resolve", "drop": "after", "times": 1},
     )
-    made = workspace_forward(
+    made = workspace_transfer(
         by=with_work.owner,
         workspace=with_work,
         takes_untracked=True,
@@ -252,13 +254,13 @@ def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
     for name in STEPS:
         kill_after(name, made)
         workspace_retry(by=with_work.owner, workspace=made)
-        with pytest.raises(BeingCarried):
+        with pytest.raises(BeingTransferred):
             workspace_retire(by=with_work.owner, workspace=with_work)
     settle(made)
 
     assert made.state == Workspace.State.READY, made.status_message
-    carry = carry_into(made)
-    assert carry.all_conflicts == []
+    transfer = transfer_into(made)
+    assert transfer.all_conflicts == []
     assert everything_about(with_work) == before
     assert copies_left(made) == []
     assert {n: f.action for n, f in opened_in(made).items()} == {
@@ -279,7 +281,7 @@ def test_what_is_not_resolved_stops_it_before_anything_is_copied(
 ) -> None:
     edit(alice_at_work, "src/file1.txt", "mine\n")
     with pytest.raises(NothingNewer):
-        workspace_forward(by=workspace.owner, workspace=workspace)
+        workspace_transfer(by=workspace.owner, workspace=workspace)
     others.write("src/file1.txt", "theirs\n")
     others.publish(workspace.template)
     alice_at_work.p4.run("sync", "-q", str(alice_at_work.root / "src/file1.txt"))
@@ -294,10 +296,10 @@ def test_what_is_not_resolved_stops_it_before_anything_is_copied(
     assert [f["action"] for f in look.findings["opened"]] == ["edit"]
     assert "p4 resolve" in look.findings["blockers"][0]
     assert workspace.state == Workspace.State.READY
-    carry = bring(workspace)
-    assert carry.workspace.status_code == "cannot_bring_forward"
-    assert carry.shelves is None
-    assert copies_left(carry.workspace) == []
+    transfer = bring(workspace)
+    assert transfer.workspace.status_code == "cannot_transfer"
+    assert transfer.shelves is None
+    assert copies_left(transfer.workspace) == []
     assert everything_about(workspace) == before
 
 
@@ -318,20 +320,20 @@ def test_what_lies_in_a_part_is_merged_with_what_that_part_is(
     with pytest.raises(NothingGoodNewer, match="Choose one of those"):
         bring(workspace)
 
-    carry = bring(workspace, snapshot=newest)
+    transfer = bring(workspace, snapshot=newest)
 
-    merged = (carry.workspace.path / "src/file8.txt").read_text()
+    merged = (transfer.workspace.path / "src/file8.txt").read_text()
     assert merged == "theirs before\nline of 8\nmine at the end\n"
-    [deleted_here] = carry.all_conflicts
+    [deleted_here] = transfer.all_conflicts
     assert deleted_here["kind"] == "changed_there"
     assert f"@{newest.part_change}" in str(deleted_here["commands"])
 
 
-def test_a_workspace_that_is_not_ready_is_not_brought_forward(
+def test_a_workspace_that_is_not_ready_is_not_transferred(
     snapshot: Snapshot, alice: User
 ) -> None:
     workspace = workspace_create(by=alice, template=snapshot.template)
     with pytest.raises(WorkspaceNotReady):
-        workspace_forward(by=alice, workspace=workspace)
+        workspace_transfer(by=alice, workspace=workspace)
     with pytest.raises(WorkspaceNotReady):
         workspace_look(by=alice, workspace=workspace)

@@ -1,4 +1,4 @@
-"""The pages of work that is brought forward."""
+"""The pages of work that is transferred."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.transfer.actions import workspace_forward
-from provisioner.transfer.models import Carry
+from provisioner.transfer.actions import workspace_transfer
+from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps.conflicts import kept_aside
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
@@ -53,9 +53,9 @@ def test_the_button_has_the_workspace_looked_at(
     address = reverse("workspace-look", args=[workspace.pk])
     assert address in browser.get(workspace_page(workspace)).content.decode()
 
-    answer = browser.post(address, {"then": "forward"})
+    answer = browser.post(address, {"then": "transfer"})
 
-    assert answer["Location"] == reverse("workspace-forward", args=[workspace.pk])
+    assert answer["Location"] == reverse("workspace-transfer", args=[workspace.pk])
     look = workspace.operations.get(kind=WorkspaceOperation.CHECK)
     part = browser.get(answer["Location"], headers={"HX-Request": "true"})
     assert "every 1s" in part.content.decode()
@@ -80,23 +80,25 @@ def workspace_page(workspace: Workspace) -> str:
 def test_what_is_chosen_is_what_is_asked_for(
     workspace: Workspace, alice: User, signed_in: SignIn
 ) -> None:
-    address = reverse("workspace-forward", args=[workspace.pk])
+    address = reverse("workspace-transfer", args=[workspace.pk])
 
     answer = signed_in(alice).post(
         address, {"name": "newer", "takes_untracked": "on", "retires_source": "on"}
     )
 
-    carry = Carry.objects.get(source=workspace)
-    assert answer["Location"] == workspace_page(carry.workspace)
-    assert carry.workspace.name == "newer"
-    assert carry.workspace.snapshot.change == 120
-    chosen = (carry.takes_changed, carry.takes_untracked, carry.retires_source)
+    transfer = Transfer.objects.get(source=workspace)
+    assert answer["Location"] == workspace_page(transfer.workspace)
+    assert transfer.workspace.name == "newer"
+    assert transfer.workspace.snapshot.change == 120
+    chosen = (transfer.takes_changed, transfer.takes_untracked, transfer.retires_source)
     assert chosen == (False, True, True)
     made = signed_in(alice).get(answer["Location"]).content.decode()
-    assert reverse("workspace-forward-abort", args=[carry.workspace.pk]) in made
-    signed_in(alice).post(reverse("workspace-forward-abort", args=[carry.workspace.pk]))
-    carry.workspace.refresh_from_db()
-    assert carry.workspace.state == Workspace.State.RETIRING
+    assert reverse("workspace-transfer-abort", args=[transfer.workspace.pk]) in made
+    signed_in(alice).post(
+        reverse("workspace-transfer-abort", args=[transfer.workspace.pk])
+    )
+    transfer.workspace.refresh_from_db()
+    assert transfer.workspace.state == Workspace.State.RETIRING
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
     workspace: Workspace, alice: User, signed_in: SignIn, bad: dict[str, Any]
 ) -> None:
     chosen = SnapshotFactory(template=workspace.template, change=130, **bad)
-    address = reverse("workspace-forward", args=[workspace.pk])
+    address = reverse("workspace-transfer", args=[workspace.pk])
     assert (
         "Latest (recommended): change 120"
         in signed_in(alice).get(address).content.decode()
@@ -114,27 +116,27 @@ def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
 
     signed_in(alice).post(address)
 
-    assert Carry.objects.get(source=workspace).workspace.snapshot.change == 120
-    Carry.objects.all().delete()
+    assert Transfer.objects.get(source=workspace).workspace.snapshot.change == 120
+    Transfer.objects.all().delete()
     workspace.template.snapshots.filter(change=120).update(deleted_at=timezone.now())
     page = signed_in(alice).get(workspace_page(workspace)).content.decode()
     assert "has a newer snapshot" not in page
     refused = signed_in(alice).post(address)
     assert "Choose one of those that there are" in refused.content.decode()
     signed_in(alice).post(address, {"snapshot": chosen.pk})
-    assert Carry.objects.get(source=workspace).workspace.snapshot == chosen
+    assert Transfer.objects.get(source=workspace).workspace.snapshot == chosen
 
 
 def test_conflicts_are_shown_with_their_commands(
     workspace: Workspace, alice: User, signed_in: SignIn
 ) -> None:
-    made = be_ready(workspace_forward(by=alice, workspace=workspace))
-    Carry.objects.update(
+    made = be_ready(workspace_transfer(by=alice, workspace=workspace))
+    Transfer.objects.update(
         shelves=[],
         conflicts={"4 untracked": [kept_aside("a b.txt", "a b.txt.from-old")]},
         counts={"opened": 3, "merged": 1, "untracked": 2, "left": {"missing": 4}},
         outcome="The old one stays.",
-        carried_at=timezone.now(),
+        transferred_at=timezone.now(),
     )
 
     page = signed_in(alice).get(workspace_page(made)).content.decode()

@@ -248,11 +248,11 @@ def test_work_is_transferred_to_a_newer_snapshot(
     write(lab, others, named("theirs"), "of others\n")
     publish(lab, others, workspace.template)
 
-    carry = bring(workspace, takes_untracked=True)
-    made = carry.workspace
+    transfer = bring(workspace, takes_untracked=True)
+    made = transfer.workspace
 
     assert made.state == Workspace.State.READY, made.status_message
-    assert carry.all_conflicts == []
+    assert transfer.all_conflicts == []
     found = contents_of(made.path)
     assert found.pop(named("theirs")) == b"of others\n"
     # What was missing was not deleted in Perforce, so it is there again.

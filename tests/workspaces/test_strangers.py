@@ -59,7 +59,9 @@ def test_clients_named_like_stand_ins_survive_a_retirement(
     theirs = [
         # What was handed out before, and what copies all that can be seen of ours.
         strangers(perforce, workspace, name=f"{base}-look", description="Mine.\n"),
-        strangers(perforce, workspace, name=f"{base}-carry", description=f"({tag})\n"),
+        strangers(
+            perforce, workspace, name=f"{base}-transfer", description=f"({tag})\n"
+        ),
         strangers(perforce, workspace, name=f"{base}-trial", description=f"({tag})\n"),
         strangers(perforce, workspace, name=seen_before, description="Mine.\n"),
         strangers(

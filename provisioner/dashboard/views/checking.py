@@ -18,7 +18,7 @@ from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.views.guards import for_changing
 
 # The pages that show what was found, by what is to be done with it.
-SHOWN_AT = {"forward": "workspace-forward", "retire": "workspace-retire"}
+SHOWN_AT = {"transfer": "workspace-transfer", "retire": "workspace-retire"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -105,7 +105,9 @@ def _known(
     )
     workspaces = Workspace.objects.filter(
         ~Q(state=W.RETIRED) | Q(tag__in=seen), site=site
-    ).select_related("site__perforce_server", "template", "snapshot", "carry", "trial")
+    ).select_related(
+        "site__perforce_server", "template", "snapshot", "transfer", "trial"
+    )
     settled = set(_settled(site, seen))
     in_motion = _in_motion(site, asof=asof)
     return Known(

@@ -32,7 +32,7 @@ from provisioner.lib.garbage import spare_what_is_loaded
 RUNNER = "provisioner.gateways.hosts.run_as"
 # What children run most, imported before anybody asks.
 MODULES = (
-    "provisioner.gateways.hosts.carried_files",
+    "provisioner.gateways.hosts.transferred_files",
     "provisioner.gateways.hosts.client_copies",
     "provisioner.gateways.hosts.client_files",
     "provisioner.gateways.hosts.untracked",

@@ -1,4 +1,4 @@
-"""Shapes of work that is brought forward."""
+"""Shapes of work that is transferred."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rest_framework import serializers
 from provisioner.api.fields import Flag, IdOrName, Name
 
 
-class ForwardSerializer(serializers.Serializer[Any]):
-    """What to bring forward, and to which generation."""
+class TransferRequestSerializer(serializers.Serializer[Any]):
+    """What to transfer, and to which generation."""
 
     snapshot = IdOrName(
         required=False,
@@ -41,20 +41,20 @@ class ConflictSerializer(serializers.Serializer[Any]):
     commands = ConflictCommandSerializer(many=True)
 
 
-class CarrySerializer(serializers.Serializer[Any]):
+class TransferSerializer(serializers.Serializer[Any]):
     """How work came into a workspace."""
 
     source_id = serializers.IntegerField(
-        source="carry.source_id", help_text="The workspace that it is from."
+        source="transfer.source_id", help_text="The workspace that it is from."
     )
     is_done = serializers.BooleanField()
     counts = serializers.DictField(
-        source="carry.counts",
+        source="transfer.counts",
         child=serializers.JSONField(),
         help_text="What arrived, by kind. `left` is what was not transferred, "
         "`left_changes` the numbers of its shelved changes.",
     )
     outcome = serializers.CharField(
-        source="carry.outcome", help_text="What became of the old one."
+        source="transfer.outcome", help_text="What became of the old one."
     )
     conflicts = ConflictSerializer(many=True)

@@ -1,4 +1,4 @@
-"""Bringing the work of a workspace forward into a newer one."""
+"""Transferring the work of a workspace into a newer one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.api.waiting import WaitQuery, ask_again_unless
 from provisioner.leases.api.workspaces import WorkspaceSerializer
-from provisioner.transfer.actions import workspace_forward, workspace_forward_abort
-from provisioner.transfer.api.shapes import CarrySerializer, ForwardSerializer
-from provisioner.transfer.queries import carry_of
+from provisioner.transfer.actions import workspace_transfer, workspace_transfer_abort
+from provisioner.transfer.api.shapes import (
+    TransferRequestSerializer,
+    TransferSerializer,
+)
+from provisioner.transfer.queries import transfer_of
 from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.api.waiting import wait_until_settled
 from provisioner.workspaces.models import Workspace
 
 
-class WorkspaceCarryViewSet(ApiViewSet):
+class WorkspaceTransferViewSet(ApiViewSet):
     """A newer workspace with the work of this one."""
 
     queryset = Workspace.objects.none()
     serializer_class = WorkspaceSerializer
-    makes_workspaces = "forward"
+    makes_workspaces = "transfer"
 
     def get_queryset(self) -> QuerySet[Workspace]:
         return workspace_queries.with_newest_operation(
@@ -34,22 +37,22 @@ class WorkspaceCarryViewSet(ApiViewSet):
         )
 
     @described(
-        "Bring the work of a workspace forward",
+        "Transfer the work of a workspace",
         "The answer is the new workspace, of a newer snapshot. It is `ready` once all "
         "that is opened here has arrived there; what is left to be decided is in its "
-        "`carry`. This one is only read, and goes to the trash if nothing is left.",
-        body=ForwardSerializer,
+        "`transfer`. This one is only read, and goes to the trash if nothing is left.",
+        body=TransferRequestSerializer,
         ok=WorkspaceSerializer,
         status=202,
         refused=[403, 404, 409],
         parameters=[WaitQuery],
-        operation_id="workspaces_forward",
+        operation_id="workspaces_transfer",
     )
     @action(methods=["post"], detail=True)
-    def forward(self, request: Request, pk: int) -> Response:
+    def transfer(self, request: Request, pk: int) -> Response:
         seconds = self.read_query(WaitQuery)["wait"]
         workspace = self.get_object()
-        asked = self.read_body(ForwardSerializer)
+        asked = self.read_body(TransferRequestSerializer)
         snapshot = None
         if "snapshot" in asked:
             snapshot = chosen(
@@ -57,7 +60,7 @@ class WorkspaceCarryViewSet(ApiViewSet):
                 word=f"snapshot of {workspace.template.name}",
                 id_or_name=asked["snapshot"],
             )
-        made = workspace_forward(
+        made = workspace_transfer(
             by=self.user,
             workspace=workspace,
             snapshot=snapshot,
@@ -76,29 +79,29 @@ class WorkspaceCarryViewSet(ApiViewSet):
         status=202,
         refused=[400, 403, 404, 409],
         parameters=[WaitQuery],
-        operation_id="workspaces_forward_abort",
+        operation_id="workspaces_transfer_abort",
     )
-    @action(methods=["post"], detail=True, url_path="forward/abort")
+    @action(methods=["post"], detail=True, url_path="transfer/abort")
     def abort(self, request: Request, pk: int) -> Response:
         seconds = self.read_query(WaitQuery)["wait"]
         workspace = self.get_object()
-        workspace_forward_abort(by=self.user, workspace=workspace)
+        workspace_transfer_abort(by=self.user, workspace=workspace)
         return self._settled(workspace.pk, seconds=seconds)
 
     @described(
         "Look how work came into a workspace",
         "What arrived, and file by file what is left to be decided, with the p4 "
         "commands for it. 404 where no work was brought into it.",
-        ok=CarrySerializer,
+        ok=TransferSerializer,
         refused=[404],
-        operation_id="workspaces_carry",
+        operation_id="workspaces_transfer_get",
     )
-    @action(methods=["get"], detail=True)
-    def carry(self, request: Request, pk: int) -> Response:
-        carried = carry_of(self.get_object())
-        if carried is None:
+    @transfer.mapping.get  # type: ignore[untyped-decorator]
+    def transfer_outcome(self, request: Request, pk: int) -> Response:
+        transferred = transfer_of(self.get_object())
+        if transferred is None:
             raise Http404
-        return Response(CarrySerializer(carried).data)
+        return Response(TransferSerializer(transferred).data)
 
     def _settled(self, workspace_id: int, *, seconds: int) -> Response:
         was_held = wait_until_settled(workspace_id, seconds=seconds, by=self.user)

@@ -1,4 +1,4 @@
-"""What a person has to decide after work was brought forward, with the commands.
+"""What a person has to decide after work was transferred, with the commands.
 
 Each is {"kind", "path", "sentence", "commands": [{"run", "does"}]}; commands are to be
 run in the new workspace, from its root. `path` is a depot path, or one from the root.

@@ -1,4 +1,4 @@
-"""Looking at the work of a workspace that is to be brought forward."""
+"""Looking at the work of a workspace that is to be transferred."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.engine import states as engine_states
-from provisioner.gateways.hosts.carried_files import stamp_of
 from provisioner.gateways.hosts.inventory import KINDS
+from provisioner.gateways.hosts.transferred_files import stamp_of
 from provisioner.gateways.perforce.paths import local_place
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile
 from provisioner.lib.refusals import StepRefused
-from provisioner.transfer.models import Carry
+from provisioner.transfer.models import Transfer
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import Look, look_at_everything
@@ -23,10 +23,10 @@ UNTRACKED_AT_MOST = 100_000
 NAMED_AT_MOST = 10
 
 
-def carry_of(run: WorkspaceRun) -> Carry:
+def transfer_of(run: WorkspaceRun) -> Transfer:
     """Return what the workspace of this operation takes over, as it is now."""
     assert run.operation.subject.workspace is not None
-    return Carry.objects.select_related(
+    return Transfer.objects.select_related(
         "workspace__site__perforce_server",
         "workspace__template",
         "workspace__snapshot",
@@ -37,7 +37,7 @@ def carry_of(run: WorkspaceRun) -> Carry:
 
 
 def ensure_looked(run: WorkspaceRun) -> dict[str, Any]:
-    """Say what is not submitted, and what stands against bringing it forward.
+    """Say what is not submitted, and what stands against transferring it.
 
     Nothing is touched.
     """
@@ -51,25 +51,25 @@ def ensure_looked(run: WorkspaceRun) -> dict[str, Any]:
 
 
 def ensure_planned(run: WorkspaceRun) -> dict[str, Any]:
-    """Have written down what is brought forward; the source is only looked at.
+    """Have written down what is transferred; the source is only looked at.
 
     Raises: StepRefused where the source cannot be compared, has something to resolve,
     or has work of somebody as whom we may not act.
     """
-    carry = carry_of(run)
-    if carry.plan is None:
-        require_ready(carry.source)
-        at_source = run.at(carry.source)
+    transfer = transfer_of(run)
+    if transfer.plan is None:
+        require_ready(transfer.source)
+        at_source = run.at(transfer.source)
         look = look_at_everything(at_source)
         blockers = list(_blockers(at_source, look))
         if blockers:
-            raise StepRefused(" ".join(blockers), code="cannot_bring_forward")
-        carry.plan = _plan(at_source, look, carry)
-        carry.save(update_fields=["plan"])
+            raise StepRefused(" ".join(blockers), code="cannot_transfer")
+        transfer.plan = _plan(at_source, look, transfer)
+        transfer.save(update_fields=["plan"])
     return {
-        "opened": len(carry.plan["opened"]),
-        "changed": len(carry.plan["changed"]),
-        "untracked": len(carry.plan["untracked"]),
+        "opened": len(transfer.plan["opened"]),
+        "changed": len(transfer.plan["changed"]),
+        "untracked": len(transfer.plan["untracked"]),
     }
 
 
@@ -78,13 +78,13 @@ def require_ready(source: Workspace) -> None:
     if source.state != Workspace.State.READY:
         raise StepRefused(
             f"{source.name} is {source.get_state_display().lower()} now, so its work "
-            "cannot be brought forward. It was left as it is.",
+            "cannot be transferred. It was left as it is.",
             code="source_not_ready",
         )
 
 
 def _blockers(run: WorkspaceRun, look: Look) -> Iterator[str]:
-    """Yield sentences that say why this work cannot be brought forward as it is."""
+    """Yield sentences that say why this work cannot be transferred as it is."""
     workspace = run.workspace
     if look.why_unchecked or look.files is None:
         reason = look.why_unchecked or "Perforce does not know its client"
@@ -114,7 +114,7 @@ def _blockers(run: WorkspaceRun, look: Look) -> Iterator[str]:
             )
 
 
-def _plan(run: WorkspaceRun, look: Look, carry: Carry) -> dict[str, Any]:
+def _plan(run: WorkspaceRun, look: Look, transfer: Transfer) -> dict[str, Any]:
     assert look.files is not None
     assert look.seen_at is not None
     client = run.perforce.clients.find(run.workspace.client_name)
@@ -128,8 +128,8 @@ def _plan(run: WorkspaceRun, look: Look, carry: Carry) -> dict[str, Any]:
         )
         if finding.action == "edit":
             depot.append(finding.depot_file)
-    changed = _as_edits(run, client, depot) if carry.takes_changed else []
-    untracked = by_kind["untracked"] if carry.takes_untracked else []
+    changed = _as_edits(run, client, depot) if transfer.takes_changed else []
+    untracked = by_kind["untracked"] if transfer.takes_untracked else []
     if len(untracked) > UNTRACKED_AT_MOST:
         raise StepRefused(
             f"{len(untracked):,} untracked files are too many to take along: at most "
@@ -138,9 +138,9 @@ def _plan(run: WorkspaceRun, look: Look, carry: Carry) -> dict[str, Any]:
         )
     named = [path for path in untracked if os.path.normpath(path) == path]
     left = {"missing": len(by_kind["missing"])}
-    if not carry.takes_changed:
+    if not transfer.takes_changed:
         left["changed"] = len(by_kind["changed"])
-    if not carry.takes_untracked:
+    if not transfer.takes_untracked:
         left["untracked"] = len(by_kind["untracked"])
     left["unnamed"] = len(untracked) - len(named)
     shelved = sorted(change.change for change in files.pending if change.is_shelved)
@@ -181,15 +181,15 @@ def _as_edits(
             f"Files were changed in {run.workspace.name} without opening them, and the "
             f"account of Cloneyard may not open them as {user}: it has to be super for "
             "this.",
-            code="cannot_bring_forward",
+            code="cannot_transfer",
         )
     return run.perforce_as(account).changes.as_edits(client.name, paths)
 
 
-def plan_of(carry: Carry) -> dict[str, Any]:
-    """Return what was found in the source; see Carry.plan."""
-    assert carry.plan is not None
-    return dict(carry.plan)
+def plan_of(transfer: Transfer) -> dict[str, Any]:
+    """Return what was found in the source; see Transfer.plan."""
+    assert transfer.plan is not None
+    return dict(transfer.plan)
 
 
 def opened_in(plan: dict[str, Any]) -> list[OpenedFile]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from provisioner.gateways.hosts import carried_files
+from provisioner.gateways.hosts import transferred_files
 from provisioner.gateways.perforce.paths import local_place
 from provisioner.gateways.perforce.shelves.copies import AS_OPENED
 from provisioner.gateways.perforce.types import OpenedFile
-from provisioner.transfer.models import Carry
+from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps import conflicts
 from provisioner.transfer.steps.plan import (
-    carry_of,
     opened_in,
     place_of,
     plan_of,
     require_ready,
     stamp_now,
+    transfer_of,
 )
 from provisioner.workspaces.steps.run import WorkspaceRun
 
@@ -30,45 +30,47 @@ def ensure_proven(run: WorkspaceRun) -> dict[str, Any]:
 
     What is not as planned is listed; then the source stays where it is.
     """
-    carry = carry_of(run)
-    if carry.carried_at is not None:
+    transfer = transfer_of(run)
+    if transfer.transferred_at is not None:
         return {}
-    require_ready(carry.source)
-    found = [*_opened_otherwise(run, carry), *_different_content(run, carry)]
-    if _has_changed_since(run, carry):
+    require_ready(transfer.source)
+    found = [*_opened_otherwise(run, transfer), *_different_content(run, transfer)]
+    if _has_changed_since(run, transfer):
         found.append(
             conflicts.differs(
-                str(carry.source.path),
-                reason=f"Somebody worked in {carry.source.name} while its work was "
+                str(transfer.source.path),
+                reason=f"Somebody worked in {transfer.source.name} while its work was "
                 "taken along: what they did last may be there alone.",
             )
         )
-    carry.conflicts["5 proof"] = found
-    plan = plan_of(carry)
-    shelved = [path for shelf in carry.shelves or () for path in shelf["files"]]
-    refused = {c["path"] for c in carry.all_conflicts}
-    carry.counts = {
+    transfer.conflicts["5 proof"] = found
+    plan = plan_of(transfer)
+    shelved = [path for shelf in transfer.shelves or () for path in shelf["files"]]
+    refused = {c["path"] for c in transfer.all_conflicts}
+    transfer.counts = {
         "opened": len(shelved),
         "merged": len(run.result_of("merge").get("merged", ())),
         "untracked": sum(path not in refused for path in plan["untracked"]),
-        "changes": sum(was != "default" for was in carry.changes),
+        "changes": sum(was != "default" for was in transfer.changes),
         "left": plan["left"],
         "left_changes": plan["left_changes"],
     }
-    carry.save(update_fields=["conflicts", "counts"])
-    return {"conflicts": len(carry.all_conflicts)}
+    transfer.save(update_fields=["conflicts", "counts"])
+    return {"conflicts": len(transfer.all_conflicts)}
 
 
-def _opened_otherwise(run: WorkspaceRun, carry: Carry) -> Iterator[conflicts.Conflict]:
+def _opened_otherwise(
+    run: WorkspaceRun, transfer: Transfer
+) -> Iterator[conflicts.Conflict]:
     """Yield what is not opened as it was, and is not explained yet."""
-    opened = _opened_now(run, carry)
-    explained = {conflict["path"] for conflict in carry.all_conflicts}
-    for file in opened_in(plan_of(carry)):
+    opened = _opened_now(run, transfer)
+    explained = {conflict["path"] for conflict in transfer.all_conflicts}
+    for file in opened_in(plan_of(transfer)):
         if file.depot_file in explained:
             continue
         now = opened.get(file.depot_file)
         wanted = AS_OPENED.get(file.action, file.action)
-        change = carry.changes.get(file.change)
+        change = transfer.changes.get(file.change)
         if now is None:
             reason = f"It was opened for {file.action} and is not opened now."
         elif (now.action, now.type, now.change) != (wanted, file.type, change):
@@ -84,17 +86,19 @@ def _opened_otherwise(run: WorkspaceRun, carry: Carry) -> Iterator[conflicts.Con
         yield conflicts.differs(file.depot_file, reason=reason)
 
 
-def _opened_now(run: WorkspaceRun, carry: Carry) -> dict[str, OpenedFile]:
-    files = run.perforce.changes.list_opened(carry.workspace.client_name)
+def _opened_now(run: WorkspaceRun, transfer: Transfer) -> dict[str, OpenedFile]:
+    files = run.perforce.changes.list_opened(transfer.workspace.client_name)
     return {file.depot_file: file for file in files}
 
 
-def _different_content(run: WorkspaceRun, carry: Carry) -> Iterator[conflicts.Conflict]:
+def _different_content(
+    run: WorkspaceRun, transfer: Transfer
+) -> Iterator[conflicts.Conflict]:
     """Yield files that nobody merged and whose content is not the source's."""
-    plan, workspace = plan_of(carry), carry.workspace
+    plan, workspace = plan_of(transfer), transfer.workspace
     merged = set(run.result_of("merge").get("merged", ()))
-    explained = {conflict["path"] for conflict in carry.all_conflicts} | merged
-    opened = _opened_now(run, carry)
+    explained = {conflict["path"] for conflict in transfer.all_conflicts} | merged
+    opened = _opened_now(run, transfer)
     at: dict[str, str] = {}
     for file in opened_in(plan):
         now = opened.get(file.depot_file)
@@ -104,8 +108,8 @@ def _different_content(run: WorkspaceRun, carry: Carry) -> Iterator[conflicts.Co
         root = str(workspace.path)
         if place and place == local_place(now, client=workspace.client_name, root=root):
             at[place] = file.depot_file
-    differing = carried_files.differing_as(
-        run.visible_root(carry.source.junction_path),
+    differing = transferred_files.differing_as(
+        run.visible_root(transfer.source.junction_path),
         run.visible_root(workspace.junction_path),
         list(at),
         uid=workspace.uid,
@@ -123,9 +127,9 @@ def _is_comparable(file: OpenedFile) -> bool:
     return file.action not in _GONE and base in _PLAIN_TYPES and "k" not in modifiers
 
 
-def _has_changed_since(run: WorkspaceRun, carry: Carry) -> bool:
+def _has_changed_since(run: WorkspaceRun, transfer: Transfer) -> bool:
     """Say whether the source is not as it was when it was looked at."""
-    plan, source = plan_of(carry), carry.source
+    plan, source = plan_of(transfer), transfer.source
     opened = {
         (file.depot_file, file.action, file.change, file.type)
         for file in run.perforce.changes.list_opened(source.client_name)

@@ -46,7 +46,7 @@ def workspace_retire(
     being retired answers with the operation under way.
 
     Raises: NotAllowed, InvalidRequest, WorkspaceRetired, WorkspaceNotReady,
-    BeingCarried.
+    BeingTransferred.
     """
     permissions.require(can_change_workspace(by, workspace))
     if unsaved not in Unsaved.values:

@@ -212,7 +212,7 @@ def _changes(
         alike.sort(key=lambda change: change.change)
     changes = {DEFAULT_CHANGE: DEFAULT_CHANGE}
     for was in sorted((w for w in wanted if w != DEFAULT_CHANGE), key=int):
-        text = descriptions.get(was) or f"Change {was}, brought forward."
+        text = descriptions.get(was) or f"Change {was}, transferred."
         alike = there[text]
         changes[was] = str(
             alike.pop(0).change

@@ -1,4 +1,4 @@
-"""Bringing work forward: copies of what is opened arrive in a newer workspace.
+"""Transferring work: copies of what is opened arrive in a newer workspace.
 
 The source is only read. What is made on the way, a stand-in client and its shelves,
 is removed at the end, or with the new workspace.
@@ -14,20 +14,20 @@ from django.utils import timezone
 
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.pins import parts_of
-from provisioner.gateways.hosts import carried_files, client_copies
+from provisioner.gateways.hosts import client_copies, transferred_files
 from provisioner.gateways.perforce.specs import rename_view
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import PerforceAccount, Shelf
 from provisioner.lib.refusals import StepRefused
-from provisioner.transfer.models import Carry
+from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps import conflicts
 from provisioner.transfer.steps.plan import (
-    carry_of,
     descriptions_of,
     opened_in,
     place_of,
     plan_of,
     require_ready,
+    transfer_of,
     users_in,
 )
 from provisioner.workspaces.steps.run import WorkspaceRun
@@ -40,12 +40,12 @@ def ensure_shelved(run: WorkspaceRun) -> dict[str, Any]:
 
     A try that was killed is begun anew: nothing has used its shelves.
     """
-    carry = carry_of(run)
-    if carry.shelves is None:
-        require_ready(carry.source)
-        _remove_stand_ins(run, carry)
-        plan = plan_of(carry)
-        stand_in = _make_stand_in(run, carry)
+    transfer = transfer_of(run)
+    if transfer.shelves is None:
+        require_ready(transfer.source)
+        _remove_stand_ins(run, transfer)
+        plan = plan_of(transfer)
+        stand_in = _make_stand_in(run, transfer)
         shelves, refused = [], []
         planned = {file.depot_file: file for file in opened_in(plan)}
         for user in sorted({file.user for file in planned.values()}):
@@ -56,8 +56,8 @@ def ensure_shelved(run: WorkspaceRun) -> dict[str, Any]:
                 source=plan["client"],
                 files=list(planned.values()),
                 descriptions=descriptions_of(plan, user),
-                uid=carry.source.uid,
-                gid=carry.source.gid,
+                uid=transfer.source.uid,
+                gid=transfer.source.gid,
             )
             shelves += [
                 {**dataclasses.asdict(shelf), "user": user} for shelf in report.shelves
@@ -66,10 +66,10 @@ def ensure_shelved(run: WorkspaceRun) -> dict[str, Any]:
                 conflicts.not_taken(planned[n.depot_file], reason=n.reason)
                 for n in report.not_copied
             ]
-        carry.shelves = shelves
-        carry.conflicts["1 shelve"] = refused
-        carry.save(update_fields=["shelves", "conflicts"])
-    return {"files": sum(len(shelf["files"]) for shelf in carry.shelves)}
+        transfer.shelves = shelves
+        transfer.conflicts["1 shelve"] = refused
+        transfer.save(update_fields=["shelves", "conflicts"])
+    return {"files": sum(len(shelf["files"]) for shelf in transfer.shelves)}
 
 
 def _account_of(run: WorkspaceRun, user: str) -> PerforceAccount:
@@ -78,18 +78,18 @@ def _account_of(run: WorkspaceRun, user: str) -> PerforceAccount:
         raise StepRefused(
             f"The account of Cloneyard may not act as {user} any more; nothing was "
             "changed in the old workspace.",
-            code="cannot_bring_forward",
+            code="cannot_transfer",
         )
     return account
 
 
-def _make_stand_in(run: WorkspaceRun, carry: Carry) -> str:
+def _make_stand_in(run: WorkspaceRun, transfer: Transfer) -> str:
     """Make a client that maps what the source's does, and has what is opened there.
 
     Return its name.
     """
-    source = carry.source
-    name = carry.workspace.stand_ins.new_name(Purpose.TRANSFER)
+    source = transfer.source
+    name = transfer.workspace.stand_ins.new_name(Purpose.TRANSFER)
     client = run.perforce.clients.find(source.client_name)
     if client is None:
         raise StepRefused(
@@ -103,7 +103,7 @@ def _make_stand_in(run: WorkspaceRun, carry: Carry) -> str:
             host="",
             # The audit reads whose it is from this.
             description=f"Holds copies of {source.client_name} for the Cloneyard "
-            f"workspace {carry.workspace.name} ({carry.workspace.tag}).\n",
+            f"workspace {transfer.workspace.name} ({transfer.workspace.tag}).\n",
             options=client.options.replace(" locked", " unlocked"),
             stream="",
             type="",
@@ -117,24 +117,24 @@ def _make_stand_in(run: WorkspaceRun, carry: Carry) -> str:
         name,
         [
             (file.depot_file, file.revision)
-            for file in opened_in(plan_of(carry))
+            for file in opened_in(plan_of(transfer))
             if file.revision and file.client_file
         ],
     )
     return name
 
 
-def _remove_stand_ins(run: WorkspaceRun, carry: Carry) -> None:
+def _remove_stand_ins(run: WorkspaceRun, transfer: Transfer) -> None:
     """Have no stand-in, and none of its changes and shelves. Safe to repeat."""
-    carry.workspace.stand_ins.remove_all(run.perforce, Purpose.TRANSFER)
+    transfer.workspace.stand_ins.remove_all(run.perforce, Purpose.TRANSFER)
 
 
 def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
     """Have opened in the new workspace what the shelves hold."""
-    carry = carry_of(run)
-    if carry.carried_at is not None:
+    transfer = transfer_of(run)
+    if transfer.transferred_at is not None:
         return {}
-    plan, workspace = plan_of(carry), carry.workspace
+    plan, workspace = plan_of(transfer), transfer.workspace
     planned = {file.depot_file: file for file in opened_in(plan)}
     found: list[conflicts.Conflict] = []
     root = str(workspace.path)
@@ -143,13 +143,13 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
         report = client_copies.open_copies_as(
             _account_of(run, user),
             client=workspace.client_name,
-            shelves=_shelves_of(carry, user),
+            shelves=_shelves_of(transfer, user),
             descriptions=descriptions_of(plan, user),
             label=f"of-{workspace.snapshot.name}",
             uid=workspace.uid,
             gid=workspace.gid,
         )
-        carry.changes |= report.changes
+        transfer.changes |= report.changes
         found += [
             conflicts.not_taken(planned[n.depot_file], reason=n.reason)
             for n in report.not_opened
@@ -158,16 +158,16 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
             conflicts.built_there(_below(place, root), _below(aside, root))
             for place, aside in report.put_aside
         ]
-    carry.conflicts["2 open"] = found
-    carry.save(update_fields=["changes", "conflicts"])
-    return {"changes": len(carry.changes)}
+    transfer.conflicts["2 open"] = found
+    transfer.save(update_fields=["changes", "conflicts"])
+    return {"changes": len(transfer.changes)}
 
 
 def _below(path: str, root: str) -> str:
     return path.removeprefix(root.rstrip("/") + "/")
 
 
-def _shelves_of(carry: Carry, user: str) -> list[Shelf]:
+def _shelves_of(transfer: Transfer, user: str) -> list[Shelf]:
     return [
         Shelf(
             change=shelf["change"],
@@ -175,7 +175,7 @@ def _shelves_of(carry: Carry, user: str) -> list[Shelf]:
             files=tuple(shelf["files"]),
             made_by_us=True,
         )
-        for shelf in carry.shelves or ()
+        for shelf in transfer.shelves or ()
         if shelf["user"] == user
     ]
 
@@ -185,14 +185,14 @@ def ensure_merged(run: WorkspaceRun) -> dict[str, Any]:
 
     What has a conflict is listed with the commands that resolve it.
     """
-    carry = carry_of(run)
-    if carry.carried_at is not None:
+    transfer = transfer_of(run)
+    if transfer.transferred_at is not None:
         return dict(run.step.result)
-    workspace, snapshot = carry.workspace, carry.workspace.snapshot
-    planned = {file.depot_file: file for file in opened_in(plan_of(carry))}
+    workspace, snapshot = transfer.workspace, transfer.workspace.snapshot
+    planned = {file.depot_file: file for file in opened_in(plan_of(transfer))}
     merged: list[str] = []
     found: list[conflicts.Conflict] = []
-    for user in users_in(plan_of(carry)):
+    for user in users_in(plan_of(transfer)):
         run.progress(f"merging what {user} had opened")
         report = client_copies.merge_opened_as(
             _account_of(run, user),
@@ -213,8 +213,8 @@ def ensure_merged(run: WorkspaceRun) -> dict[str, Any]:
             for path, change in report.changed.items()
             if planned[path].action in _GONE
         ]
-    carry.conflicts["3 merge"] = found
-    carry.save(update_fields=["conflicts"])
+    transfer.conflicts["3 merge"] = found
+    transfer.save(update_fields=["conflicts"])
     return {"merged": merged}
 
 
@@ -223,35 +223,37 @@ def ensure_files_copied(run: WorkspaceRun) -> dict[str, Any]:
 
     Nothing in the new workspace is overwritten.
     """
-    carry = carry_of(run)
-    if carry.carried_at is not None:
+    transfer = transfer_of(run)
+    if transfer.transferred_at is not None:
         return {}
-    require_ready(carry.source)
-    plan, label = plan_of(carry), f"from-{carry.source.name}"
-    _copy_what_was_not_opened(run, carry, label=label)
-    outcome = _copy(run, carry, plan["untracked"], label=label, always_aside=False)
-    carry.conflicts["4 untracked"] = [
+    require_ready(transfer.source)
+    plan, label = plan_of(transfer), f"from-{transfer.source.name}"
+    _copy_what_was_not_opened(run, transfer, label=label)
+    outcome = _copy(run, transfer, plan["untracked"], label=label, always_aside=False)
+    transfer.conflicts["4 untracked"] = [
         *(conflicts.kept_aside(path, name) for path, name in outcome.kept_aside),
         *(conflicts.not_copied(path, reason=why) for path, why in outcome.failed),
     ]
-    carry.save(update_fields=["conflicts"])
+    transfer.save(update_fields=["conflicts"])
     return {"copied": len(outcome.copied) + len(outcome.same)}
 
 
-def _copy_what_was_not_opened(run: WorkspaceRun, carry: Carry, *, label: str) -> None:
-    plan = plan_of(carry)
+def _copy_what_was_not_opened(
+    run: WorkspaceRun, transfer: Transfer, *, label: str
+) -> None:
+    plan = plan_of(transfer)
     planned = {file.depot_file: file for file in opened_in(plan)}
     refused = {
         place: (conflict, planned[conflict["path"]])
         for name in ("1 shelve", "2 open")
-        for conflict in carry.conflicts.get(name, ())
+        for conflict in transfer.conflicts.get(name, ())
         if conflict["kind"] in (conflicts.EXCLUSIVE, conflicts.NOT_OPENED)
         and "commands" in conflict
         and not conflict["commands"]
         and planned[conflict["path"]].action not in _GONE
         and (place := place_of(planned[conflict["path"]], plan))
     }
-    outcome = _copy(run, carry, list(refused), label=label, always_aside=True)
+    outcome = _copy(run, transfer, list(refused), label=label, always_aside=True)
     for place, name in outcome.kept_aside:
         conflict, file = refused[place]
         conflicts.with_copy(conflict, file, place=place, copy=name)
@@ -261,21 +263,28 @@ def _copy_what_was_not_opened(run: WorkspaceRun, carry: Carry, *, label: str) ->
 
 
 def _copy(
-    run: WorkspaceRun, carry: Carry, paths: list[str], *, label: str, always_aside: bool
-) -> carried_files.CopyOutcome:
+    run: WorkspaceRun,
+    transfer: Transfer,
+    paths: list[str],
+    *,
+    label: str,
+    always_aside: bool,
+) -> transferred_files.CopyOutcome:
     if not paths:
-        return carried_files.CopyOutcome(copied=(), same=(), kept_aside=(), failed=())
+        return transferred_files.CopyOutcome(
+            copied=(), same=(), kept_aside=(), failed=()
+        )
 
     def show(done: int) -> None:
         run.progress("copying", done=done, total=len(paths), unit="files")
 
-    return carried_files.copy_files_as(
-        run.visible_root(carry.source.junction_path),
-        run.visible_root(carry.workspace.junction_path),
+    return transferred_files.copy_files_as(
+        run.visible_root(transfer.source.junction_path),
+        run.visible_root(transfer.workspace.junction_path),
         paths,
         label=label,
-        uid=carry.workspace.uid,
-        gid=carry.workspace.gid,
+        uid=transfer.workspace.uid,
+        gid=transfer.workspace.gid,
         always_aside=always_aside,
         on_progress=show,
     )
@@ -283,28 +292,28 @@ def _copy(
 
 def ensure_shelves_gone(run: WorkspaceRun) -> dict[str, Any]:
     """Have no stand-in and no shelves of it: all they held has arrived or is listed."""
-    carry = carry_of(run)
-    _remove_stand_ins(run, carry)
-    if carry.carried_at is None:
+    transfer = transfer_of(run)
+    _remove_stand_ins(run, transfer)
+    if transfer.transferred_at is None:
         with transaction.atomic():
-            carry.carried_at = timezone.now()
-            carry.save(update_fields=["carried_at"])
-            _record(run, carry)
+            transfer.transferred_at = timezone.now()
+            transfer.save(update_fields=["transferred_at"])
+            _record(run, transfer)
     return {}
 
 
-def _record(run: WorkspaceRun, carry: Carry) -> None:
-    left = len(carry.all_conflicts)
+def _record(run: WorkspaceRun, transfer: Transfer) -> None:
+    left = len(transfer.all_conflicts)
     message = (
-        f"Brought {carry.counts['opened']:,} opened and {carry.counts['untracked']:,} "
-        f"untracked files forward from {carry.source.name}"
+        f"Transferred {transfer.counts['opened']:,} opened and "
+        f"{transfer.counts['untracked']:,} untracked files from {transfer.source.name}"
         + (f"; {left:,} are left to be decided." if left else ".")
     )
-    for workspace in (carry.workspace, carry.source):
+    for workspace in (transfer.workspace, transfer.source):
         record_event(
             workspace,
-            kind="work_brought_forward",
+            kind="work_transferred",
             message=message,
             actor=run.operation.requested_by,
-            data={"from": carry.source.pk, "to": carry.workspace.pk},
+            data={"from": transfer.source.pk, "to": transfer.workspace.pk},
         )
