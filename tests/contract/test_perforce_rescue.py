@@ -297,7 +297,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shelved(desk: Desk) -> Non
         desk.path(name) for name in ("other", "moved", "renamed", "deleted")
     }
     assert "No such file" in reasons[desk.path("other")]
-    assert "another kind" in reasons[desk.path("deleted")]
+    assert "another file type" in reasons[desk.path("deleted")]
     assert "other half" in reasons[desk.path("moved")]
     still = {file.depot_file: file.change for file in desk.opened()}
     assert still[desk.path("other")] == "default"

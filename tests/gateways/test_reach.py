@@ -101,7 +101,7 @@ def test_whatever_is_taken_is_scheme_host_and_port(p4port: str) -> None:
 def test_the_gateway_starts_no_program(p4port: str, tmp_path: Path) -> None:
     made = tmp_path / "made"
     account = PerforceAccount(port=p4port.format(made), user="u", password="")
-    with pytest.raises(Refused, match="is no address"):
+    with pytest.raises(Refused, match="is not an address"):
         PerforceGateway(account).get_info()
     assert not made.exists()
 

@@ -1,4 +1,4 @@
-"""Commands over a whole client, path by path: none keeps others waiting for long."""
+"""Commands over a whole client, split so that none holds locks for long."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from provisioner.gateways.perforce.specs import split_view_line
 T = TypeVar("T")
 
 FILES_PER_COMMAND = 500
-# Directories are split at most so often, each time only if there are few of them.
+# How often directories are split, and from how many on they are split no further.
 _DEEPEST = 3
 _ENOUGH = 4
-# More directories than this share commands.
+# The highest number of commands: more directories than that share commands.
 _MOST = 100
-# A rest between batches lasts up to as long as the batch did, and not longer than this.
+# A pause between batches is at most as long as the batch before it, and as this.
 LONGEST_REST_SECONDS = 1.0
 
 _POSITIONAL = re.compile(r"%%[0-9]")
@@ -36,7 +36,7 @@ def batches(items: list[T]) -> Iterator[list[T]]:
 
 
 def with_rests(batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield batches, with a rest after each in which others get the locks."""
+    """Yield batches, with a pause between them in which others get the locks."""
     took = 0.0
     for number, files in enumerate(batches):
         if number:
@@ -47,7 +47,7 @@ def with_rests(batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
 
 
 def shared_out(paths: Sequence[str]) -> list[Sequence[str]]:
-    """Return the arguments of each command: several where there are many of them."""
+    """Return the arguments for each command, several if there are many."""
     size = max(1, math.ceil(len(paths) / _MOST))
     return [paths[at : at + size] for at in range(0, len(paths), size)]
 
@@ -55,10 +55,11 @@ def shared_out(paths: Sequence[str]) -> list[Sequence[str]]:
 def batches_of(
     connection: Connection, *, client: str, change: int | None = None
 ) -> list[str]:
-    """Return arguments that cover a client's view by directories of the depot.
+    """Return file arguments that cover a client's view by depot directories.
 
-    Those that have files at the change or, without one, those that the client has
-    files of. Several may have nothing for the client: its view leaves them out.
+    With a change: directories that have files at the change. Without: those of which
+    the client has files. Some may hold nothing for the client, as its view excludes
+    them.
 
     Source: p4 dirs, p4 dirs -H.
     """
@@ -66,16 +67,16 @@ def batches_of(
     found: list[str] = []
     for line in map(split_view_line, view):
         if line.flag != "-":
-            # What a view numbers, a file argument cannot.
+            # A file argument may not contain %%1 to %%9.
             depot = _POSITIONAL.sub("*", line.depot)
             found += _batches_below(connection, depot, change=change)
     return found
 
 
 def local_batches_of(connection: Connection, *, client: str, root: str) -> list[str]:
-    """Return arguments that cover a client's root by directories that are there.
+    """Return file arguments that cover a client's root by directories on disk.
 
-    But for those that the server cannot be told.
+    Directories whose names the server cannot be told are left out.
     """
     parents, files = [""], []
     for _ in range(_DEEPEST):
@@ -106,7 +107,7 @@ def _directories_in(directory: str) -> list[str]:
 def _batches_below(
     connection: Connection, depot: str, *, change: int | None
 ) -> list[str]:
-    """Return a path, or the directories below it with the files beside them."""
+    """Return the depot path itself, or its directories and the files beside them."""
     at = "" if change is None else f"@{change}"
     flags = ("-H",) if change is None else ()
     parents, files = [depot], []

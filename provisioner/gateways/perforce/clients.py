@@ -137,7 +137,7 @@ class Clients(Facet):
             seen, accessed_at=found.accessed_at
         ):
             raise Busy(
-                f"The client {seen.name} was changed meanwhile; it is looked at again.",
+                f"Client {seen.name} was changed meanwhile. It will be checked again.",
                 system="perforce",
                 operation="client -d",
             )
@@ -177,7 +177,7 @@ def _require_no_work(connection: Connection, *, client: str) -> None:
     changes = PendingChanges.on(connection)
     if changes.list_opened(client):
         raise ClientHasOpenedFiles(
-            f"Client {client} has files opened.",
+            f"Client {client} has opened files.",
             system="perforce",
             operation="client -d",
             remote_code=str(CLIENT_HAS_OPENED_FILES),

@@ -1,8 +1,8 @@
 """One connection to a Perforce server.
 
-What the host knows about Perforce stays out: no P4CONFIG, ticket, trust or enviro
-file, no P4HOST, no current client. Every command has a time limit, and every failure
-leaves here as one of ours.
+The Perforce settings of the host are ignored: P4CONFIG, P4HOST, ticket, trust and
+enviro files, and the current client. Every command has a time limit, and every failure
+is raised as a GatewayError.
 """
 
 from __future__ import annotations
@@ -52,29 +52,30 @@ from provisioner.gateways.perforce.paths import folded
 from provisioner.gateways.perforce.types import TICKET, PerforceAccount
 from provisioner.gateways.reach import is_encrypted, perforce_address
 
-# A command that names a client bumps its Access date; this one nobody has, nor can
-# make: one that is bound to a host or another server would stop every command of ours.
+# A command that names a client changes its Access date, so most name this one instead.
+# Nobody can guess the name: a client of that name, bound to a host or to another
+# server, would stop all our commands.
 NEUTRAL_CLIENT = f"cloneyard-{secrets.token_hex(8)}"
 
-# Below a file, so it can neither be read nor written.
+# Below a file, so nothing can be read or written there.
 _NOWHERE = "/dev/null/perforce"
 
 _BULK_TOTAL_SECONDS = 24 * 3600.0
 
-# The library offers no way to overrule these for one connection.
+# The library has no setting that overrides these for a single connection.
 for _name in ("P4CONFIG", "P4LOGINSSO", "P4LANGUAGE"):
     os.environ.pop(_name, None)
 
-# A server says which files its client reads and writes, and whoever may enter its
-# address here may run it: so there is no such file, nor one among temporary ones.
+# A server tells its client which files to read and write, and anyone who may enter an
+# address here may run a hostile one. So the client gets no path, nor temporary files.
 _PLACES_OF_FILES = ("P4CLIENTPATH", "TEMP")
 os.environ.update(dict.fromkeys(_PLACES_OF_FILES, _NOWHERE))
 
 
 def permit_files() -> None:
-    """Let servers have this process read and write files, as clients do.
+    """Let servers make this process read and write files, as any client does.
 
-    For processes that can do no more than the owner of a client's files.
+    Only for processes with no more rights than the owner of the client's files.
     """
     for name in _PLACES_OF_FILES:
         os.environ.pop(name, None)
@@ -82,7 +83,7 @@ def permit_files() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What a command said: tagged records, lines of text, and all its messages."""
+    """The output of a command: tagged records, lines of text, and all messages."""
 
     records: list[Record]
     texts: list[str]
@@ -91,7 +92,7 @@ class Reply:
 
 @dataclass(kw_only=True)
 class TicketHolder:
-    """The ticket of an account, kept in memory from one connection to the next."""
+    """The ticket of an account, kept in memory between connections."""
 
     ticket: str = ""
 
@@ -100,9 +101,9 @@ class TicketHolder:
 class Patience:
     """Ends a command that takes too long, or whose server is silent for too long.
 
-    The library asks before each wait for the network and then every half second. So
-    two questions shortly after each other mean that data came; a long time between
-    them means that the client itself was at work, and counts as one second of silence.
+    The library asks before each wait for the network, then every half second. Two calls
+    in quick succession therefore mean that data has arrived. A long gap means that the
+    client itself was busy, and counts as one second of silence.
     """
 
     total_seconds: float
@@ -114,7 +115,7 @@ class Patience:
     _silent: float = 0.0
 
     def __call__(self) -> bool:
-        """Return whether to go on waiting."""
+        """Return whether to keep waiting."""
         if self.is_cancelled:
             return False
         now = time.monotonic()
@@ -127,7 +128,7 @@ class Patience:
 
 
 class _EachRecord(OutputHandler):  # type: ignore[misc]  # the library has no types
-    """Hands records on one by one instead of collecting them."""
+    """Passes records on one by one instead of collecting them."""
 
     def __init__(self, take: Callable[[Record], None], *, patience: Patience) -> None:
         super().__init__()
@@ -140,7 +141,7 @@ class _EachRecord(OutputHandler):  # type: ignore[misc]  # the library has no ty
             try:
                 self._take(record_of(record))
             except BaseException as error:
-                self.raised = error  # the library would swallow it
+                self.raised = error  # otherwise the library swallows it
                 self._patience.is_cancelled = True
         return int(OutputHandler.HANDLED)
 
@@ -155,9 +156,9 @@ def connected(
 ) -> Iterator[Connection]:
     """Connect for the length of a with block, in the calling thread.
 
-    With `tracks` the server tells what each command used, as -Ztrack does.
+    With `tracks` the server reports the locks of each command, as -Ztrack does.
 
-    Raises: Unreachable, Refused (unknown charset, a port that is no address).
+    Raises: Unreachable, Refused (unknown charset, a P4PORT that is not an address).
     """
     _require_address(account)
     library = _library(account, client=client)
@@ -174,7 +175,7 @@ def connected(
 
 
 class Connection:
-    """Runs commands, one after the other, in one thread."""
+    """Runs commands one after another, in a single thread."""
 
     def __init__(
         self, library: Any, *, account: PerforceAccount, holder: TicketHolder
@@ -194,13 +195,14 @@ class Connection:
         accepted: Collection[int] = (),
         also_failures: Collection[int] = (),
     ) -> Reply:
-        """Run a command; log in first where the server wants that.
+        """Run a command. Log in and run it again if the server asks for a login.
 
-        `text` is the form for `-i`. With `each`, records go there one by one and the
-        reply has none. Messages numbered in `accepted` are not failures.
+        `text` is the form for `-i`. With `each`, records are passed to it one by one,
+        and the reply has none. `is_bulk` gives the command as long as bulk work needs.
+        Messages numbered in `accepted` are not failures; those in `also_failures` are.
 
-        Raises: any GatewayError, by the server's messages; Refused for what cannot be
-        the name of anything there.
+        Raises: any GatewayError, depending on the server's messages; Refused (an
+        argument that the server could never accept as a name).
         """
         reply = self._attempt(command, text=text, each=each, is_bulk=is_bulk)
         if self._wants_login(reply):
@@ -214,32 +216,32 @@ class Connection:
         return reply
 
     def can_name(self, path: str) -> bool:
-        """Return whether the server can have a file of this name."""
+        """Return whether this file name can exist on the server."""
         return self._is_bytes or is_utf8(path)
 
     @property
     def _is_bytes(self) -> bool:
-        """Whether names are bytes to the server: it is not in Unicode mode."""
+        """Whether the server treats names as bytes, as it is not in Unicode mode."""
         return self.account.charset == "none"
 
     @property
     def tracked(self) -> list[str]:
-        """The lines that tell what the last command used; empty unless it tracks."""
+        """Lines about the locks of the last command; empty without `tracks`."""
         return [as_text(line) for line in self._library.track_output or []]
 
     @property
     def is_case_sensitive(self) -> bool:
-        """Say how the server compares names; it has told with its first answer."""
+        """Whether names differ by case; known from the first reply on."""
         return not self._library.server_case_insensitive
 
     def is_same_name(self, one: str, other: str) -> bool:
-        """Return whether the server takes two names for one."""
+        """Return whether two names are the same to the server."""
         if self.is_case_sensitive:
             return one == other
         return folded(one) == folded(other)
 
     def use_ignore_file(self, path: str) -> None:
-        """Let reconcile obey this P4IGNORE file and no other."""
+        """Make reconcile use this P4IGNORE file and no other."""
         self._library.ignore_file = path
 
     def _attempt(
@@ -260,10 +262,10 @@ class Connection:
         handler = _EachRecord(each, patience=patience) if each else None
         operation = _name_of(command)
         if not library.connected():
-            raise self._lost(operation, reason="an earlier command broke it off.")
+            raise self._lost(operation, reason="an earlier command ended it.")
         library.input = settable(text, what="The form", is_secret=True)
         library.handler = handler
-        library.setbreak(patience)  # after the handler, which would take its place
+        library.setbreak(patience)  # after the handler, which would replace it
         require_leave()
         try:
             output = library.run(*map(self._said, command))
@@ -276,14 +278,14 @@ class Connection:
         return _reply(output or [], messages=library.messages)
 
     def _said(self, word: str) -> bytes:
-        """Return a word of a command as the server reads it.
+        """Return a word of a command in the encoding that the server expects.
 
         Raises: Refused.
         """
         return as_bytes(word if self._is_bytes else settable(word, what="The name"))
 
     def _reread(self, reply: Reply, command: tuple[str, ...]) -> Reply:
-        """Ask for a form once more, as text: that the library leaves alone."""
+        """Fetch a form again as text, which the library does not decode."""
         self._library.tagged = False
         try:
             form = self._attempt(command, text="", each=None, is_bulk=False)
@@ -307,7 +309,7 @@ class Connection:
         return bool(failed & NEEDS_LOGIN) and bool(password) and not is_ticket
 
     def _log_in(self) -> None:
-        """Trade the password for a ticket. `-p` keeps it out of any file."""
+        """Exchange the password for a ticket; `-p` keeps it out of any file."""
         self._library.password = self.account.password
         reply = self._attempt(
             ("login", "-p"), text=self.account.password, each=None, is_bulk=False
@@ -334,7 +336,7 @@ class Connection:
 
 
 def require_no_option(name: str) -> None:
-    """Refuse a name that a command would take for an option, such as -a.
+    """Refuse a name that a command would read as an option, such as -a.
 
     Raises: Refused.
     """
@@ -347,9 +349,9 @@ def require_no_option(name: str) -> None:
 
 
 def ignore_check(ignore_file: str) -> Callable[[str], bool]:
-    """Return a function that says whether a P4IGNORE file leaves out a local path.
+    """Return a function that tells whether a P4IGNORE file excludes a local path.
 
-    It asks no server, and neither path has to exist.
+    It contacts no server, and neither path has to exist.
     """
     library = new_library()
     library.p4enviro_file = _NOWHERE
@@ -359,9 +361,9 @@ def ignore_check(ignore_file: str) -> Callable[[str], bool]:
 
 
 def _library(account: PerforceAccount, *, client: str) -> Any:
-    """Return the library's object, told everything so that it asks the host nothing.
+    """Return the library's object, with every setting that it would take from the host.
 
-    Raises: Refused for an unknown charset and for names that cannot be said.
+    Raises: Refused (unknown charset, names that cannot be encoded).
     """
     library = new_library()
     library.p4enviro_file = _NOWHERE
@@ -386,7 +388,7 @@ def _library(account: PerforceAccount, *, client: str) -> Any:
 
 
 def _require_address(account: PerforceAccount) -> None:
-    """Keep from the library what is no address: it would run `rsh:` as a command.
+    """Refuse a P4PORT that is not an address: the library runs `rsh:` as a command.
 
     Raises: Refused.
     """
@@ -394,7 +396,7 @@ def _require_address(account: PerforceAccount) -> None:
         perforce_address(account.port)
     except ValueError as error:
         raise Refused(
-            f"The P4PORT {account.port!r} is no address, so nothing was connected. "
+            f"The P4PORT {account.port!r} is not an address. Nothing was connected. "
             "Write it as ssl:perforce:1666.",
             system="perforce",
             operation="connect",
@@ -412,10 +414,10 @@ def _wrong_key(offered: str, *, account: PerforceAccount) -> AuthFailed:
 
 
 def _connect(library: Any, *, account: PerforceAccount) -> None:
-    """Connect, and give up in time.
+    """Connect within the time limit.
 
-    Connecting has no limit of its own in the library and does not ask Patience, so it
-    runs in a thread that is left to itself when it is late.
+    The library neither limits the time to connect nor consults Patience while it does.
+    So it connects in a thread, which is abandoned when the limit has passed.
     """
     outcome: Future[None] = Future()
 
@@ -437,7 +439,7 @@ def _connect(library: Any, *, account: PerforceAccount) -> None:
             system="perforce",
             operation="connect",
         ) from error
-    library.exception_level = 0  # from here on, its messages tell us what went wrong
+    library.exception_level = 0  # from here on we read its messages ourselves
 
 
 def _why_not_connected(error: Exception) -> str:

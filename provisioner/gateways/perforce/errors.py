@@ -1,7 +1,7 @@
-"""What the messages of a Perforce server mean for us.
+"""What the messages of a Perforce server mean to us.
 
-The number of a message is stable between releases and languages; its words are not.
-So the number decides first, then the generic code, and the words are only shown.
+The number of a message is the same in every release and language, its wording is not.
+So the number decides first, then the generic code. The wording is only displayed.
 
 Source: P4.Message in the P4Python guide,
 https://help.perforce.com/helix-core/apis/p4python/current/Content/P4Python/python.p4_message.html
@@ -36,10 +36,10 @@ NO_CONFIGURABLES = 7634
 SERVER_KEY_UNKNOWN = 3120
 SERVER_KEY_CHANGED = 3121
 
-# The session is over or never began, and `p4 login` may help.
+# Not logged in, or not any more: `p4 login` may help.
 NEEDS_LOGIN = frozenset({7189, 7480, 7486, 7490})
 
-# Not errors in the eyes of the server, but the verb did not do what it was asked.
+# The server does not call these errors, but the command did not do its work.
 _FAILED_ANYWAY = frozenset(
     {
         6346,  # change has open files and can't be deleted
@@ -50,7 +50,7 @@ _FAILED_ANYWAY = frozenset(
     }
 )
 
-# A sync that says one of these left a file at another revision than asked for.
+# A sync with one of these messages left a file at another revision than requested.
 LEFT_BEHIND_BY_SYNC = frozenset(
     {
         6487,  # is opened and can't be deleted
@@ -63,38 +63,38 @@ LEFT_BEHIND_BY_SYNC = frozenset(
 
 
 class ClientHasOpenedFiles(InUse):
-    """Somebody has files opened on the client: rescue or revert them first."""
+    """The client has opened files: rescue or revert them first."""
 
 
 class ClientHasPendingChanges(InUse):
-    """The client has pending changes, perhaps empty ones: delete them first."""
+    """The client has pending changes, possibly empty ones: delete them first."""
 
 
 class ClientHasShelves(InUse):
-    """Changes of the client have shelves: once recorded, they can be kept."""
+    """The client has shelved changes: they can be kept once they are recorded."""
 
 
 class ClientIsLocked(Refused):
-    """Its owner locked the client; an administrator may pass over that."""
+    """The owner has locked the client; an administrator may override the lock."""
 
 
 class ClientOfOtherServer(Refused):
-    """The client is bound to an edge server, which must be named or asked."""
+    """The client is bound to an edge server: name that server, or connect to it."""
 
 
 class ClientTypeMissing(Refused):
-    """The server has no clients of this type: client.readonly.dir is not set."""
+    """The server does not support this client type: client.readonly.dir is not set."""
 
 
 class NotPermitted(Refused):
-    """Our account lacks the right for this operation."""
+    """Our account is not permitted to do this."""
 
 
 _SEVERITY_FAILED = 3
 _GENERIC_COMMUNICATION = 38
 
 _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
-    # -- accounts: the sentence is ours, because theirs speaks to a person at a shell
+    # -- accounts: in our words, as theirs address a person at a shell
     7189: (AuthFailed, "The password or ticket of {user} is not valid."),
     7206: (AuthFailed, "The password of {user} is not valid."),
     7480: (AuthFailed, "The ticket of {user} has expired; give Cloneyard a new one."),
@@ -102,16 +102,16 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
         AuthFailed,
         "The ticket of {user} was logged out; give Cloneyard a new one.",
     ),
-    7490: (AuthFailed, "The server wants a ticket of {user}, and login did not help."),
+    7490: (AuthFailed, "The server requires a ticket from {user}; login did not help."),
     7623: (AuthFailed, "The password of {user} has expired."),
     7475: (AuthFailed, "A password must be set for {user} first."),
-    7489: (AuthFailed, "The server wants the password of {user} to be set again."),
+    7489: (AuthFailed, "The server requires {user} to set a new password."),
     7205: (AuthFailed, "The server knows no user {user}."),
-    6267: (AuthFailed, "The protections of the server do not let {user} in."),
+    6267: (AuthFailed, "The protections of the server deny {user} access."),
     6715: (AuthFailed, "{user} is a service user, which may not run commands."),
     7190: (Refused, "The server is in Unicode mode; set a charset such as utf8."),
     7191: (Refused, "The server is not in Unicode mode; set the charset to none."),
-    # -- what is named is not there
+    # -- not found
     6170: (NotFound, ""),  # change
     6176: (NotFound, ""),  # depot
     6177: (NotFound, ""),
@@ -121,7 +121,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     6244: (NotFound, ""),  # path must refer to client or a depot
     6245: (NotFound, ""),  # change, client, label of a revision specifier
     6502: (NotFound, ""),  # user
-    # -- somebody has work there
+    # -- work in progress
     6215: (ClientHasOpenedFiles, ""),
     6346: (InUse, ""),
     6347: (InUse, ""),
@@ -136,7 +136,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     4158: (Busy, ""),  # command cancelled
     6597: (  # mostly the wait for somebody else's lock
         Busy,
-        "{text} If that stays so, ask for a higher MaxLockTime of {user}'s group.",
+        "{text} If this persists, ask for a higher MaxLockTime of {user}'s group.",
     ),
     7500: (Busy, ""),  # command terminated by p4 monitor terminate
     7805: (Busy, ""),  # server.maxcommands
@@ -148,7 +148,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     7030: (ClientTypeMissing, ""),
     8111: (
         Refused,
-        "{text} Have cloneyard taken off the server's rejectList (p4 configure).",
+        "{text} Remove cloneyard from the server's rejectList (p4 configure).",
     ),
     6185: (NotPermitted, "{user} has no permission for this operation."),
     6212: (ClientIsLocked, ""),  # spec cannot be changed
@@ -172,7 +172,7 @@ _OPERATING_SYSTEM_IDS = range(1024)  # a file could not be opened, written, rena
 class ServerMessage:
     """One message of a command. `severity`: 1 info, 2 warning, 3 failed, 4 fatal.
 
-    `file` is the local path it is about, for messages that name one.
+    `file` is the local path that it names, "" if none.
     """
 
     id: int
@@ -188,9 +188,9 @@ def failures(
     accepted: Collection[int] = (),
     also: Collection[int] = (),
 ) -> list[ServerMessage]:
-    """Return the messages that mean the command failed, in their order.
+    """Return the messages that mean the command failed, in order.
 
-    `accepted` numbers are fine here; `also` are failures here besides the usual ones.
+    `accepted` are numbers to ignore; `also` are further numbers that mean failure.
     """
     return [
         message
@@ -207,10 +207,10 @@ def failures(
 def translate(
     failed: list[ServerMessage], *, operation: str, user: str
 ) -> GatewayError:
-    """Return the error for the failures of a command, which are at least one.
+    """Return the error for the failed messages of a command, of which there is one.
 
-    A number that has an entry of its own speaks for all; then a lost connection; then
-    the first. Where several files failed, up to ten are named.
+    The first message with an entry of its own decides; else a lost connection; else the
+    first message. If several files failed, up to ten are named.
     """
     speaker = _speaker(failed)
     error, sentence = _BY_MESSAGE.get(speaker.id, (_fallback(speaker), ""))

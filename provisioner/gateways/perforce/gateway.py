@@ -117,7 +117,9 @@ class PerforceGateway(Facet):
             ]
         if not any(seconds):
             raise AuthFailed(
-                f"That is no ticket of {user}.", system="perforce", operation="login -s"
+                f"This is not a valid ticket of {user}.",
+                system="perforce",
+                operation="login -s",
             )
         return max(seconds)
 

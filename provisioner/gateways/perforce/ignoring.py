@@ -1,4 +1,4 @@
-"""What P4IGNORE patterns leave out, as Perforce's own client decides it."""
+"""What P4IGNORE patterns exclude, as Perforce's own client decides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from provisioner.gateways.perforce.paths import ignore_file_text
 
 @contextmanager
 def ignore_file(patterns: tuple[str, ...], *, root: str) -> Iterator[str]:
-    """Write the patterns to a file outside the tree; no patterns make an empty one."""
+    """Write the patterns to a file outside the tree; without patterns it is empty."""
     with tempfile.TemporaryDirectory(prefix="cloneyard-ignore-") as place:
         path = Path(place) / "ignore"
         text = ignore_file_text(patterns, root=root)
@@ -25,9 +25,9 @@ def ignore_file(patterns: tuple[str, ...], *, root: str) -> Iterator[str]:
 def ignoring(
     patterns: tuple[str, ...], *, root: str
 ) -> Iterator[Callable[[bytes], bool]]:
-    """Have a function that says whether the patterns leave out a path from the root.
+    """Provide a function that tells whether the patterns exclude a path from the root.
 
-    Bytes that are not UTF-8 count as some letter or other.
+    Bytes that are not UTF-8 count as one arbitrary character each.
 
     Source: p4 help ignore; P4Python is_ignored.
     """

@@ -1,11 +1,11 @@
-"""The door to Perforce's own library: text on our side of it, bytes on the other.
+"""The one way to Perforce's own library: text on our side, bytes on the other.
 
-To a server that is not in Unicode mode a name is bytes, in whatever encoding somebody's
-host had. Here it is text as os.fsdecode makes it, so that bytes which are not UTF-8
-come back as they were. The library takes such text for no text at all and ends the
-whole process, in commands, setters and maps alike; in its answers U+FFFD stands in
-place of such bytes, and a name with that is nobody's. So nothing reaches the library
-but bytes, or text that it can take, and what it says is asked for as bytes.
+To a server that is not in Unicode mode a name is bytes, in the encoding of whichever
+host created it. Here it is text as os.fsdecode makes it, so that bytes which are not
+UTF-8 survive the round trip. Given such text, the library ends the whole process: in
+commands, setters and maps alike. In its answers it replaces such bytes with U+FFFD,
+which makes another name. So the library gets only bytes, or text that it can encode,
+and is set to answer in bytes.
 
 Source: P4.encoding in the P4Python guide; CreatePythonStringAndSize and GetPythonString
 in its source; tried with 2026.1.
@@ -43,44 +43,44 @@ __all__ = [
 Record = dict[str, Any]
 LibraryError = P4Exception
 
-# What the library writes where it cannot read.
+# What the library writes in place of bytes that it cannot decode.
 _UNREADABLE = "\ufffd"
 _CONDITION = re.compile(r"\[([^\]|]*)(?:\|([^\]]*))?\]")
 _VARIABLE = re.compile(r"%(?:'([^']*)'|(\w+))%")
 
 
 def as_bytes(text: str) -> bytes:
-    """Return text as the library may have it in a command or a map.
+    """Return text as bytes, which the library accepts in commands and maps.
 
-    Raises: Refused for a NUL, where the library would cut it off, and for halves of
-    characters that no byte has become.
+    Raises: Refused (a NUL, at which the library would cut it off; a surrogate that does
+    not stand for a byte).
     """
     try:
         data = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise _refused(f"{text[:200]!r} is no text.") from error
+        raise _refused(f"{text[:200]!r} is not text.") from error
     if b"\0" in data:
-        raise _refused(f"{text[:200]!r} has a NUL in it.")
+        raise _refused(f"{text[:200]!r} contains NUL.")
     return data
 
 
 def as_text(data: bytes) -> str:
-    """Return bytes of a server as text from which `as_bytes` makes them again."""
+    """Return bytes of a server as text; `as_bytes` turns it back."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def as_number(field: str | None) -> int:
-    """Return a field of digits as a number, and 0 for any other."""
+    """Return a decimal field as a number, 0 for anything else."""
     return int(field) if field and field.isdecimal() else 0
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether text came from bytes that were UTF-8."""
+    """Return whether text came from valid UTF-8."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def settable(text: str, *, what: str, is_secret: bool = False) -> str:
-    """Return text for an attribute of the library or a form: it takes no bytes there.
+    """Return text that an attribute of the library or a form accepts: not bytes.
 
     Raises: Refused.
     """
@@ -88,21 +88,21 @@ def settable(text: str, *, what: str, is_secret: bool = False) -> str:
         return text
     named = what if is_secret else f"{what} {text[:200]!a}"
     raise _refused(
-        f"{named} has bytes that are not UTF-8, or NUL, and cannot be written. "
+        f"{named} contains NUL or bytes that are not UTF-8, so it cannot be written. "
         "Use a name or a wildcard without them."
     )
 
 
 def new_library() -> Any:
-    """Return the library's object; it answers with bytes."""
+    """Return the library's object, set to answer in bytes."""
     library = P4()
     library.encoding = "raw"
     return library
 
 
 def record_of(answer: Mapping[str, Any]) -> Record:
-    """Return a record with text for its bytes."""
-    # Once for each file of a have list: the usual value has no call of ours.
+    """Return a record with its bytes decoded."""
+    # Runs once per file of a have list, so the usual value costs no call of ours.
     return {
         name: value.decode("utf-8", "surrogateescape")
         if type(value) is bytes
@@ -120,7 +120,7 @@ def _text_of(value: Any) -> Any:
 
 
 def is_blurred(record: Record) -> bool:
-    """Return whether bytes of a form were lost: the library reads those by itself."""
+    """Return whether bytes of a form were lost: the library decodes forms itself."""
     return any(
         _UNREADABLE in text
         for value in record.values()
@@ -130,7 +130,7 @@ def is_blurred(record: Record) -> bool:
 
 
 def reread(record: Record, form: str) -> Record:
-    """Return the record of a form with what its text says in place of what was lost."""
+    """Return the record of a form, with lost values taken from the form's text."""
     lines = form_fields(form)
     return record | {
         name: lines[name] if isinstance(value, list) else _joined(lines[name], value)
@@ -144,7 +144,7 @@ def _joined(lines: list[str], value: str) -> str:
 
 
 def message_text(message: Any) -> str:
-    """Return what a message says, put together anew where the library lost bytes."""
+    """Return the text of a message, formatted again if the library lost bytes."""
     text = str(message)
     if _UNREADABLE not in text:
         return text
@@ -166,7 +166,7 @@ def message_text(message: Any) -> str:
 class ViewMap:
     """Perforce's own mapping of a view.
 
-    It answers in text alone, so each byte goes in and comes out as a letter of Latin-1.
+    It answers only in text, so each byte goes in and out as a Latin-1 character.
     """
 
     def __init__(self, lines: Iterable[str] = ()) -> None:
@@ -176,23 +176,23 @@ class ViewMap:
 
     @classmethod
     def of_path(cls, path: str) -> ViewMap:
-        """Return what maps a depot path to itself."""
+        """Return a map of a depot path to itself."""
         return cls([f'"{path}" "{path}"'])
 
     def insert(self, line: str) -> None:
-        """Add a line of a view; those after it win."""
+        """Add a line of a view. Later lines override earlier ones."""
         self._map.insert(_as_letters(line))
 
     def includes(self, path: str) -> bool:
         return self.translate(path) is not None
 
     def translate(self, path: str) -> str | None:
-        """Return the right side of a path of the left side, None where it has none."""
+        """Return the right side of a left-hand path, None if it is not mapped."""
         found = self._map.translate(_as_letters(path))
         return None if found is None else _from_letters(found)
 
     def joined(self, other: ViewMap) -> list[str]:
-        """Return the lines that map what ours maps to what the other maps."""
+        """Return the lines that map our left side to the other's right side."""
         lines = LibraryMap.join(self._map, other._map).as_array()
         return [_from_letters(line) for line in lines]
 

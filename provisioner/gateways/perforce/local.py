@@ -1,7 +1,7 @@
-"""The verbs that read or write a client's files, for a process that owns those files.
+"""The verbs that read or write a client's files, run by a process that owns them.
 
-Started by hosts/run_as.py, which calls `run`. It must not be root where the files are
-somebody's: Perforce's client writes wherever the server says.
+hosts/run_as.py starts it and calls `run`. It must not run as root on files of a user:
+Perforce's client writes wherever the server tells it to.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 
 def run(request: Json, show: Callable[[Json], None]) -> Json:
-    """Do the verb that the request names, with its account and arguments.
+    """Run the verb that the request names, with its account and arguments.
 
     Raises: any GatewayError of the verb.
     """

@@ -1,7 +1,7 @@
-"""What commands waited for locks and held them, as the server itself says.
+"""How long commands waited for locks and held them, as the server reports it.
 
-Source: p4 -Ztrack; the lines are those of `track` in the server's log, whose form is
-not promised: what is not understood is left out.
+Source: p4 -Ztrack. The lines are those of `track` in the server's log. Their format is
+not documented, so lines that we cannot read are skipped.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _TOTAL = re.compile(
 
 
 def lock_use(command: str, lines: Iterable[str]) -> LockUse | None:
-    """Return the table for which a command waited longest; None: it locked none.
+    """Return the table for which a command waited longest, None if it locked none.
 
-    Locks of single clients and the like are left out: nobody else needs them. A held
-    time may be printed negative, and is 0 then.
+    Locks on single clients and the like are skipped, as nobody else needs them. The
+    server may print a held time as negative; it then counts as 0.
     """
     found: LockUse | None = None
     table = ""
     for line in lines:
         text = line.removeprefix("---").removeprefix(" ")
         if not text.startswith(" "):
-            # A title: of a table, of a client, or of all that was used.
+            # A heading: a table, a client, or the total.
             table = text if text.startswith("db.") else ""
         total = _TOTAL.fullmatch(text)
         if total is None or not table:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from provisioner.gateways.perforce.types import OpenedFile, Part
 
-# "%" first: the others bring in new ones.
+# "%" first: the other codes contain it.
 _ESCAPES = (("%", "%25"), ("@", "%40"), ("#", "%23"), ("*", "%2A"))
 
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -16,8 +16,7 @@ _CODE = re.compile("%(25|40|23|2A)", re.IGNORECASE)
 
 
 def escape_path(name: str) -> str:
-    """Return the name with the characters that mean something in a file argument
-    written as %xx.
+    """Return the name with characters that are special in a file argument as %xx.
 
     Source: p4 help filespec.
     """
@@ -31,9 +30,10 @@ def unescape_path(path: str) -> str:
 
 
 def folded(name: str) -> str:
-    """Return what is equal for names that are one to a server that ignores case.
+    """Return a key that is equal for names that differ only in case.
 
-    Letters outside ASCII stay as they are: it compares bytes, by C's tolower.
+    As a case-insensitive server compares them: by C's tolower on each byte, so only
+    ASCII letters are folded.
 
     Source: StrPtr::SCompareF in the published client source.
     """
@@ -41,9 +41,9 @@ def folded(name: str) -> str:
 
 
 def client_path_to_local(path: str, *, client: str, root: str) -> str:
-    """Return local syntax for a path that is in client syntax or local already.
+    """Return a path in local syntax, given in client syntax or local syntax.
 
-    Servers differ in which of the two `reconcile` answers with.
+    Servers differ in which of the two `reconcile` reports.
     """
     prefix = f"//{escape_path(client)}/"
     if not path.startswith(prefix):
@@ -52,7 +52,7 @@ def client_path_to_local(path: str, *, client: str, root: str) -> str:
 
 
 def local_place(file: OpenedFile, *, client: str, root: str) -> str:
-    """Return where a file of a client is, from its root; "" where it is not mapped."""
+    """Return a file's path from the client's root, "" if it is not mapped."""
     if not file.client_file:
         return ""
     local = client_path_to_local(file.client_file, client=client, root=root)
@@ -69,11 +69,11 @@ def pinned_files(client: str, *, change: int, parts: Sequence[Part]) -> list[str
 
 
 def ignore_file_text(patterns: tuple[str, ...], *, root: str) -> str:
-    """Return a P4IGNORE file outside the tree that means what one in the root would.
+    """Return a P4IGNORE file for use outside the tree, as it would work in the root.
 
-    In a file that lies elsewhere, a pattern that begins with a slash matches nothing,
-    while one with a slash in the middle matches at any depth. So the root is written
-    in front of those, without its leading slash.
+    Outside the tree, a pattern with a leading slash matches nothing, while one with a
+    slash in the middle matches at any depth. So leading slashes are replaced by the
+    root without its own.
 
     Source: p4 help ignore; tried with P4Python's is_ignored.
     """

@@ -1,10 +1,10 @@
-"""Whether somebody may read everything that a view maps. Pure: no server is asked.
+"""Whether a user may read everything that a view maps. No server is asked.
 
-Both a view and the lines of a protections table are lists of patterns in which the
-last that matches a path decides about it. So the question is whether a path exists
-that the view maps and the protections do not let read. It is answered for all paths
-there can be, by following the patterns character by character, all at a time, and
-trying at each point only the characters that tell them apart.
+A view and a protections table are both lists of patterns, in which the last match
+decides about a path. So the question is: is there a path that the view maps and the
+protections do not let the user read? It is answered for every possible path, by
+matching all patterns at once, character by character. At each point only the
+characters that distinguish them are tried.
 
 Source: p4 help protect, p4 help views; and
 https://help.perforce.com/helix-core/server-apps/cmdref/current/Content/CmdRef/p4_protect.html
@@ -21,22 +21,22 @@ from dataclasses import dataclass
 from provisioner.gateways.perforce.paths import folded
 from provisioner.gateways.perforce.specs import split_view_line
 
-# What lets people have the content of a file. `review` would, but is for daemons.
+# Levels that grant the content of a file. `review` would too, but is for daemons.
 READING = frozenset({"read", "=read", "open", "write", "admin", "super"})
-# An exclusion of one right alone leaves the right to read; any other may take it.
+# An exclusion of one of these rights leaves read access; any other may remove it.
 _LEAVES_READ = frozenset({"=open", "=write", "=branch"})
 
 LOOKS_ALLOWED = 20_000
 _TOKEN = re.compile(r"\.\.\.|\*|%%[0-9]|(?s:.)")
 _ANY, _ANY_BUT_SLASH = "...", "*"
-_OTHER = "\x00"  # stands for every character that no pattern has
+_OTHER = "\x00"  # stands for any character that is in no pattern
 
 
 @dataclass(frozen=True, kw_only=True)
 class Protection:
-    """One line of a protections table that concerns a user, directly or by a group.
+    """One line of a protections table that applies to a user, directly or by group.
 
-    `host` is "*" or the addresses it is about; `path` is without its "-".
+    `host` is "*" or the addresses it applies to; `path` is without its "-".
     """
 
     level: str
@@ -47,10 +47,10 @@ class Protection:
 
 @dataclass(frozen=True, kw_only=True)
 class Protections:
-    """What a server says about one user, in the order of its table.
+    """The protections of one user, in the order of the table.
 
-    `is_unprotected`: the table is empty, so that everybody may do everything.
-    `is_for_one_host`: only lines for the host that was asked about are here.
+    `is_unprotected`: the table is empty, so everybody may do everything.
+    `is_for_one_host`: only lines that apply to the requested host are included.
     """
 
     lines: tuple[Protection, ...]
@@ -61,22 +61,22 @@ class Protections:
 
 @dataclass(frozen=True, kw_only=True)
 class Unreadable:
-    """`path` is the pattern to tell people; `example` one path of the view in it."""
+    """`path` is the pattern to report; `example` a path of the view that it matches."""
 
     path: str
     example: str
 
 
 class TooIntricate(Exception):
-    """The patterns cross each other in more ways than are looked at."""
+    """The patterns overlap in more ways than we examine."""
 
 
 def find_unreadable(view: Iterable[str], protections: Protections) -> Unreadable | None:
-    """Return a path that the view maps and that may not be read, None if there is none.
+    """Return a path that the view maps and the user may not read, None if none exists.
 
-    In doubt a path counts as unreadable: a grant for certain hosts only does not count
-    unless the host was asked about, an exclusion does, and so does a file that another
-    line of the view hides.
+    When in doubt, a path counts as unreadable. A grant for certain hosts is ignored
+    unless the host was part of the query; an exclusion never is. A path that another
+    line of the view hides counts, too.
 
     Raises: TooIntricate, ViewRefused (not a view).
     """
@@ -102,14 +102,14 @@ def find_unreadable(view: Iterable[str], protections: Protections) -> Unreadable
 
 
 def counts(line: Protection, *, any_host: bool) -> bool:
-    """Say whether a line decides about reading: a grant for some hosts does not."""
+    """Return whether a line decides about reading: a grant for some hosts does not."""
     if line.is_exclusion:
         return line.level not in _LEAVES_READ
     return line.level in READING and (any_host or line.host == "*")
 
 
 class _Pattern:
-    """A pattern as a machine whose state is a set of places in it, one bit each."""
+    """A pattern as an automaton. Its state is a set of positions, one bit each."""
 
     def __init__(self, text: str, *, says: bool) -> None:
         self.says = says
@@ -122,7 +122,7 @@ class _Pattern:
         self.keeps_but_slash = self._bits(_ANY_BUT_SLASH)
         self.wild = self.keeps_any | self.keeps_but_slash
         self.moves = {token: self._bits(token) for token in set(self.tokens)}
-        # In this state it matches whatever follows.
+        # In this state it matches anything that follows.
         self.for_ever = self.end | self.end >> 1 if self.tokens[-1:] == [_ANY] else -1
         self.start = self._with_skipped(1)
 
@@ -130,7 +130,7 @@ class _Pattern:
         return sum(1 << place for place, t in enumerate(self.tokens) if t == token)
 
     def _with_skipped(self, state: int) -> int:
-        """Add the places after wildcards, which may stand for nothing."""
+        """Add the positions after wildcards, which may match nothing."""
         while True:
             more = state | ((state & self.wild) << 1)
             if more == state:
@@ -138,14 +138,14 @@ class _Pattern:
             state = more
 
     def after(self, state: int, character: str) -> int:
-        """Return the state after one more character; 0: it cannot match any more."""
+        """Return the state after another character, 0 if it cannot match any more."""
         after = (state & self.moves.get(character, 0)) << 1 | state & self.keeps_any
         if character != "/":
             after |= state & self.keeps_but_slash
         return self._with_skipped(after)
 
     def wants(self, state: int) -> Iterator[str]:
-        """Return the characters that it has at its places."""
+        """Yield the characters at the positions of a state."""
         while state:
             place = (state & -state).bit_length() - 1
             state &= state - 1
@@ -162,12 +162,12 @@ class _Pattern:
         return self.for_ever > 0 and state & self.for_ever == self.for_ever
 
 
-# The patterns that may still match, by number, in their order.
+# Number and state of each pattern that may still match, in order.
 _Alive = tuple[tuple[int, int], ...]
 
 
 class _Shape(enum.Enum):
-    """How much of a path //depot/name is there; FILE is all of one."""
+    """How much of a path //depot/name is complete; FILE is a whole one."""
 
     NOTHING = enum.auto()
     SLASH = enum.auto()
@@ -177,7 +177,7 @@ class _Shape(enum.Enum):
     FILE = enum.auto()
 
 
-# By what is there and whether a slash follows. No part of a path is empty.
+# By the shape so far and whether a slash follows. No part of a path is empty.
 _NEXT_SHAPE = {
     (_Shape.NOTHING, True): _Shape.SLASH,
     (_Shape.SLASH, True): _Shape.SLASHES,
@@ -191,16 +191,16 @@ _NEXT_SHAPE = {
 
 
 class _Search:
-    """Looks at every way in which the patterns can go on, shortest paths first."""
+    """Examines every way in which the patterns can continue, shortest paths first."""
 
     def __init__(self, *, view: list[_Pattern], rights: list[_Pattern]) -> None:
         self.view = view
         self.rights = rights
 
     def find(self) -> tuple[str, int, int | None] | None:
-        """Return a path, the line of the view that maps it, and what forbids it.
+        """Return a path, the view line that maps it, and the line that denies it.
 
-        None in place of what forbids it: nothing grants it.
+        None for the last if no line grants it.
 
         Raises: TooIntricate.
         """
@@ -218,7 +218,7 @@ class _Search:
             for character in self._characters(view, rights):
                 longer = _NEXT_SHAPE.get((shape, character == "/"))
                 if longer is None:
-                    continue  # no path is like this
+                    continue  # not a path
                 now = (
                     _advanced(self.view, view, character),
                     _advanced(self.rights, rights, character),
@@ -241,7 +241,7 @@ class _Search:
         return sorted(found)
 
     def _is_settled(self, view: _Alive, rights: _Alive) -> bool:
-        """Say that nothing which begins like this can be mapped and unreadable."""
+        """Return whether no path that begins like this can be mapped and unreadable."""
         if not any(self.view[number].says for number, _ in view):
             return True
         return bool(rights) and _all_say_yes_for_ever(self.rights, rights)
@@ -259,7 +259,7 @@ def _started(patterns: list[_Pattern]) -> _Alive:
 
 
 def _advanced(patterns: list[_Pattern], alive: _Alive, character: str) -> _Alive:
-    """Return who is left; what matches for ever outweighs all before it."""
+    """Return the patterns left. One that matches anything drops all before it."""
     left: list[tuple[int, int]] = []
     for number, state in alive:
         pattern = patterns[number]

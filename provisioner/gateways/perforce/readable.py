@@ -1,8 +1,7 @@
-"""Where files that somebody may not read can lie, and which those are.
+"""Which files of a view a user may not read.
 
-Patterns alone say that a view and an exclusion such as -//.../*.key cross each other;
-whether the view has such a file is a question to the server. It is asked about the
-crossings alone.
+Patterns alone tell that a view and an exclusion such as -//.../*.key overlap. Whether
+such a file exists only the server knows, and it is asked only about the overlaps.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Reading:
         self._decided = [self._regex(right.path) for right in self._rights]
 
     def never_granted(self) -> Unreadable | None:
-        """Return a path of the view that no line grants at all, None if there is none.
+        """Return a path of the view that no line grants, None if all are granted.
 
         Raises: TooIntricate, ViewRefused.
         """
@@ -54,9 +53,9 @@ class Reading:
         return find_unreadable(self._view_lines, without_exclusions)
 
     def crossings(self) -> tuple[str, ...]:
-        """Return depot patterns that all files match which are granted and excluded.
+        """Return depot patterns that match every file both granted and excluded.
 
-        They may match others, too.
+        They may match other files, too.
         """
         depots = [self._fold(line.depot) for line in self._view if line.flag != "-"]
         view = ViewMap(f'"{depot}" "{depot}"' for depot in depots)
@@ -68,9 +67,9 @@ class Reading:
         return tuple(dict.fromkeys(path for path in named if not path.startswith("-")))
 
     def forbidding(self, depot_file: str) -> str | None:
-        """Return the pattern that keeps the user from a file of the view.
+        """Return the pattern that denies the user a file of the view.
 
-        None where the file may be read, or is not in the view.
+        None if the user may read the file, or the view does not map it.
         """
         path = self._fold(depot_file)
         mapped_by = _last_match(self._mapped, path)
@@ -93,7 +92,7 @@ class Reading:
 
 
 def _last_match(patterns: list[re.Pattern[str]], path: str) -> int | None:
-    """Return the number of the last pattern that matches: it decides."""
+    """Return the number of the last matching pattern, which decides."""
     for number in reversed(range(len(patterns))):
         if patterns[number].fullmatch(path):
             return number

@@ -1,7 +1,6 @@
-"""Client specs as text, and the rules for what people may put into one.
+"""Client specs as text, and the rules for what people may enter in one.
 
-Pure: nothing here talks to a server. The form text is what a snapshot's pin stores
-and what `p4 client -i` reads.
+No server is asked. The form is what a snapshot's pin stores and `p4 client -i` reads.
 
 Source: p4 client, p4 help views,
 https://help.perforce.com/helix-core/server-apps/cmdref/current/Content/CmdRef/p4_client.html
@@ -44,22 +43,22 @@ _OPTION_PAIRS = (
     ("normdir", "rmdir"),
 )
 _OPTIONS_REFUSED = {
-    "locked": "a locked client can only be used by its owner, so Cloneyard could not "
-    "tell the server which files it has; use unlocked.",
-    "altsync": "altsync hands the files to another program, which a cloned workspace "
-    "has not; use noaltsync.",
+    "locked": "only its owner can use a locked client, so Cloneyard could not set its "
+    "have list; use unlocked.",
+    "altsync": "altsync leaves syncing to another program, which a cloned workspace "
+    "does not have; use noaltsync.",
 }
 _WILDCARD = re.compile(r"\.\.\.|\*|%%[0-9]")
-_NOT_IN_ONE_LINE = re.compile(r'[\x00-\x1f\x7f#"]')  # a form takes # for a comment
+_NOT_IN_ONE_LINE = re.compile(r'[\x00-\x1f\x7f#"]')  # in a form, # begins a comment
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _STREAM = re.compile(r"//[^/\x00-\x20\x7f]+(?:/[^/\x00-\x20\x7f]+)+")
 _WORD = re.compile(r'([-+&]?)"([^"]*)"(?=[ \t]|$)|([^ \t"]+)(?=[ \t]|$)')
 
 
 class SpecRefused(ValueError):
-    """Part of a client spec that a person typed cannot be used.
+    """Part of a client spec that a person entered cannot be used.
 
-    `code` is stable; `sentence` says the reason and what to do.
+    `code` is stable; `sentence` gives the reason and what to do.
     """
 
     def __init__(self, code: str, sentence: str) -> None:
@@ -69,7 +68,7 @@ class SpecRefused(ValueError):
 
 
 class ViewRefused(SpecRefused):
-    """A view that the server would refuse, or that would map too much."""
+    """The server would refuse this view, or it would map too much."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +86,10 @@ class ViewLine:
 def render_client_spec(spec: ClientSpec) -> str:
     """Return the form, as text that can be stored.
 
-    Names that are not UTF-8 are written as `storable` does; `as_named` gives the form
-    that a server reads. The times are left out: the server keeps them itself.
+    Names that are not UTF-8 are written as by `storable`; `as_named` gives the form
+    that a server reads. Times are left out, as the server maintains them.
 
-    Raises: ValueError where a value would break out of its line of the form.
+    Raises: ValueError (a value would break out of its line of the form).
     """
     fields = []
     for tag, attribute in _ONE_LINE_FIELDS:
@@ -99,7 +98,9 @@ def render_client_spec(spec: ClientSpec) -> str:
             raise ValueError(
                 f'{tag} of a client spec must be one printable line without # and ".'
             )
-        if value or tag == "Host":  # a missing Host becomes the host of the caller
+        if (
+            value or tag == "Host"
+        ):  # without Host, the server would fill in the caller's
             fields.append(f"{tag}:\t{value}")
     if description := spec.description.rstrip("\n"):
         fields.append(_block("Description", description.split("\n")))
@@ -111,13 +112,12 @@ def render_client_spec(spec: ClientSpec) -> str:
 
 
 def parse_client_spec(text: str) -> ClientSpec:
-    """Return what a form says; the exact inverse of render_client_spec.
+    """Return the client spec of a form; the exact inverse of render_client_spec.
 
-    Fields that ClientSpec does not have are dropped, and so are Update and Access,
-    which a form gives in the server's local time. Trailing line breaks of the
-    description are dropped too.
+    Fields that ClientSpec lacks are dropped. So are trailing line breaks of the
+    description, and Update and Access, which a form gives in the server's local time.
 
-    Raises: ValueError for text that is not a client form.
+    Raises: ValueError (not a client form).
     """
     values = form_fields(as_named(text))
     if not values.get("Client"):
@@ -138,7 +138,7 @@ def parse_client_spec(text: str) -> ClientSpec:
 def form_fields(text: str) -> dict[str, list[str]]:
     """Return the lines of each field of a form.
 
-    Raises: ValueError for text that is no form.
+    Raises: ValueError (not a form).
     """
     values: dict[str, list[str]] = {}
     tag = ""
@@ -154,9 +154,9 @@ def form_fields(text: str) -> dict[str, list[str]]:
 
 
 def split_view_line(line: str) -> ViewLine:
-    """Take a mapping apart. A trailing ` ## comment` is dropped.
+    """Split a mapping into its parts. A trailing ` ## comment` is dropped.
 
-    Raises: ViewRefused where it is not two words.
+    Raises: ViewRefused (not two words).
     """
     words = _view_words(line)
     if len(words) > 2:
@@ -177,15 +177,15 @@ def split_view_line(line: str) -> ViewLine:
 
 
 def rename_view(view: tuple[str, ...], *, old: str, new: str) -> tuple[str, ...]:
-    """Return the view with its right side moved from client `old` to client `new`.
+    """Return the view of client `old`, rewritten for client `new`.
 
-    Raises: ViewRefused where a line is not one of client `old`.
+    Raises: ViewRefused (a line that is not of client `old`).
     """
     renamed = []
     for text in view:
         line = split_view_line(text)
         prefix = f"//{old}/"
-        # Where case matters, the server lets no view be of a client spelled otherwise.
+        # A case-sensitive server accepts only its own spelling, so this is safe.
         if not line.client.lower().startswith(prefix.lower()):
             raise ViewRefused(
                 "view_other_client",
@@ -218,7 +218,7 @@ def check_view(lines: tuple[str, ...]) -> None:
 
 
 def check_stream(stream: str) -> None:
-    """Refuse what is not the path of one stream.
+    """Refuse anything but the path of a single stream.
 
     Raises: SpecRefused.
     """
@@ -259,7 +259,7 @@ def check_client_options(options: str) -> None:
 
 
 def check_submit_options(options: str) -> None:
-    """Refuse submit options that Perforce does not have.
+    """Refuse unknown submit options.
 
     Raises: SpecRefused.
     """
@@ -272,7 +272,7 @@ def check_submit_options(options: str) -> None:
 
 
 def check_line_end(line_end: str) -> None:
-    """Refuse a line end that Perforce does not have.
+    """Refuse an unknown line ending.
 
     Raises: SpecRefused.
     """
@@ -312,7 +312,7 @@ def _check_side(path: str) -> None:
     parts = path.removeprefix("//").split("/")
     if not path.startswith("//") or len(parts) < 2 or "" in parts:
         if path == "//...":
-            return  # the sentence about whole servers says more
+            return  # _check_depot_name explains this one better
         raise ViewRefused(
             "view_syntax",
             f"{path} is not a path in depot syntax; write it like //depot/main/... "

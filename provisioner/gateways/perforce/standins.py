@@ -1,9 +1,9 @@
-"""Clients of ours that stand in for a workspace's own for a while: whose they are.
+"""Temporary clients that stand in for a workspace's own, and how we know them.
 
-Everybody can see a client's name and description, and can make one like it. So the
-names of stand-ins are new each time, nobody can foretell them, and they prove
-themselves: only who knows the workspace's secret can make one up. What does not prove
-itself is a stranger's, is never touched, and stands in nobody's way.
+Anyone can read a client's name and description, and create a client like it. So each
+stand-in gets a new, unpredictable name that contains a proof: only a holder of the
+workspace's secret can compute it. A client without a valid proof is somebody else's. It
+is never touched, and cannot collide with ours.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Purpose(StrEnum):
 _NONCE = 8
 _PROOF = 16
 SUFFIX = rf"-(?:{'|'.join(Purpose)})-[0-9a-f]{{{_NONCE + _PROOF}}}"
-"""How the names of stand-ins end, as a pattern."""
+"""The end of a stand-in's name, as a pattern."""
 
 _NAME = re.compile(
     rf"-(?P<purpose>{'|'.join(Purpose)})-(?P<nonce>[0-9a-f]{{{_NONCE}}})"
@@ -40,8 +40,10 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class StandIns:
-    """Those of one workspace. Their names begin with `client`; `tag` is in each one's
-    description, and `secret` is known to nobody else.
+    """The stand-ins of one workspace.
+
+    Their names begin with `client`, their descriptions contain `tag`, and only we know
+    `secret`.
     """
 
     client: str
@@ -49,12 +51,12 @@ class StandIns:
     secret: str
 
     def new_name(self, purpose: Purpose) -> str:
-        """Return a name that nobody has used and nobody can foretell."""
+        """Return a new name that nobody can predict."""
         nonce = secrets.token_hex(_NONCE // 2)
         return f"{self.client}-{purpose}-{nonce}{self._proof(purpose, nonce)}"
 
     def has_made(self, name: str) -> bool:
-        """Return whether `new_name` has made up this name."""
+        """Return whether this name came from `new_name`."""
         match = _NAME.fullmatch(name.removeprefix(self.client))
         if match is None or not name.startswith(self.client):
             return False
@@ -62,13 +64,13 @@ class StandIns:
         return hmac.compare_digest(proof, match["proof"])
 
     def is_ours(self, client: ClientSpec) -> bool:
-        """Return whether a client is one of them, by its name and its description."""
+        """Return whether a client is a stand-in, by its name and description."""
         return self.has_made(client.name) and self.tag in client.description
 
     def find_all(
         self, gateway: PerforceGateway, *purposes: Purpose
     ) -> list[ClientSpec]:
-        """Return those that are there, for these purposes, or for any."""
+        """Return existing stand-ins for these purposes, or for any."""
         for_these = [f"{self.client}-{purpose}-*" for purpose in purposes]
         return [
             client
@@ -78,7 +80,7 @@ class StandIns:
         ]
 
     def remove_all(self, gateway: PerforceGateway, *purposes: Purpose) -> None:
-        """Have none of them, nor anything opened or shelved in them. Safe to repeat."""
+        """Delete all of them, with anything opened or shelved there. Safe to repeat."""
         for client in self.find_all(gateway, *purposes):
             if gateway.changes.list_opened(client.name):
                 gateway.changes.revert_server_side(client.name)

@@ -1,7 +1,7 @@
-"""Which keys of TLS servers this process trusts: those that are pinned, no others.
+"""Which TLS server keys this process trusts: pinned ones, and no others.
 
-The library reads P4TRUST from the environment alone, so there is one file for all
-connections of the process. It is private, and made when the first key is pinned.
+The library takes P4TRUST only from the environment, so all connections of the process
+share one file. It is private, and created when the first key is pinned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ os.environ["P4TRUST"] = str(_path)
 
 
 def pin(port: str, *, fingerprint: str) -> None:
-    """Trust this fingerprint for the port and no other; none where it is "".
+    """Trust this fingerprint for the port and no other; trust none if it is "".
 
     The fingerprint is the SHA-1 of the server's public key as upper-case hexadecimal
     with colons, as `p4 trust -l` and `p4d -Gf` show it.
@@ -38,7 +38,7 @@ def pin(port: str, *, fingerprint: str) -> None:
 
 
 def _replace(lines: list[str]) -> None:
-    """Write a new file and put it in place at once; others may be reading."""
+    """Replace the file atomically: others may be reading it."""
     handle, draft = tempfile.mkstemp(prefix=_path.name, dir=_path.parent)
     with os.fdopen(handle, "w") as file:
         file.write("".join(f"{line}\n" for line in lines))

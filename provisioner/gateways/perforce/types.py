@@ -1,4 +1,4 @@
-"""What goes in and comes out of the Perforce gateway: frozen, no raw dicts."""
+"""Arguments and results of the Perforce gateway: frozen, never raw dicts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ TICKET = re.compile(r"[0-9A-Fa-f]{32,}")
 
 @dataclass(frozen=True, kw_only=True)
 class PerforceAccount:
-    """Which server, as whom. `password` may be a password or a ticket.
+    """Which server, as which user. `password` may be a password or a ticket.
 
-    `fingerprint` is the pinned fingerprint of an `ssl:` port, "" for others.
-    `charset` is P4CHARSET, "none" for a server that is not in unicode mode.
-    `timeout_seconds` is how long connecting, and a command of a fixed size, may take;
-    `bulk_timeout_seconds` how long the server may be silent in one whose work grows
-    with the number of files (a big flush may say nothing for minutes). `host` is the
-    name to give for this host, for clients whose Host their owner has set.
-    `sync_connections` is how many connections to ask for in a template's sync; 0 leaves
-    that to the server.
+    `fingerprint` is the pinned fingerprint of an `ssl:` port, "" for other ports.
+    `charset` is P4CHARSET, "none" for a server that is not in Unicode mode.
+    `host` is the name to report for this host, for clients bound to a Host.
+    `sync_connections` is the number of parallel connections of a template's sync; 0
+    lets the server choose.
+
+    `timeout_seconds` limits connecting, and commands of a fixed size. For commands
+    whose work grows with the number of files, `bulk_timeout_seconds` limits how long
+    the server may be silent: a big flush may send nothing for minutes.
     """
 
     port: str
@@ -37,13 +38,13 @@ class PerforceAccount:
 
     @property
     def has_ticket(self) -> bool:
-        """Whether `password` is a ticket, which only a person can renew."""
+        """Whether `password` is a ticket, which we cannot renew ourselves."""
         return TICKET.fullmatch(self.password) is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerInfo:
-    """`p4 info`, as far as Cloneyard asks."""
+    """The part of `p4 info` that Cloneyard uses."""
 
     version: str
     is_case_sensitive: bool
@@ -56,10 +57,10 @@ class ServerInfo:
 class ClientSpec:
     r"""A client spec. `view` lines are "//depot/path/... //client/..." as in the form.
 
-    `host` "" lets any host use it. `options` is the six or seven words of the form.
-    `updated_at` and `accessed_at` are None for a spec that is being made. `server_id`
-    is the edge server that alone may use it, and is the server's to set. Bytes of the
-    description that are not UTF-8 are written as \xe9; names have them as os.fsdecode.
+    An empty `host` lets any host use it. `options` are the six or seven words of the
+    form. `updated_at` and `accessed_at` are None for a client that does not exist yet.
+    `server_id` is the only edge server that may use it; the server sets it. Bytes of
+    the description that are not UTF-8 appear as \xe9; names have them as os.fsdecode.
     """
 
     name: str
@@ -80,10 +81,10 @@ class ClientSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class HaveList:
-    """What the server believes a client has, as a number and a fingerprint.
+    """Count and digest of what the server believes a client has.
 
-    `digest` is the SHA-256 (hex) over the sorted lines "depotFile#rev\n": equal for
-    two clients exactly if they have the same revisions of the same files.
+    `digest` is the SHA-256 (hex) of the sorted lines "depotFile#rev\n". It is equal for
+    two clients if and only if they have the same revisions of the same files.
     """
 
     count: int
@@ -92,14 +93,14 @@ class HaveList:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A depot path whose files are at another change than the rest of a client."""
+    """A depot path that is at another change than the rest of a client."""
 
     path: str
     change: int
 
 
 class SyncPhase(StrEnum):
-    """PLANNING until the server says the first file; FINISHING from the last one on."""
+    """PLANNING until the record of the first file, FINISHING from that of the last."""
 
     PLANNING = "planning"
     RECEIVING = "receiving"
@@ -108,8 +109,10 @@ class SyncPhase(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SyncProgress:
-    """What has arrived. The totals are 0 while nobody knows them: until the server has
-    said them, and where more commands are to come.
+    """What has arrived so far.
+
+    A total is 0 while it is unknown: until the server reports it, and while further
+    commands follow.
     """
 
     phase: SyncPhase
@@ -121,7 +124,7 @@ class SyncProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeSize:
-    """How much a client's view has at a change."""
+    """What a client's view holds at a change."""
 
     files: int
     bytes: int
@@ -136,7 +139,7 @@ class SyncReport:
 
 @dataclass(frozen=True, kw_only=True)
 class PopulateReport:
-    """What bringing a clone to another change did: files written, files removed."""
+    """How many files were written and removed to bring a clone to another change."""
 
     written: int
     removed: int
@@ -146,9 +149,9 @@ class PopulateReport:
 class OpenedFile:
     """`change` is a number or "default". `client_file` is //client/... or "".
 
-    `revision` is the one it was opened at, 0 for files that are new. `moved_file` is
-    the other half of a move, "" for all other files. Paths have special characters
-    written as %xx, as the server gives and takes them.
+    `revision` is the one it was opened at, 0 for a new file. `moved_file` is the other
+    half of a move, "" for other files. Paths have special characters as %xx, as the
+    server sends and expects them.
     """
 
     depot_file: str
@@ -164,7 +167,7 @@ class OpenedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class PendingChange:
-    """`files` counts what is opened in it; what is shelved in it is another matter."""
+    """A pending change. `files` counts opened files, not shelved ones."""
 
     change: int
     user: str
@@ -176,7 +179,7 @@ class PendingChange:
 
 @dataclass(frozen=True, kw_only=True)
 class SubmittedChange:
-    """`title` is the first line of its description; `paths` are depot paths."""
+    """`title` is the first line of the description; `paths` are depot paths."""
 
     number: int
     user: str
@@ -187,7 +190,7 @@ class SubmittedChange:
 
 @dataclass(frozen=True, kw_only=True)
 class SubmittedBatch:
-    """Some submitted changes, and how their server compares names."""
+    """Submitted changes, and whether their server distinguishes case."""
 
     changes: tuple[SubmittedChange, ...]
     is_case_sensitive: bool
@@ -195,7 +198,7 @@ class SubmittedBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class ShelvedFile:
-    """`digest` is an MD5 in hex, of the content as the server keeps it; "" for none."""
+    """`digest` is the MD5 (hex) of the content as the server stores it, "" if none."""
 
     depot_file: str
     action: str
@@ -207,7 +210,7 @@ class ShelvedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class NotDone:
-    """A file for which a verb could not do its work, with a sentence that says why."""
+    """A file that could not be processed, and a sentence that says why."""
 
     depot_file: str
     reason: str
@@ -215,11 +218,10 @@ class NotDone:
 
 @dataclass(frozen=True, kw_only=True)
 class Shelf:
-    """A shelved change that holds files which are opened on a client.
+    """A shelved change that holds files opened on a client.
 
-    `was` is the pending change they were opened in, "default" or a number;
-    `made_by_us` says that the change exists for the shelf alone. `files` are depot
-    paths.
+    `was` is the pending change in which they were opened, "default" or a number. With
+    `made_by_us`, the change exists only for this shelf. `files` are depot paths.
     """
 
     change: int
@@ -230,9 +232,9 @@ class Shelf:
 
 @dataclass(frozen=True, kw_only=True)
 class ShelveReport:
-    """`moved` gives, for each change of ours, the one that its files were opened in.
+    """`moved` maps each change of ours to the change that its files came from.
 
-    They stay opened in ours: see hosts/inventory.opened_before.
+    The files stay opened in ours: see hosts/inventory.opened_before.
     """
 
     shelves: tuple[Shelf, ...]
@@ -242,7 +244,7 @@ class ShelveReport:
 
 @dataclass(frozen=True, kw_only=True)
 class ReopenReport:
-    """`changes` gives the new number for each pending change that had to be made anew.
+    """`changes` maps each pending change that was created again to its new number.
 
     `opened` are depot paths.
     """
@@ -254,7 +256,7 @@ class ReopenReport:
 
 @dataclass(frozen=True, kw_only=True)
 class CopyReport:
-    """`shelves` name the changes that files were opened in; they are the stand-in's."""
+    """`shelves` belong to the stand-in; each names the change it was copied from."""
 
     shelves: tuple[Shelf, ...]
     not_copied: tuple[NotDone, ...]
@@ -262,10 +264,10 @@ class CopyReport:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenReport:
-    """What came out of shelves.
+    """What was opened from shelves.
 
-    `changes` gives the change that stands for each old one. `put_aside` has [path,
-    new path], local syntax, of what lay where a new file belongs.
+    `changes` maps each old change to its replacement. `put_aside` has pairs of old and
+    new local paths, for files that were in the way of new ones.
     """
 
     changes: dict[str, str]
@@ -275,7 +277,7 @@ class OpenReport:
 
 @dataclass(frozen=True, kw_only=True)
 class ToResolve:
-    """A file that a person has to bring together with what others did to it."""
+    """An opened file that a person must resolve with a submitted revision."""
 
     depot_file: str
     path: str
@@ -285,11 +287,11 @@ class ToResolve:
 
 @dataclass(frozen=True, kw_only=True)
 class MergeReport:
-    """`merged` are depot paths that were brought together without a conflict.
+    """`merged` are depot paths that were merged without a conflict.
 
-    `changed` have another revision than the one they are opened at, and cannot be
-    merged, as they are deleted or moved here; `gone` are deleted there: both by path
-    the change that they were compared at.
+    `changed` are files with a newer revision that cannot be merged, as they are opened
+    for delete or move. `gone` are files that were deleted in the depot. Both map depot
+    paths to the change they were compared with.
     """
 
     merged: tuple[str, ...]
@@ -303,7 +305,7 @@ class ReconcileFinding:
     """A file that differs from the have list.
 
     `action` is "edit" (changed, not opened), "delete" (missing) or "add" (untracked).
-    `path` is local syntax.
+    `path` is in local syntax.
     """
 
     action: str
@@ -313,9 +315,9 @@ class ReconcileFinding:
 
 @dataclass(frozen=True, kw_only=True)
 class NewestWork:
-    """When a client's newest changes were made, None where there is none.
+    """When a client's newest change of each kind was made, None if there is none.
 
-    A shelved change has the time of its pending change: when it was last saved.
+    A shelved change has the time at which its pending change was last saved.
     """
 
     submitted_at: dt.datetime | None
@@ -325,11 +327,11 @@ class NewestWork:
 
 @dataclass(frozen=True, kw_only=True)
 class ViewSurvey:
-    """What a view holds now. `size_bytes` counts what its lines share more than once.
+    """What a view holds now. `size_bytes` counts files that several lines map twice.
 
-    `depot_files` is how many files all of its depots hold. `clashes` are pairs of
-    names on disk that differ in case alone, the first twenty; with too many files,
-    names are not compared, and `files` counts what lines share more than once.
+    `depot_files` is the number of files in all depots of the view. `clashes` are the
+    first twenty pairs of names on disk that differ only in case. With too many files
+    names are not compared, and `files` counts files that several lines map twice, too.
     """
 
     files: int
@@ -341,7 +343,7 @@ class ViewSurvey:
 
 @dataclass(frozen=True, kw_only=True)
 class LockUse:
-    """The table of the server for which a command waited longest, in milliseconds."""
+    """The server's table for which a command waited longest, and how long."""
 
     command: str
     table: str

@@ -1,4 +1,4 @@
-"""Progress of a sync, counted from what the server says about each file."""
+"""Progress of a sync, counted from the server's record of each file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ _SECONDS_BETWEEN_REPORTS = 0.2
 class SyncCounter:
     """Adds up files and bytes and reports them at most five times a second.
 
-    The first record of each command has its totals, so nobody has to ask for them
-    beforehand; commands one after the other add up. The server says a file just before
-    it sends it: a file has arrived when the next one is said, and the last when the
-    command has ended. `P4.Progress` would need `-q`, and then tell files without their
+    The first record of each command has its totals, so no extra query is needed.
+    Consecutive commands add up. The server sends the record of a file just before its
+    content: so a file has arrived when the next record comes, and the last one when the
+    command ends. `P4.Progress` would need `-q`, and would then count files without
     bytes.
 
-    Where others are to come after a command, its totals are not those of all: they are
-    what was `expected`, or unknown.
+    Until the last command begins, the totals are those `expected`, or unknown.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class SyncCounter:
         self.bytes = 0
 
     def count(self, record: Mapping[str, Any]) -> None:
-        """Take a record of `p4 sync`."""
+        """Count a record of `p4 sync`."""
         if "totalFileCount" in record:
             self._arrived()
             self._files_total = self.files + int(record["totalFileCount"])
@@ -58,11 +57,11 @@ class SyncCounter:
             self._report_at(now)
 
     def report(self) -> None:
-        """Report now, however short the last report is ago."""
+        """Report now, however recent the last report is."""
         self._report_at(time.monotonic())
 
     def end(self) -> None:
-        """The command has ended: the last file has arrived, too."""
+        """Count the last file, which has arrived when the last command ends."""
         self._arrived()
         self._is_over = True
         self.report()

@@ -122,7 +122,7 @@ class _Run:
         self._remarks: dict[str, str] = {}
 
     def make_changes(self, empty: Sequence[str]) -> None:
-        """Have pending changes of these old numbers, which had no files."""
+        """Create the pending changes of these old numbers, which had no files."""
         for was in empty:
             self._change(was)
 
@@ -130,7 +130,7 @@ class _Run:
         self, files: Sequence[OpenedFile], shelves: Sequence[Shelf]
     ) -> ReopenReport:
         opened = self._opened()
-        # The source of a move is open for edit where a try ended between the two.
+        # If an attempt ended in the middle of a move, its source is open for edit.
         self._open([file for file in files if not _is_opened(file, opened)])
         opened = self._opened()
         self._unshelve(
@@ -146,7 +146,7 @@ class _Run:
         return {file.depot_file: file for file in files}
 
     def _change(self, was: str) -> str:
-        """Return the change that stands for the one it was; make it if it is gone."""
+        """Return the replacement for a pending change; create it if it is gone."""
         if was == DEFAULT_CHANGE or any(str(c.change) == was for c in self._pending):
             return was
         if was not in self._changes:
@@ -213,7 +213,7 @@ class _Run:
         )
 
     def _run(self, *command: str) -> None:
-        """Run a command whose outcome is looked at afterwards; keep what it said."""
+        """Run a command and keep its messages; the caller checks the outcome."""
         try:
             reply = self._connection.run(*command, is_bulk=True)
         except PermanentGatewayError as error:
@@ -241,7 +241,7 @@ class _Run:
     def _correct(
         self, files: Sequence[OpenedFile], opened: Mapping[str, OpenedFile]
     ) -> None:
-        """Give files that are open the change and type they had."""
+        """Give opened files the change and type that they had."""
         groups: dict[tuple[str, str], list[str]] = defaultdict(list)
         for file in files:
             now = opened.get(file.depot_file)
@@ -275,11 +275,11 @@ class _Run:
         if now is None:
             return said or f"It could not be opened for {file.action} again."
         if now.action != file.action:
-            return f"It is opened for {now.action} now, and was for {file.action}."
+            return f"It is now opened for {now.action}, and was for {file.action}."
         if now.type != file.type:
-            return f"It is opened as {now.type} now, and was as {file.type}."
+            return f"It is now opened as {now.type}, and was as {file.type}."
         if now.change != self._change(file.change):
-            return f"It is opened in change {now.change} now, and was in {file.change}."
+            return f"It is now opened in change {now.change}, and was in {file.change}."
         return ""
 
 
@@ -289,7 +289,7 @@ def _is_opened(file: OpenedFile, opened: Mapping[str, OpenedFile]) -> bool:
 
 
 def places_of(connection: Connection, paths: Sequence[str]) -> dict[str, str]:
-    """Return where the client has these depot files, local syntax.
+    """Return the local path of each depot file.
 
     Source: p4 where.
     """
@@ -303,7 +303,7 @@ def places_of(connection: Connection, paths: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def _kept_aside(paths: Sequence[str]) -> Iterator[None]:
-    """Have nothing at these paths for a while; then what was there before."""
+    """Clear these paths for the block, then put back what was there."""
     for path in paths:
         if os.path.lexists(path):
             os.rename(path, _aside(path))
@@ -325,7 +325,7 @@ def _aside(path: str) -> str:
 
 
 def remarks_of(reply: Reply) -> dict[str, str]:
-    """Return what was said about single files, by depot path."""
+    """Return the remarks on single files, by depot path."""
     texts = [*reply.texts, *(message.text for message in reply.messages)]
     return {
         path: text

@@ -101,7 +101,7 @@ def _column(record: Record, name: str) -> list[str | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Target:
-    """The change a file is to be shelved in, and the one it was opened in."""
+    """The change to shelve a file in, and the one in which it was opened."""
 
     change: int
     was: str
@@ -178,7 +178,7 @@ class _Run:
     # -- what can be shelved
 
     def _can_be_shelved(self, file: OpenedFile) -> bool:
-        """Say whether the server would get the content; if not, keep the reason."""
+        """Return whether the content can be sent; if not, record the reason."""
         if file.action in _GONE:
             return True
         path = client_path_to_local(
@@ -202,7 +202,7 @@ class _Run:
     # -- where to
 
     def _targets(self, files: list[OpenedFile]) -> dict[str, _Target]:
-        """Return where each file is to be shelved; make the changes that needs."""
+        """Return where to shelve each file; create the changes that are missing."""
         by_change: dict[str, list[OpenedFile]] = defaultdict(list)
         for file in files:
             by_change[file.change].append(file)
@@ -235,9 +235,9 @@ class _Run:
         return change.description.startswith(mark)
 
     def _takes(self, change: PendingChange, files: Iterable[OpenedFile]) -> bool:
-        """Say whether shelving these files there would lose nothing that is there.
+        """Return whether shelving these files there would overwrite nothing else.
 
-        In a change of ours, files that cannot be compared are shelved once more.
+        In a change of ours, files that cannot be compared are shelved again.
         """
         if not change.is_shelved:
             return True
@@ -296,7 +296,7 @@ class _Run:
     def _shelve(
         self, change: int, files: list[OpenedFile], *, flags: tuple[str, ...]
     ) -> None:
-        """Shelve what is not in the shelf yet; name what the server did not take."""
+        """Shelve files that the shelf lacks; record those that the server refused."""
         known = self._shelf_of(str(change))
         missing = [file for file in files if file.depot_file not in known]
         again = [
@@ -353,7 +353,7 @@ class _Run:
 
 
 def _units(files: list[OpenedFile]) -> list[tuple[str, ...]]:
-    """Return the paths; the halves of a move in one piece."""
+    """Return the paths, both halves of a move as one unit."""
     present = {file.depot_file for file in files}
     units: list[tuple[str, ...]] = []
     for file in files:
@@ -367,15 +367,15 @@ def _units(files: list[OpenedFile]) -> list[tuple[str, ...]]:
 
 
 def _why_not_readable(path: str, *, file_type: str) -> str:
-    """Return why the file's content cannot be sent as what it was opened as; or ""."""
+    """Return why the file cannot be sent as the type it was opened as, or ""."""
     try:
         found = os.lstat(path)
         if stat.S_ISLNK(found.st_mode) != file_type.startswith("symlink"):
-            return "Perforce has it opened as another kind of file than it is on disk."
+            return "It is opened as another file type than it has on disk."
         if stat.S_ISLNK(found.st_mode):
             return ""
         if not stat.S_ISREG(found.st_mode):
-            return "On disk it is not a file."
+            return "It is not a regular file on disk."
         os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
     except OSError as error:
         return f"It cannot be read: {os.strerror(error.errno or 0)}."
@@ -383,7 +383,7 @@ def _why_not_readable(path: str, *, file_type: str) -> str:
 
 
 def _md5(path: str) -> str:
-    """Return the digest that Perforce keeps of a file: of a link, its target's name."""
+    """Return the digest that Perforce keeps: for a symlink, that of its target."""
     digest = hashlib.md5(usedforsecurity=False)
     if os.path.islink(path):
         digest.update(os.fsencode(os.readlink(path)) + b"\n")
