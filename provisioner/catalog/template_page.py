@@ -94,7 +94,7 @@ class TemplatePage:
 
     def _not_refreshed(self) -> Iterator[Notice]:
         for pause in self.overview.pauses:
-            yield Notice(level=Level.WARNING, title=pause)
+            yield Notice(level=Level.WARNING, texts=(pause,))
         if self.overview.watch_error:
             yield Notice(
                 level=Level.WARNING,

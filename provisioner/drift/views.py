@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.html import format_html
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -24,6 +25,8 @@ from provisioner.drift.models import AuditRun, Finding
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.notices import Level, Notice
+from provisioner.web.templatetags.cloneyard import ago
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -77,9 +80,45 @@ def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
             return redirect("finding-detail", finding.pk)
     context = {
         "finding": finding,
+        "notices": _notices(finding, refusal),
+        "is_offered": _is_offered(finding),
         "evidence": evidence.alone(finding),
         "comparison": evidence.compared(finding),
         "preview": preview(finding),
-        "refusal": refusal,
     }
     return render(request, "drift/detail.html", context, status=status)
+
+
+def _is_offered(finding: Finding) -> bool:
+    """Return whether the reader may ask for the repair of a finding."""
+    is_open = finding.resolved_at is None and finding.asked_at is None
+    return is_open and finding.action != Finding.Action.NONE
+
+
+def _notices(finding: Finding, refusal: str) -> list[Notice]:
+    """Return how far a finding is, and what came of the last attempt to resolve it."""
+    notices = []
+    if refusal:
+        notices.append(Notice(level=Level.ERROR, texts=(refusal,), is_urgent=True))
+    if finding.status_message:
+        said = f"The last attempt failed: {finding.status_message}"
+        notices.append(Notice(level=Level.WARNING, texts=(said,)))
+    if finding.resolved_at is not None:
+        by = f" by {finding.resolved_by.username}" if finding.resolved_by else ""
+        said = format_html(
+            "Resolved {}{}: {}", ago(finding.resolved_at), by, finding.resolution
+        )
+        notices.append(Notice(level=Level.SUCCESS, texts=(said,)))
+    elif finding.action == Finding.Action.NONE:
+        said = (
+            "Cloneyard cannot safely repair this. The finding closes once the "
+            "difference is gone."
+        )
+        notices.append(Notice(level=Level.INFO, texts=(said,)))
+    elif finding.asked_at is not None:
+        said = format_html(
+            "{} requested the repair {}. Reload to see how it ended.",
+            *(finding.asked_by, ago(finding.asked_at)),
+        )
+        notices.append(Notice(level=Level.INFO, texts=(said,), icon_name="running"))
+    return notices

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -27,6 +28,7 @@ from provisioner.notify.models import Webhook
 from provisioner.notify.webhooks import webhooks_visible_to
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.notices import Action, Level, Notice
 
 
 @require_POST
@@ -74,8 +76,45 @@ def _with_secret(request: WebRequest, webhook: Webhook) -> HttpResponse:
 def webhook_detail(request: WebRequest, pk: int) -> HttpResponseBase:
     """Show a webhook with all that was sent to it; send many again."""
     webhook = _webhook(request, pk)
-    context = {"webhook": webhook}
+    context = {
+        "webhook": webhook,
+        "notices": _notices(webhook),
+        "actions": _actions(webhook),
+    }
     return list_answer(request, deliveries_of(webhook), "notify/detail.html", context)
+
+
+def _notices(webhook: Webhook) -> list[Notice]:
+    if not webhook.disabled_reason:
+        return []
+    return [
+        Notice(
+            level=Level.WARNING,
+            title="It was turned off",
+            texts=(
+                webhook.disabled_reason,
+                "Repair the receiver, send a test, then turn it on.",
+            ),
+        )
+    ]
+
+
+def _actions(webhook: Webhook) -> list[Action]:
+    """Return what can be done with a webhook, the most usual first."""
+
+    def url(name: str) -> str:
+        return reverse(f"webhook-{name}", args=[webhook.pk])
+
+    turn = "off" if webhook.is_enabled else "on"
+    return [
+        Action(label="Send a test", url=url("test"), is_post=True, look="primary"),
+        Action(
+            label=f"Turn {turn}", url=url("switch"), is_post=True, sends={"do": turn}
+        ),
+        Action(label="Replace the secret", url=url("secret"), is_post=True),
+        Action(label="Edit", url=url("edit"), look="link"),
+        Action(label="Delete", url=url("delete"), look="link"),
+    ]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_safe
 
 from provisioner.lib.refusals import ActionRefused
@@ -17,6 +18,8 @@ from provisioner.pools.lists.pools import POOLS
 from provisioner.pools.models import Pool
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.notices import Level, Notice
+from provisioner.web.templatetags.cloneyard import ago
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -48,8 +51,24 @@ def pool_detail(request: WebRequest, pk: int) -> HttpResponseBase:
     """Show a pool, its figures and its members."""
     pool = _pool(pk)
     [overview] = queries.overviews_of([pool])
-    context = {"pool": pool, "overview": overview}
+    context = {"pool": pool, "overview": overview, "notices": _notices(pool)}
     return list_answer(request, members_of(pool), "pools/detail.html", context)
+
+
+def _notices(pool: Pool) -> list[Notice]:
+    """Return why a pool is not filled."""
+    if not pool.status_message:
+        return []
+    said = [pool.status_message]
+    if pool.failures:
+        failed = "failure" if pool.failures == 1 else "failures"
+        said.append(
+            format_html(
+                "{} {} in a row. It is tried again {}.",
+                *(pool.failures, failed, ago(pool.retry_at)),
+            )
+        )
+    return [Notice(level=Level.WARNING, texts=tuple(said))]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

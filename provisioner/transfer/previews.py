@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.urls import reverse
+
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.engine.queries import operations_visible_to
 from provisioner.transfer.queries import transfer_under_way
+from provisioner.web.notices import Action, Level, Notice
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import snapshots_to_move_to, workspaces_visible_to
 from provisioner.workspaces.unsubmitted import Findings, findings_of
@@ -35,6 +38,50 @@ class TransferPreview:
         )
 
     @property
+    def is_possible(self) -> bool:
+        """Whether work can be transferred now, as far as the rows say."""
+        is_ready = self.workspace.state == Workspace.State.READY
+        return is_ready and self.under_way is None and bool(self.newer)
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What stands in the way, or has to be known first."""
+        if self.under_way is not None:
+            return [self._under_way(self.under_way)]
+        if self.workspace.state != Workspace.State.READY:
+            said = f"{self.workspace.name} is not ready. Nothing can be transferred."
+        elif not self.newer:
+            template = self.workspace.template.name
+            said = f"{self.workspace.name} is at the newest snapshot of {template}."
+        elif self.blockers:
+            title = "Work cannot be transferred yet"
+            return [_warning(title, items=tuple(self.blockers))]
+        elif self.look_failed:
+            assert self.look is not None
+            failure = self.look.operation.status_message
+            return [_warning("The last check failed", texts=(failure,))]
+        else:
+            return []
+        back = reverse("workspace-detail", args=[self.workspace.pk])
+        show = Action(label=f"Show {self.workspace.name}", url=back)
+        return [Notice(level=Level.INFO, texts=(said,), actions=(show,))]
+
+    @staticmethod
+    def _under_way(into: Workspace) -> Notice:
+        url = reverse("workspace-detail", args=[into.pk])
+        return Notice(
+            level=Level.INFO,
+            texts=(f"Its work is being transferred into {into.name}.",),
+            actions=(Action(label=f"Show {into.name}", url=url),),
+        )
+
+    @property
+    def look_failed(self) -> bool:
+        if self.look is None or self.look.is_running:
+            return False
+        return not self.has_looked
+
+    @property
     def found(self) -> list[Findings]:
         return findings_of(self.look.operation.findings if self.look else None)
 
@@ -48,6 +95,14 @@ class TransferPreview:
     @property
     def announcement(self) -> str:
         return self.look.announcement if self.look else ""
+
+
+def _warning(
+    title: str, *, texts: tuple[str, ...] = (), items: tuple[str, ...] = ()
+) -> Notice:
+    return Notice(
+        level=Level.WARNING, title=title, texts=texts, items=items, is_urgent=True
+    )
 
 
 def find_transfer_preview(user: User, *, pk: int) -> TransferPreview | None:

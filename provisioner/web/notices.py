@@ -29,11 +29,17 @@ class Level(StrEnum):
     """How much a notice matters; each has its colour and its icon."""
 
     INFO = "info"
+    SUCCESS = "success"
     WARNING = "warning"
     ERROR = "error"
 
 
-_ICONS = {Level.INFO: "info", Level.WARNING: "warning", Level.ERROR: "failed"}
+_ICONS = {
+    Level.INFO: "info",
+    Level.SUCCESS: "done",
+    Level.WARNING: "warning",
+    Level.ERROR: "failed",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +50,7 @@ class Notice:
     """
 
     level: Level
-    title: str
+    title: str = ""
     texts: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
+from django.forms.boundfield import BoundWidget
 
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
@@ -14,11 +16,19 @@ from provisioner.web.forms import AskingForm
 from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.queries import GONE
 
+_WHAT_IT_DOES = {
+    Unsaved.RESCUE: "Opened files are shelved in your name. Everything else goes into "
+    "an archive with a list and checksums.",
+    Unsaved.DISCARD: "Opened files are reverted and shelves deleted. The audit log "
+    "keeps who chose this, and what was lost.",
+    Unsaved.REFUSE: "If something is left, nothing is touched and you get the list.",
+}
+
 
 class WorkspaceRetireForm(AskingForm):
-    """`unsaved` is there only after somebody was shown what would be lost.
+    """A choice of what happens to unsubmitted work, where some was found.
 
-    What could not be compared cannot be rescued either.
+    What could not be compared with Perforce cannot be rescued.
     """
 
     def __init__(
@@ -28,18 +38,24 @@ class WorkspaceRetireForm(AskingForm):
         if not has_unsaved:
             return
         choices = [
-            (Unsaved.REFUSE, "Retire it only if all is settled by now"),
+            (Unsaved.REFUSE, "Retire only if nothing is left"),
             (Unsaved.DISCARD, "Discard what is listed here"),
         ]
         if can_be_rescued:
             choices.insert(0, (Unsaved.RESCUE, "Rescue what is listed here"))
         self.fields["unsaved"] = forms.ChoiceField(
-            label="What becomes of it",
+            label="What happens to it",
             choices=choices,
             initial=choices[0][0],
             widget=forms.RadioSelect,
             required=False,
         )
+
+    def options(self) -> Iterator[tuple[BoundWidget, str, bool]]:
+        """Yield each choice with what it does, and whether work is lost by it."""
+        for widget in self["unsaved"]:
+            value = widget.data["value"]
+            yield widget, _WHAT_IT_DOES[value], value == Unsaved.DISCARD
 
     def choice(self) -> str:
         return self.cleaned_data.get("unsaved") or Unsaved.REFUSE

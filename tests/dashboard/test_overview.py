@@ -175,7 +175,7 @@ def test_a_queue_that_nobody_serves_is_said(
     queued = workspace.operations.get().steps.filter(state=Step.State.QUEUED)
     assert queued.exists()
     without = as_admin.get("/overview/").text
-    assert "until you start one; 1 job waits" in without
+    assert "make worker</code>. 1 job waits" in without
     assert "which no worker serves" not in without, "that would be said twice"
     with connection.cursor() as cursor:
         cursor.execute(

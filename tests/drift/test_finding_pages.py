@@ -111,7 +111,7 @@ def test_confirming_asks_once(as_admin: Client, admin: User, finding: Finding) -
     address = f"{ADDRESS}{finding.pk}/"
     for _ in range(2):
         answer = as_admin.post(address, follow=True)
-    assert "admin asked for it" in answer.text
+    assert "admin requested the repair" in answer.text
     job = ProcrastinateJob.objects.get(task_name="resolve_finding")
     assert (job.queue_name, job.args) == ("storage", {"finding_id": finding.pk})
     event = Event.objects.get(kind="audit_repair_asked")

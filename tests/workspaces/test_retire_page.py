@@ -83,7 +83,7 @@ def test_after_a_refusal_there_is_a_choice(
 def test_one_that_is_being_made_can_be_stopped(
     as_alice: Client, workspace: Workspace
 ) -> None:
-    assert "Making it is stopped" in as_alice.get(address_of(workspace)).text
+    assert "Provisioning stops" in as_alice.get(address_of(workspace)).text
     as_alice.post(address_of(workspace))
     assert len(retirements(workspace)) == 1
 
@@ -96,7 +96,7 @@ def test_asking_twice_is_one_retirement(as_alice: Client, ready: Workspace) -> N
 
 
 def test_a_retired_one_is_said_to_be(as_alice: Client, retired: Workspace) -> None:
-    assert "It was retired" in as_alice.get(address_of(retired)).text
+    assert "It is retired already" in as_alice.get(address_of(retired)).text
     answer = as_alice.post(address_of(retired))
     assert answer.status_code == 409
     assert "was retired" in answer.text

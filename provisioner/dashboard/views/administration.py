@@ -5,24 +5,57 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_safe
 
 from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
-from provisioner.dashboard.queries import installation
+from provisioner.dashboard.queries import Installation, installation
 from provisioner.limits.queries import limits_overview
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.notices import Level, Notice
 
 
 @require_safe
 @administrators_only
 def overview(request: WebRequest) -> HttpResponse:
     """Show how everything is: space, workspaces, failures, and who waits for what."""
-    return render(
-        request,
-        "dashboard/overview.html",
-        {"installation": installation(request.user)},
-    )
+    shown = installation(request.user)
+    context = {"installation": shown, "notices": _notices(shown)}
+    return render(request, "dashboard/overview.html", context)
+
+
+def _notices(shown: Installation) -> list[Notice]:
+    """Return what waits for a worker that does not run."""
+    if not shown.workers:
+        waiting = f" {_jobs(shown.waiting)}." if shown.waiting else ""
+        return [
+            Notice(
+                level=Level.ERROR,
+                title="No worker is running",
+                texts=(
+                    format_html(
+                        "Requests wait until you start one with "
+                        "<code>make worker</code>.{}",
+                        waiting,
+                    ),
+                ),
+            )
+        ]
+    return [
+        Notice(
+            level=Level.WARNING,
+            texts=(
+                f"{_jobs(queue.waiting)} in the queue “{queue.name}”, "
+                "which no worker serves.",
+            ),
+        )
+        for queue in shown.unserved
+    ]
+
+
+def _jobs(number: int) -> str:
+    return f"{number:,} {'job waits' if number == 1 else 'jobs wait'}"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

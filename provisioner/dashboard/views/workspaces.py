@@ -13,6 +13,11 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import retarget
 
 from provisioner.dashboard import overviews
+from provisioner.dashboard.ending_pages import (
+    purge_steps,
+    retire_steps,
+    why_not_retired,
+)
 from provisioner.dashboard.lists import workspaces
 from provisioner.dashboard.workspace_page import WorkspacePage
 from provisioner.leases.queries import policy_for
@@ -113,6 +118,7 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
         else:
             return redirect("workspace-detail", workspace.pk)
     is_part = request.htmx and not form.is_bound
+    policy = policy_for(workspace.template, workspace.purpose)
     return render(
         request,
         "workspaces/_retire.html" if is_part else "workspaces/retire.html",
@@ -121,9 +127,12 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
             "overview": overview,
             "workspace": workspace,
             "is_update": is_part,
-            "trash_seconds": policy_for(
-                workspace.template, workspace.purpose
-            ).trash_seconds,
+            "why_not": why_not_retired(workspace),
+            "steps": retire_steps(
+                overview,
+                has_choice="unsaved" in form.fields,
+                trash_seconds=policy.trash_seconds,
+            ),
         },
         status=form.http_code,
     )
@@ -148,6 +157,6 @@ def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
     return render(
         request,
         "workspaces/purge.html",
-        {"form": form, "overview": overview, "workspace": workspace},
+        {"form": form, "workspace": workspace, "steps": purge_steps(overview)},
         status=form.http_code,
     )

@@ -1,0 +1,80 @@
+"""What is said before a workspace is retired or destroyed: each step, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.utils.html import format_html
+
+from provisioner.dashboard.overviews import WorkspaceOverview
+from provisioner.lib.times import duration_text
+from provisioner.web.templatetags.cloneyard import ago, size
+from provisioner.workspaces.models import Workspace
+
+State = Workspace.State
+
+_OVER = {
+    State.RETIRED: "It is retired already.",
+    State.RETIRING: "It is being retired already.",
+    State.TRASHED: "It is in the trash already.",
+    State.PURGING: "It is being destroyed already.",
+}
+
+
+def why_not_retired(workspace: Workspace) -> str:
+    """Return why a workspace cannot be retired, "" where it can."""
+    return _OVER.get(State(workspace.state), "")
+
+
+def retire_steps(
+    overview: WorkspaceOverview, *, has_choice: bool, trash_seconds: int
+) -> Iterator[str]:
+    """Yield what retiring a workspace does.
+
+    With a choice, its unsubmitted work was found before.
+    """
+    workspace = overview.workspace
+    if workspace.state == State.PROVISIONING:
+        yield "Provisioning stops."
+    if workspace.client_name:
+        if not has_choice:
+            again = " again" if overview.looked_at else ""
+            yield (
+                f"Unsubmitted work is checked for{again}. If there is any, nothing is "
+                "touched and you get the list."
+            )
+        yield format_html(
+            "The Perforce client <code>{}</code> is deleted. Its spec is kept.",
+            workspace.client_name,
+        )
+    if trash_seconds and workspace.ready_at:
+        yield format_html(
+            "The clone at <code>{}</code> moves to the trash for {}. "
+            "Until then you can restore it with its client.",
+            *(workspace.path, duration_text(trash_seconds)),
+        )
+        return
+    yield format_html(
+        "The files in <code>{}</code> are deleted with their clone.", workspace.path
+    )
+    if not workspace.client_name:
+        yield "Nothing is rescued: a build-only workspace has no client."
+
+
+def purge_steps(overview: WorkspaceOverview) -> Iterator[str]:
+    """Yield what destroying a workspace in the trash does."""
+    workspace = overview.workspace
+    yield format_html(
+        "The clone <code>{}</code> is destroyed with everything in it. "
+        "Nobody can restore it after that.",
+        workspace.volume_name,
+    )
+    if workspace.unique_bytes is None:
+        yield "The space of its own becomes free. It was not measured yet."
+    else:
+        yield format_html(
+            "{} become free: what it does not share with its template, measured {}.",
+            *(size(workspace.unique_bytes), ago(workspace.measured_at)),
+        )
+    if overview.rescue:
+        yield "Rescued work stays where it is."
