@@ -14,7 +14,6 @@ from typing import Protocol
 from django.conf import settings
 
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.gateways.ontap.rest import RestOntapGateway
 from provisioner.gateways.ontap.types import OntapAccount
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
@@ -105,7 +104,7 @@ def first_ontap(site: SiteAddress, *, seconds: float) -> Iterator[OntapGateway]:
     No request may take longer than so many seconds.
     """
     account = replace(ontap_account(site), timeout_seconds=seconds)
-    with closing(RestOntapGateway(account)) as gateway:
+    with closing(OntapGateway(account)) as gateway:
         yield gateway
 
 
@@ -119,7 +118,7 @@ def first_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGatewa
 
 @lru_cache(maxsize=64)
 def _ontap_gateway(account: OntapAccount) -> OntapGateway:
-    return RestOntapGateway(account)
+    return OntapGateway(account)
 
 
 @lru_cache(maxsize=64)

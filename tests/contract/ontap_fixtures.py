@@ -19,7 +19,7 @@ import pytest_socket
 import requests
 
 from provisioner.gateways.ontap.connection import OntapConnection
-from provisioner.gateways.ontap.rest import RestOntapGateway
+from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import (
     CloneSpec,
     ExportPolicy,
@@ -55,7 +55,7 @@ class OntapScene:
     """One test's view of an ONTAP; what it makes is named and tagged as its own."""
 
     target: OntapTarget
-    gateway: RestOntapGateway
+    gateway: OntapGateway
     tag: str
     jobs: list[str] = field(default_factory=list)
     policies: list[ExportPolicy] = field(default_factory=list)
@@ -235,7 +235,7 @@ def lab_control(lab_ontap: OntapScene) -> Iterator[LabControl]:
 
 
 def _scene(target: OntapTarget) -> Iterator[OntapScene]:
-    gateway = RestOntapGateway(target.account)
+    gateway = OntapGateway(target.account)
     scene = OntapScene(target=target, gateway=gateway, tag=uuid.uuid4().hex[:8])
     yield scene
     scene.clean()

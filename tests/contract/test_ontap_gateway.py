@@ -18,7 +18,7 @@ from provisioner.gateways.errors import (
     NotFound,
     Refused,
 )
-from provisioner.gateways.ontap.rest import RestOntapGateway
+from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import (
     SIZES_DIFFER_BYTES,
     ExportRule,
@@ -44,7 +44,7 @@ def test_the_svm_is_ready(ontap: OntapScene) -> None:
 
 def test_an_svm_that_is_not_there_is_not_ready(ontap: OntapScene) -> None:
     account = dataclasses.replace(ontap.target.account, svm="svm_nowhere")
-    gateway = RestOntapGateway(account)
+    gateway = OntapGateway(account)
     with pytest.raises(NotFound):
         gateway.check_svm()
     gateway.close()
@@ -52,7 +52,7 @@ def test_an_svm_that_is_not_there_is_not_ready(ontap: OntapScene) -> None:
 
 def test_a_wrong_password_is_not_accepted(ontap: OntapScene) -> None:
     account = dataclasses.replace(ontap.target.account, password="wrong")
-    gateway = RestOntapGateway(account)
+    gateway = OntapGateway(account)
     with pytest.raises(AuthFailed):
         gateway.get_cluster()
     gateway.close()
@@ -84,18 +84,18 @@ def test_licences_are_found_by_name(cluster_ontap: OntapScene) -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        RestOntapGateway.get_cluster,
+        OntapGateway.get_cluster,
         lambda gateway: gateway.get_aggregate("aggr1"),
         lambda gateway: gateway.has_license("flexclone"),
     ],
 )
 def test_what_the_role_lacks_is_refused_and_not_taken_for_absent(
-    least_ontap: OntapScene, ask: Callable[[RestOntapGateway], object]
+    least_ontap: OntapScene, ask: Callable[[OntapGateway], object]
 ) -> None:
     with pytest.raises(Refused) as refused:
         ask(least_ontap.gateway)
     assert refused.value.remote_code == "6"
-    assert "Our ONTAP account may not do this." in refused.value.sentence
+    assert "Our ONTAP account is not permitted to do this." in refused.value.sentence
 
 
 def test_an_address_serves_nfs(ontap: OntapScene) -> None:
@@ -313,13 +313,13 @@ def test_an_offline_volume_is_brought_online_unmounted_and_again(
     ontap: OntapScene,
 ) -> None:
     volume = ontap.make_volume()
-    ontap.gateway._patch_volume(
+    ontap.gateway._change_volume(
         volume.uuid,
         operation="test",
         body={"state": "offline"},
+        is_done=lambda changed: changed.state == "offline",
         ontap_job_started=lambda _: None,
     )
-    assert ontap.gateway.get_volume(volume.uuid).state == "offline"
     for _ in range(2):
         again = ontap.gateway.bring_volume_online(volume.uuid)
         assert (again.state, again.junction_path) == ("online", "")
@@ -411,7 +411,7 @@ def test_a_volume_with_clones_stays(ontap: OntapScene) -> None:
     ids=["delete_volume", "unmount_volume", "delete_snapshot"],
 )
 def test_a_uuid_that_is_none_touches_nothing(
-    uuid: str, verb: Callable[[RestOntapGateway, str], None], ontap: OntapScene
+    uuid: str, verb: Callable[[OntapGateway, str], None], ontap: OntapScene
 ) -> None:
     volume = ontap.make_volume()
     with pytest.raises(ValueError):

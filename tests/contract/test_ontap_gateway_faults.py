@@ -19,8 +19,8 @@ from provisioner.gateways.errors import (
     Refused,
     Unreachable,
 )
+from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.polling import look_until
-from provisioner.gateways.ontap.rest import RestOntapGateway
 from provisioner.gateways.ontap.types import ExportRule
 from tests.contract.ontap_fixtures import LabControl, OntapScene
 
@@ -340,7 +340,7 @@ def test_a_job_that_outlasts_us_goes_on(
     lab_control.set_faults(
         {"method": "POST", "path": VOLUMES, "job_hang_seconds": 1.0, "times": 1}
     )
-    gateway = RestOntapGateway(lab_ontap.target.account, job_limit_seconds=0.2)
+    gateway = OntapGateway(lab_ontap.target.account, job_limit_seconds=0.2)
     spec = lab_ontap.volume_spec()
     with pytest.raises(Busy):
         gateway.create_volume(spec)
@@ -354,7 +354,7 @@ def test_a_name_that_is_just_being_taken(
     lab_control.set_faults(
         {"method": "POST", "path": VOLUMES, "job_hang_seconds": 0.5, "times": 1}
     )
-    gateway = RestOntapGateway(lab_ontap.target.account, job_limit_seconds=0.1)
+    gateway = OntapGateway(lab_ontap.target.account, job_limit_seconds=0.1)
     spec = lab_ontap.volume_spec()
     with pytest.raises(Busy):
         gateway.create_volume(spec)
@@ -369,7 +369,7 @@ def test_an_ontap_that_is_too_slow_is_unreachable(
     lab_ontap: OntapScene, lab_control: LabControl
 ) -> None:
     account = dataclasses.replace(lab_ontap.target.account, timeout_seconds=0.2)
-    gateway = RestOntapGateway(account)
+    gateway = OntapGateway(account)
     spec = lab_ontap.volume_spec()
     lab_control.set_faults(
         {"method": "POST", "path": VOLUMES, "latency_seconds": 1.0, "times": 1}

@@ -465,7 +465,7 @@ def test_a_trial_names_what_it_could_not_do(
     lab.break_ontap({"method": "POST", "path": "/api/storage/*", **no_right})
     failure = only_failure(try_out(lab_site))
     assert failure.name == "trial_volume"
-    assert "may not do this" in failure.sentence
+    assert "not permitted to do this" in failure.sentence
     lab.break_ontap()
     assert registry.ontap(lab_site).list_volumes(comment_prefix=COMMENT) == []
 

@@ -1,4 +1,4 @@
-"""From our types to the JSON that ONTAP takes."""
+"""Request bodies for ONTAP, from our types."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SNAPDIR = "snapshot_directory_access_enabled"
 def volume(spec: VolumeSpec, *, svm: str) -> dict[str, Any]:
     """Return the body that creates the volume, thin and unmounted.
 
-    ONTAP's own defaults are guarantee volume, reserve 5 % and a schedule of
-    snapshots, and every clone would inherit the guarantee.
+    ONTAP's defaults are guarantee "volume", 5 % snapshot reserve and scheduled
+    snapshots; clones would inherit the guarantee.
     """
     shown = {} if spec.shows_snapshots is None else {SNAPDIR: spec.shows_snapshots}
     return {
@@ -30,7 +30,7 @@ def volume(spec: VolumeSpec, *, svm: str) -> dict[str, Any]:
         "space": {"snapshot": {"reserve_percent": 0}},
         "nas": {
             "security_style": "unix",
-            # ONTAP reads this number's decimal digits as the octal mode.
+            # ONTAP reads the decimal digits of this number as the octal mode.
             "unix_permissions": int(spec.unix_permissions),
             "uid": spec.uid,
             "gid": spec.gid,
@@ -42,7 +42,7 @@ def volume(spec: VolumeSpec, *, svm: str) -> dict[str, Any]:
 def clone(spec: CloneSpec, *, svm: str, operation: str) -> dict[str, Any]:
     """Return the body that creates the clone, unmounted.
 
-    Raises: Refused (uid or gid 0), ValueError (one of uid and gid without the other).
+    Raises: Refused (uid or gid 0), ValueError (only one of uid and gid).
     """
     body: dict[str, Any] = {
         "name": spec.name,
@@ -70,7 +70,7 @@ def volume_policies(
     root_mode: str | None,
     shows_snapshots: bool | None = None,
 ) -> dict[str, Any]:
-    """Return the body that sets a volume's policies, and the mode of its root."""
+    """Return the body that sets a volume's policies and the mode of its root."""
     nas: dict[str, Any] = {}
     body: dict[str, Any] = {}
     if shows_snapshots is not None:

@@ -1,9 +1,9 @@
-"""One door to ONTAP's REST API: requests out, answers or our errors back.
+"""The one way to ONTAP's REST API: requests out, answers or our errors back.
 
-Nothing else imports netapp_ontap. Its HostConnection gives the session with account,
-TLS and connection pool. Its resource classes are not used: `post()` hides the ONTAP
-job's uuid and code when the job fails, polls every five seconds, and takes a volume
-of the same name in another SVM for the new one.
+Nothing else imports netapp_ontap. Its HostConnection provides the session with account,
+TLS and connection pool. Its resource classes are not used: `post()` hides the UUID and
+code of a failed ONTAP job, polls every five seconds, and mistakes a volume of the same
+name in another SVM for the new one.
 
 Source: https://docs.netapp.com/us-en/ontap-automation/rest/rest_web_services_foundation.html
 """
@@ -49,9 +49,9 @@ Body = Mapping[str, Any]
 
 
 class OntapConnection:
-    """Requests to one ONTAP with one account; may be shared by threads.
+    """Requests to one ONTAP cluster with one account. Threads may share it.
 
-    Cheap to make: nothing is opened before the first request.
+    It opens nothing before the first request.
     """
 
     def __init__(self, account: OntapAccount, *, job_limit_seconds: float) -> None:
@@ -62,7 +62,7 @@ class OntapConnection:
         self._lock = threading.Lock()
 
     def get(self, path: str, *, operation: str, query: Query) -> dict[str, Any]:
-        """Return the answer to a GET of one object.
+        """Return the response to a GET of one object.
 
         Raises: NotFound, Refused.
         """
@@ -71,7 +71,7 @@ class OntapConnection:
     def get_records(
         self, path: str, *, operation: str, query: Query
     ) -> list[dict[str, Any]]:
-        """Return all records of a collection, page after page.
+        """Return all records of a collection, page by page.
 
         Raises: NotFound, Refused.
         """
@@ -98,12 +98,12 @@ class OntapConnection:
         body: Body | None = None,
         ontap_job_started: Callable[[str], None],
     ) -> None:
-        """Send a change and wait until the ONTAP job it started has ended.
+        """Send a change and wait until the ONTAP job that it started has ended.
 
-        An ended job is no proof of its effect: read afterwards.
+        The end of a job does not prove its effect: read afterwards.
 
-        Raises: what the change's refusal means, at once or from the job; Busy when
-        the job outlasts the limit (it goes on).
+        Raises: the error for a refusal, of the request or of the job; Busy (the job
+        takes longer than the limit, and continues).
         """
         answer = self._request(
             method,
@@ -128,7 +128,7 @@ class OntapConnection:
     ) -> None:
         """Send a change that ONTAP makes before it answers, without a job.
 
-        Raises: what the change's refusal means.
+        Raises: the error for a refusal.
         """
         self._request(method, path, operation=operation, query=query or {}, body=body)
 
@@ -163,10 +163,10 @@ class OntapConnection:
         _raise_if_failed(job, operation=operation)
 
     def _get_job(self, uuid: str, *, operation: str) -> Mapping[str, Any]:
-        """Return ONTAP's job, or a forgotten one.
+        """Return an ONTAP job, with state `_FORGOTTEN` if ONTAP no longer knows it.
 
-        ONTAP forgets a job some minutes after its end, and after a takeover; what
-        it did then shows only in a read.
+        ONTAP forgets a job some minutes after its end, and after a takeover. Only a
+        read can then show its effect.
 
         Source: GET /api/cluster/jobs/{uuid}.
         """
@@ -200,7 +200,9 @@ class OntapConnection:
                 json=body,
                 allow_redirects=False,
             )
-        except OSError as error:  # every requests error is one; so is a lost CA file
+        except (
+            OSError
+        ) as error:  # every error of requests is one, and so is a missing CA file
             raise self._no_answer(error, operation=operation) from error
         return _answer(response, operation=operation)
 
@@ -222,7 +224,7 @@ class OntapConnection:
         elif isinstance(error, requests.Timeout):
             sentence = f"{where} did not answer in time."
         else:
-            sentence = f"{where} could not be reached, or broke off."
+            sentence = f"{where} could not be reached, or closed the connection."
         return problem(kind, sentence, operation=operation)
 
 
@@ -236,16 +238,16 @@ def _open_session(account: OntapAccount) -> tuple[requests.Session, str]:
         protocol_timeouts=(CONNECT_TIMEOUT_SECONDS, account.timeout_seconds),
     )
     session: requests.Session = connection.session
-    # Otherwise REQUESTS_CA_BUNDLE would replace our CA file, and a proxy would
-    # see what is meant for ONTAP alone.
+    # Otherwise REQUESTS_CA_BUNDLE would replace our CA file, and requests could go
+    # through a proxy.
     session.trust_env = False
     session.mount(
         connection.origin,
         LoggingAdapter(
             connection,
-            # A GET that broke off may be asked again; a write never is: it may have
-            # happened, and the caller's next look decides. Nor is a connection tried
-            # again: by then the leave to write may have ended.
+            # An interrupted GET may be repeated. A write never is: it may have
+            # happened, and the caller's next read decides. Connecting is not repeated
+            # either: by then the permission to write may have ended.
             max_retries=LoggingRetry(
                 total=1,
                 connect=0,
@@ -261,22 +263,22 @@ def _open_session(account: OntapAccount) -> tuple[requests.Session, str]:
 
 
 def _system_ca() -> str | bool:
-    """Return the system's certificate authorities; True means requests' own list."""
+    """Return the system's certificate authorities, or True for those of requests."""
     paths = ssl.get_default_verify_paths()
     return paths.cafile or paths.capath or True
 
 
 def _answer(response: requests.Response, *, operation: str) -> dict[str, Any]:
-    """Return the body of an accepted request.
+    """Return the body of a successful response.
 
-    Raises: what ONTAP's refusal means; Unreachable when this is not ONTAP talking.
+    Raises: the error for a refusal; Unreachable (the answer is not from ONTAP).
     """
     body = _json(response)
     if response.ok and not response.is_redirect:
         if body is None:
             raise problem(
                 Unreachable,
-                "The address answered, but not as ONTAP does.",
+                "The address answered, but not like ONTAP.",
                 operation=operation,
             )
         return body
@@ -290,7 +292,7 @@ def _answer(response: requests.Response, *, operation: str) -> dict[str, Any]:
 
 
 def _json(response: requests.Response) -> dict[str, Any] | None:
-    """Return the body's object, {} for no body, or None for anything else."""
+    """Return the JSON object of the body, {} without a body, None for anything else."""
     if not response.content:
         return {}
     try:
@@ -301,7 +303,7 @@ def _json(response: requests.Response) -> dict[str, Any] | None:
 
 
 def _raise_if_failed(job: Mapping[str, Any], *, operation: str) -> None:
-    """Raise what a job's failure means; its state alone says that it failed."""
+    """Raise the error for a failed job; only its state tells that it failed."""
     if job["state"] == "failure":
         error = job.get("error") or {}
         raise refusal(
@@ -312,6 +314,6 @@ def _raise_if_failed(job: Mapping[str, Any], *, operation: str) -> None:
     if job["state"] in _CUT_SHORT:
         raise problem(
             Refused,
-            f"The ONTAP job was ended before its time ({job['state']}).",
+            f"The ONTAP job ended early ({job['state']}).",
             operation=operation,
         )

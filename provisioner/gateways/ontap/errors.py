@@ -1,9 +1,9 @@
-"""What ONTAP's error codes mean to us, as data, and the one reader of that data.
+"""What ONTAP's error codes mean to us, as tables, and their lookup.
 
-A refusal is looked up from the most to the least telling: ONTAP's code, words in
-its message, a generic code that needs the message first, the HTTP status. Codes are
-text here, though a finished ONTAP job carries a number. Unknown is Refused: what
-nobody understands is not repeated.
+A refusal is looked up from the most to the least specific: ONTAP's code, words in its
+message, a generic code, the HTTP status. Codes are text here, although a finished ONTAP
+job reports a number. An unknown refusal is Refused: we do not repeat a request that
+failed for an unknown reason.
 
 Source: the error tables of each operation in the ONTAP REST API reference,
 https://docs.netapp.com/us-en/ontap-restapi/.
@@ -32,22 +32,22 @@ _Error = TypeVar("_Error", bound=GatewayError)
 
 
 class Meaning(NamedTuple):
-    """Which of our errors it is, and what a person is told."""
+    """The error to raise, and the sentence that people read."""
 
     error: type[GatewayError]
     sentence: str
 
 
-_NO_RIGHT = Meaning(Refused, "Our ONTAP account may not do this.")
+_NO_RIGHT = Meaning(Refused, "Our ONTAP account is not permitted to do this.")
 _LOGIN_REFUSED = Meaning(AuthFailed, "ONTAP does not accept our user and password.")
-_NAME_TAKEN = Meaning(AlreadyExists, "A volume of that name exists already.")
+_NAME_TAKEN = Meaning(AlreadyExists, "A volume of that name already exists.")
 _BAD_VOLUME_NAME = Meaning(Refused, "ONTAP does not allow that volume name.")
 _BAD_SNAPSHOT_NAME = Meaning(Refused, "ONTAP does not allow that snapshot name.")
 _BAD_POLICY_NAME = Meaning(Refused, "ONTAP does not allow that export policy name.")
 _BAD_VALUE = Meaning(Refused, "ONTAP does not accept a value in the request.")
 _UNKNOWN_FIELD = Meaning(Refused, "This ONTAP release does not know a requested field.")
 _BAD_CLIENT = Meaning(Refused, "ONTAP does not accept an export rule's client.")
-_DUPLICATE_RULE = Meaning(Refused, "The export policy has such a rule already.")
+_DUPLICATE_RULE = Meaning(Refused, "The export policy already has this rule.")
 _NO_SNAPSHOT = Meaning(NotFound, "The snapshot does not exist.")
 _SNAPSHOT_IN_USE = Meaning(
     InUse, "The snapshot is in use: a clone depends on it, or it is locked."
@@ -59,18 +59,18 @@ _READ_ONLY_VOLUME = Meaning(
     Refused, "The volume is read-only (a SnapMirror destination)."
 )
 _NOT_ONLINE = Meaning(Refused, "The volume is not online.")
-_SYSTEM_VOLUME = Meaning(Refused, "ONTAP itself needs this volume.")
+_SYSTEM_VOLUME = Meaning(Refused, "This is a system volume of ONTAP.")
 _MIRRORED = Meaning(InUse, "SnapMirror relationships depend on the volume.")
 _NO_SPACE = Meaning(OutOfSpace, "The aggregate has too little free space.")
 _LIMIT = Meaning(LimitReached, "An ONTAP limit is reached.")
-_CLONE_ENGINE = Meaning(Busy, "ONTAP could not make the clone now.")
-_UNAVAILABLE = Meaning(Busy, "ONTAP cannot answer now.")
+_CLONE_ENGINE = Meaning(Busy, "ONTAP could not create the clone at the moment.")
+_UNAVAILABLE = Meaning(Busy, "ONTAP cannot answer at the moment.")
 
 CODES: dict[str, Meaning] = {
-    # may pass by itself
-    "13107405": Meaning(Busy, "A volume of that name is just being created."),
+    # temporary
+    "13107405": Meaning(Busy, "A volume of that name is being created."),
     "524486": Meaning(Busy, "The volume is busy."),
-    "524481": Meaning(Busy, "The volume is locked for a moment."),
+    "524481": Meaning(Busy, "The volume is temporarily locked."),
     "8454210": Meaning(Busy, "The volume's QoS workload is busy."),
     "111415208": Meaning(
         Busy, "The parent volume's file system analytics are still starting."
@@ -100,13 +100,11 @@ CODES: dict[str, Meaning] = {
     # clones
     "524601": Meaning(NotFound, "The parent volume does not exist."),
     "1638400": Meaning(NotFound, "The parent volume has no such snapshot."),
-    "918247": Meaning(Refused, "ONTAP does not take one of the values for a clone."),
-    "13565983": Meaning(Refused, "ONTAP cannot make uid or gid 0 own a clone."),
+    "918247": Meaning(Refused, "ONTAP does not accept one of the values for a clone."),
+    "13565983": Meaning(Refused, "ONTAP cannot give a clone to uid or gid 0."),
     # snapshots
-    "525059": Meaning(AlreadyExists, "A snapshot of that name exists already."),
-    "525062": Meaning(
-        LimitReached, "The volume has as many snapshots as ONTAP allows."
-    ),
+    "525059": Meaning(AlreadyExists, "A snapshot of that name already exists."),
+    "525062": Meaning(LimitReached, "The volume has the maximum number of snapshots."),
     "524479": Meaning(
         Refused, "The volume is not online or has no space for a snapshot."
     ),
@@ -130,9 +128,9 @@ CODES: dict[str, Meaning] = {
     "1704070": _DUPLICATE_RULE,
     "1704071": _DUPLICATE_RULE,
     # jobs
-    "458762": Meaning(Refused, "The ONTAP job has ended already."),
+    "458762": Meaning(Refused, "The ONTAP job has already ended."),
     "458776": Meaning(
-        Refused, "ONTAP cannot cancel the job any more: it goes on until it has ended."
+        Refused, "ONTAP can no longer cancel the job. It continues until it ends."
     ),
     # requests of the wrong form
     "262179": _UNKNOWN_FIELD,
@@ -145,19 +143,19 @@ CODES: dict[str, Meaning] = {
     "9241607": Meaning(Refused, "The ONTAP cluster is not set up yet."),
 }
 
-# Failures without a code of their own come inside a wrapper; only words tell.
+# Some failures have no code of their own, only a generic one; the text decides.
 TEXTS: tuple[tuple[re.Pattern[str], Meaning], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), meaning)
     for pattern, meaning in (
         (
             r"temporarily locked",
-            Meaning(Busy, "ONTAP has locked this for a moment."),
+            Meaning(Busy, "ONTAP has temporarily locked this."),
         ),
         (r"source endpoint of one or more SnapMirror relationships", _MIRRORED),
         (r"must delete the SnapMirror relationships before", _MIRRORED),
         (r"not enough (free )?space|insufficient space|no space left", _NO_SPACE),
         (r"maximum number of|limit .*(reached|exceeded)|exceed.* limit", _LIMIT),
-        (r"licen[cs]e", Meaning(Refused, "ONTAP has no licence for FlexClone.")),
+        (r"licen[cs]e", Meaning(Refused, "ONTAP has no FlexClone license.")),
         (
             r"junction.*(already|in use)",
             Meaning(Refused, "The junction path is taken."),
@@ -172,23 +170,23 @@ TEXTS: tuple[tuple[re.Pattern[str], Meaning], ...] = tuple(
 GENERIC_CODES: dict[str, Meaning] = {
     "1": Meaning(AlreadyExists, "The name is taken in ONTAP."),
     "2": _BAD_VALUE,
-    "3": Meaning(Refused, "This ONTAP release does not offer what we asked for."),
-    "4": Meaning(NotFound, "What we asked for does not exist in ONTAP."),
+    "3": Meaning(Refused, "This ONTAP release does not support the request."),
+    "4": Meaning(NotFound, "The requested object does not exist in ONTAP."),
     "6": _NO_RIGHT,
-    "8": Meaning(InUse, "Something in ONTAP still depends on it."),
+    "8": Meaning(InUse, "Another object in ONTAP depends on it."),
     "524597": _CLONE_ENGINE,
     "524819": _CLONE_ENGINE,
     "460770": Meaning(Refused, "ONTAP's job failed."),
     "917536": Meaning(Refused, "ONTAP's job failed."),
 }
 
-# A bare 404 is not here on purpose: without ONTAP's code it may come from anything
-# that listens on that address, and must never read as "gone already".
+# 404 is missing on purpose. Without ONTAP's code it may come from anything that listens
+# at that address, and must never be mistaken for "already gone".
 STATUSES: dict[int, Meaning] = {
     401: _LOGIN_REFUSED,
     403: _NO_RIGHT,
-    429: Meaning(Busy, "ONTAP has too many requests at the moment."),
-    500: Meaning(Busy, "ONTAP failed within itself."),
+    429: Meaning(Busy, "ONTAP is handling too many requests."),
+    500: Meaning(Busy, "ONTAP had an internal error."),
     502: _UNAVAILABLE,
     503: _UNAVAILABLE,
     504: _UNAVAILABLE,
@@ -200,9 +198,9 @@ _UNKNOWN = Meaning(Refused, "ONTAP refused the request.")
 def refusal(
     operation: str, *, code: str, message: str, http_status: int | None = None
 ) -> GatewayError:
-    """Return the error that a failed request or a failed ONTAP job means.
+    """Return the error for a failed request or a failed ONTAP job.
 
-    `code` is "" where ONTAP gave none; `http_status` is None for an ONTAP job.
+    `code` is "" if ONTAP gave none; `http_status` is None for an ONTAP job.
     """
     meaning = (
         CODES.get(code)
@@ -223,7 +221,7 @@ def refusal(
 def problem(
     error: type[_Error], sentence: str, *, operation: str, remote_code: str = ""
 ) -> _Error:
-    """Return one of our errors, about ONTAP."""
+    """Return an error of this class about ONTAP."""
     return error(sentence, system=SYSTEM, operation=operation, remote_code=remote_code)
 
 

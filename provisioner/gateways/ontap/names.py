@@ -1,7 +1,7 @@
-"""What may stand in a query or a path: names and uuids that mean only themselves.
+"""Names and UUIDs that are safe in a query or a path: they match only themselves.
 
-ONTAP reads operators inside a query's value (`*`, `|`, `!`, `<`, `>`, `..`, quotes,
-the word null), so a name with one of them would find other things than itself.
+ONTAP interprets operators inside a query value: `*`, `|`, `!`, `<`, `>`, `..`, quotes,
+and the word null. So a name that contains one would match other objects.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def exact_name(name: str, *, operation: str) -> str:
-    """Return the name if a query for it can find nothing else.
+    """Return the name if a query for it matches nothing else.
 
     Raises: Refused.
     """
     if not name or name == "null" or name.strip() != name or _OPERATORS.search(name):
         raise problem(
             Refused,
-            f"ONTAP would not take {name!r} as one plain name.",
+            f"ONTAP would not treat {name!r} as a plain name.",
             operation=operation,
         )
     return name
 
 
 def check_junction_path(path: str, *, operation: str) -> None:
-    """Refuse a path where no volume can be mounted.
+    """Refuse a path that cannot be a junction path.
 
     An empty one would turn "mount" into "unmount".
 
@@ -44,7 +44,7 @@ def check_junction_path(path: str, *, operation: str) -> None:
 
 
 def path_uuid(uuid: str) -> str:
-    """Return the uuid if it can stand in a request's path.
+    """Return the UUID if it is safe in a request's path.
 
     An empty one would turn "delete this volume" into "delete volumes".
 

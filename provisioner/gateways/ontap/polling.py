@@ -1,4 +1,4 @@
-"""Waiting for ONTAP: look, pause a little longer each time, give up in the end."""
+"""Waiting for ONTAP: poll with growing pauses until a time limit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _GROWTH = 1.3
 def pauses() -> Iterator[float]:
     """Yield pauses in seconds without end: 0.02, 0.026, 0.034 … 2.0, 2.0.
 
-    Each is about a third of the time waited so far, so an end is never seen much later
-    than it came, whether that took 30 ms or a minute.
+    Each is about a third of the time waited so far. So the end is noticed soon after it
+    came, whether that took 30 ms or a minute.
     """
     for attempt in itertools.count():
         pause = FIRST_PAUSE_SECONDS * _GROWTH**attempt
@@ -31,7 +31,7 @@ def pauses() -> Iterator[float]:
 def look_until(
     look: Callable[[], _Found | None], *, limit_seconds: float
 ) -> _Found | None:
-    """Call `look` until it returns something; None when the time is over."""
+    """Call `look` until it returns a value; return None after the time limit."""
     deadline = time.monotonic() + limit_seconds
     for pause in pauses():
         found = look()

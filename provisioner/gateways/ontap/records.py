@@ -1,7 +1,7 @@
-"""From ONTAP's JSON to our types.
+"""Our types, from ONTAP's JSON.
 
-Nothing is taken for granted but uuid and name: ONTAP leaves out what is unset, what
-is expensive and was not asked for, and most of an offline volume. An absent key
+Only uuid and name are always present. ONTAP omits fields that are unset, expensive
+fields that were not requested, and most fields of an offline volume. A missing key
 never means false or 0.
 """
 
@@ -29,7 +29,7 @@ from provisioner.gateways.ontap.types import (
 
 Record = Mapping[str, Any]
 
-# The expensive ones (clone, nas, guarantee, parts of space) come only by name.
+# Expensive fields (clone, nas, guarantee, parts of space) must be named.
 VOLUME_FIELDS = (
     "uuid,name,state,comment,size,create_time,aggregates,snapshot_policy.name,"
     "clone.is_flexclone,clone.parent_volume,clone.parent_snapshot,"
@@ -38,13 +38,13 @@ VOLUME_FIELDS = (
     "space.used,space.snapshot.reserve_percent,"
     "files.used,files.maximum,autosize.mode"
 )
-# All of clone: a release that has no clone.inherited_physical_used refuses its name.
+# All of clone: releases without clone.inherited_physical_used reject that name.
 USAGE_FIELDS = (
     "uuid,name,comment,size,snapshot_count,clone,space.used,space.physical_used,"
     "aggregates.name,files.used,files.maximum"
 )
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
-# All of space: a release that lacks one kind of efficiency refuses its name.
+# All of space: releases that lack one kind of efficiency reject its name.
 AGGREGATE_FIELDS = "uuid,name,space"
 FILE_FIELDS = "name,type,owner_id,group_id"
 SVM_FIELDS = "name,state,nfs.enabled,aggregates.name"
@@ -146,10 +146,10 @@ def volume_usage(record: Record) -> VolumeUsage:
 
 
 def _own_bytes(record: Record, *, is_clone: bool) -> int | None:
-    """Return what a volume does not share with its parent.
+    """Return the bytes that a volume does not share with its parent.
 
-    `physical_used` of a clone counts what it shares. Older releases do not send the
-    shared part; what a split would copy is the same blocks.
+    `physical_used` of a clone includes shared blocks. Older releases do not report the
+    shared part, but a split estimate, which counts the same blocks.
     """
     used = _at(record, "space.physical_used", None)
     if used is None or not is_clone:
@@ -161,7 +161,7 @@ def _own_bytes(record: Record, *, is_clone: bool) -> int | None:
 
 
 def max_volumes(record: Record) -> int | None:
-    """Return the SVM's limit; ONTAP gives it as text, "unlimited" for none."""
+    """Return the SVM's limit, which ONTAP sends as text: "unlimited" for none."""
     limit = str(record.get("max_volumes", ""))
     return int(limit) if limit.isdigit() else None
 
@@ -219,14 +219,14 @@ def _export_rule(record: Record) -> ExportRule:
         rw_rule=tuple(record.get("rw_rule", ())),
         superuser=tuple(record.get("superuser", ())),
         protocols=tuple(record.get("protocols", ())),
-        # ONTAP's own default, where an old release does not say.
+        # An old release that does not report these uses ONTAP's default.
         allow_suid=record.get("allow_suid", True),
         allow_device_creation=record.get("allow_device_creation", True),
     )
 
 
 def _at(record: Record, path: str, default: Any) -> Any:
-    """Return what is at a dotted path, or the default where any part is absent."""
+    """Return the value at a dotted path, or the default if any part is missing."""
     value: Any = record
     for key in path.split("."):
         if not isinstance(value, Mapping) or key not in value:

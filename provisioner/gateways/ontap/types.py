@@ -1,4 +1,4 @@
-"""What goes in and comes out of the ONTAP gateway: frozen, no raw dicts."""
+"""Arguments and results of the ONTAP gateway: frozen, never raw dicts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class OntapAccount:
-    """Where one SVM is managed and with whose account.
+    """Where to manage one SVM, and with which account.
 
-    `ca_file` is a PEM file to verify TLS with; "" means the system's own
-    certificate authorities. TLS is always verified.
+    `ca_file` is a PEM file to verify TLS with; "" uses the certificate authorities of
+    the system. TLS is always verified.
     """
 
     host: str
@@ -33,14 +33,15 @@ class Cluster:
 
     @property
     def version_number(self) -> str:
-        """The release as people write it, such as 9.16.1."""
+        """The release as text, such as 9.16.1."""
         return ".".join(str(part) for part in self.version)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Svm:
-    """`serves_nfs` is None where ONTAP did not say; `aggregates` are those that are
-    assigned to it.
+    """An SVM and the aggregates assigned to it.
+
+    `serves_nfs` is None if ONTAP does not report it.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Svm:
 
 @dataclass(frozen=True, kw_only=True)
 class FileEntry:
-    """An entry of a directory in a volume; "." is the directory itself."""
+    """An entry of a directory in a volume. "." is the directory itself."""
 
     name: str
     is_directory: bool
@@ -61,11 +62,11 @@ class FileEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Efficiency:
-    """What an aggregate's volumes hold, and how much of it takes no blocks of its own.
+    """How much data an aggregate's volumes hold, and how much space sharing saves.
 
-    `logical_bytes` counts what snapshots and FlexClones share once for each of them.
-    `saved_bytes` is all that sharing saves; `saved_within_bytes` the part of it that
-    deduplication, compression and compaction save, snapshots and clones left out.
+    `logical_bytes` counts shared data once per snapshot and FlexClone. `saved_bytes` is
+    the total saving. `saved_within_bytes` is the part saved by deduplication,
+    compression and compaction, without snapshots and clones.
 
     Source: GET /api/storage/aggregates, space.efficiency and
     space.efficiency_without_snapshots_flexclones.
@@ -78,7 +79,7 @@ class Efficiency:
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate:
-    """`efficiency` is None where this release of ONTAP does not say."""
+    """`efficiency` is None if this ONTAP release does not report it."""
 
     name: str
     uuid: str
@@ -89,7 +90,7 @@ class Aggregate:
 
 @dataclass(frozen=True, kw_only=True)
 class CloneParent:
-    """What a FlexClone was made from."""
+    """The volume and snapshot that a FlexClone was created from."""
 
     volume_name: str
     volume_uuid: str
@@ -99,14 +100,13 @@ class CloneParent:
 
 @dataclass(frozen=True, kw_only=True)
 class Volume:
-    """A volume as ONTAP shows it now.
+    """A volume as ONTAP reports it now. None, or "", is what ONTAP did not report.
 
-    `junction_path` is "" while unmounted. `clone_parent` is None for a volume that
-    is not a FlexClone. `uid`, `gid` and `root_mode` (octal digits, "755"; "" where
-    ONTAP did not say) are those of the root directory only.
-    `guarantee` is "none" or "volume"; `snapshot_reserve_percent` is None where
-    ONTAP did not say (offline). `used_inodes` of `max_inodes` are taken; None where
-    ONTAP did not say. `sizes_itself`: ONTAP grows it when it fills up, or shrinks it.
+    `junction_path` is "" while unmounted. `clone_parent` is None for a volume that is
+    not a FlexClone. `uid`, `gid` and `root_mode` (octal digits, "755") are those of the
+    root directory. `guarantee` is "none" or "volume". An offline volume has no
+    `snapshot_reserve_percent`. With `sizes_itself` ONTAP grows it when it fills up, or
+    shrinks it.
     """
 
     uuid: str
@@ -132,28 +132,27 @@ class Volume:
 
 
 SIZES_DIFFER_BYTES = 2**20
-"""Sizes that differ by less are one size: releases round in ways of their own."""
+"""Sizes that differ by less count as equal, as releases round differently."""
 
 _BYTES_OF_AN_INODE = 4 << 10
 _MOST_INODES = 2_040_109_451
 
 
 def most_inodes(size_bytes: int) -> int:
-    """Return how many inodes ONTAP lets a volume of this size have.
+    """Return the maximum number of inodes for a volume of this size.
 
-    Source: "Set the maximum number of files allowed for a volume": one for each 4 KB.
+    Source: "Set the maximum number of files allowed for a volume": one per 4 KB.
     """
     return min(size_bytes // _BYTES_OF_AN_INODE, _MOST_INODES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeUsage:
-    """What a volume takes of what there is.
+    """The space and inodes that a volume uses. None is what ONTAP did not report.
 
-    `own_bytes` is what destroying it would free: its physical blocks less those of its
-    parent's snapshot; None where ONTAP did not say. `parent_uuid` and
-    `parent_snapshot_uuid` are "" for a volume that is not a FlexClone. `aggregates` are
-    those that it lies on: one, or the many of a FlexGroup.
+    `own_bytes` is what destroying it would free: its physical blocks without those
+    shared with its parent's snapshot. `parent_uuid` and `parent_snapshot_uuid` are ""
+    for a volume that is not a FlexClone. A FlexGroup has several `aggregates`.
     """
 
     uuid: str
@@ -172,11 +171,11 @@ class VolumeUsage:
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeSpec:
-    """A thin volume without schedules: guarantee none, reserve 0, policy none.
+    """A thin volume: guarantee none, snapshot reserve 0, snapshot policy none.
 
-    `uid`, `gid` and `unix_permissions` (octal digits as text, "755") are those of
-    its root directory. It is created unmounted. `shows_snapshots`: whether clients
-    see .snapshot; None, and releases before 9.13.1: they do.
+    It is created unmounted. `uid`, `gid` and `unix_permissions` (octal digits as text,
+    "755") are those of its root directory. `shows_snapshots` says whether clients see
+    .snapshot; with None, and before 9.13.1, they do.
     """
 
     name: str
@@ -194,8 +193,8 @@ class VolumeSpec:
 class CloneSpec:
     """A FlexClone of one snapshot, created unmounted.
 
-    With `uid` and `gid` ONTAP is asked to re-own the whole clone; None leaves the
-    parent's owners (`nas.uid` 0 is refused by ONTAP, code 13565983).
+    With `uid` and `gid` ONTAP changes the owner of all files; None keeps the parent's.
+    ONTAP refuses uid 0 (code 13565983).
     """
 
     name: str
@@ -217,7 +216,7 @@ class VolumeSnapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class OntapJob:
-    """A job of ONTAP's own. `state` is its word: "queued", "running", "paused" …"""
+    """An ONTAP job. `state` is ONTAP's word: "queued", "running", "paused" …"""
 
     uuid: str
     state: str
@@ -227,14 +226,14 @@ class OntapJob:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportRule:
-    """`clients` are matches such as "10.0.0.0/24"; the rest are ONTAP's words."""
+    """`clients` are matches such as "10.0.0.0/24"; the rest are values of ONTAP."""
 
     clients: tuple[str, ...]
     ro_rule: tuple[str, ...] = ("sys",)
     rw_rule: tuple[str, ...] = ("sys",)
     superuser: tuple[str, ...] = ("sys",)
     protocols: tuple[str, ...] = ("nfs",)
-    # Whether hosts may make files set-uid, set-gid or devices.
+    # Whether hosts may create set-uid and set-gid files, and device files.
     allow_suid: bool = False
     allow_device_creation: bool = False
 

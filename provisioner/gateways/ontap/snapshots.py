@@ -1,0 +1,107 @@
+"""Snapshots of volumes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from provisioner.gateways.ontap import records
+from provisioner.gateways.ontap.names import exact_name, path_uuid
+from provisioner.gateways.ontap.types import VolumeSnapshot
+from provisioner.gateways.ontap.verbs import (
+    OntapJobStarted,
+    Verbs,
+    forget,
+    volume_path,
+)
+
+_LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
+
+
+class Snapshots(Verbs):
+    """Snapshots of the SVM's volumes."""
+
+    def find_snapshot(self, volume_uuid: str, *, name: str) -> VolumeSnapshot | None:
+        """Return the volume's snapshot of that name, or None.
+
+        Raises: NotFound (volume).
+        Source: GET /api/storage/volumes/{uuid}/snapshots?name=.
+        """
+        operation = "snapshot find"
+        found = self._snapshot_records(
+            volume_uuid,
+            operation=operation,
+            query={"name": exact_name(name, operation=operation)},
+        )
+        return records.snapshot(found[0]) if found else None
+
+    def list_snapshots(self, volume_uuid: str) -> list[VolumeSnapshot]:
+        """Return the volume's snapshots, oldest first.
+
+        Raises: NotFound (volume).
+        Source: GET /api/storage/volumes/{uuid}/snapshots.
+        """
+        found = self._snapshot_records(volume_uuid, operation="snapshot list", query={})
+        snapshots = [records.snapshot(record) for record in found]
+        return sorted(snapshots, key=lambda each: each.created_at or _LONG_AGO)
+
+    def create_snapshot(
+        self,
+        volume_uuid: str,
+        *,
+        name: str,
+        comment: str,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> VolumeSnapshot:
+        """Create a snapshot.
+
+        Raises: AlreadyExists, NotFound (volume), Refused (limit, space).
+        Source: POST /api/storage/volumes/{uuid}/snapshots.
+        """
+        operation = "snapshot create"
+        self._ontap.write(
+            "POST",
+            f"{volume_path(volume_uuid)}/snapshots",
+            operation=operation,
+            body={"name": exact_name(name, operation=operation), "comment": comment},
+            ontap_job_started=ontap_job_started,
+        )
+        return self._wait_for(
+            lambda: self.find_snapshot(volume_uuid, name=name), operation=operation
+        )
+
+    def delete_snapshot(
+        self,
+        volume_uuid: str,
+        *,
+        snapshot_uuid: str,
+        ontap_job_started: OntapJobStarted = forget,
+    ) -> None:
+        """Delete a snapshot. One that is gone is success.
+
+        Raises: InUse (a clone depends on it, 1638555).
+        Source: DELETE /api/storage/volumes/{uuid}/snapshots/{uuid}.
+        """
+        self._delete(
+            f"{volume_path(volume_uuid)}/snapshots/{path_uuid(snapshot_uuid)}",
+            operation="snapshot delete",
+            query={},
+            ontap_job_started=ontap_job_started,
+        )
+
+    def _snapshot_records(
+        self, volume_uuid: str, *, operation: str, query: dict[str, str]
+    ) -> list[dict[str, Any]]:
+        """Return snapshot records.
+
+        Raises: NotFound (volume).
+        """
+        path = volume_path(volume_uuid)
+        found = self._ontap.get_records(
+            f"{path}/snapshots",
+            operation=operation,
+            query={**query, "fields": records.SNAPSHOT_FIELDS},
+        )
+        if not found:  # an empty answer does not prove that the volume exists
+            self._ontap.get(path, operation=operation, query={"fields": "uuid"})
+        return found

@@ -1,0 +1,102 @@
+"""What all verbs of the ONTAP gateway share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from provisioner.gateways.errors import Busy, NotFound
+from provisioner.gateways.ontap.connection import OntapConnection
+from provisioner.gateways.ontap.errors import problem
+from provisioner.gateways.ontap.names import exact_name, path_uuid
+from provisioner.gateways.ontap.polling import look_until
+from provisioner.gateways.ontap.types import OntapAccount
+
+JOB_LIMIT_SECONDS = 300.0
+EFFECT_LIMIT_SECONDS = 30.0
+
+VOLUMES = "/storage/volumes"
+
+OntapJobStarted = Callable[[str], None]
+_Seen = TypeVar("_Seen")
+
+
+def forget(ontap_job_uuid: str) -> None:
+    """Do nothing: for callers that do not record ONTAP jobs."""
+
+
+def volume_path(uuid: str) -> str:
+    """Return the path of a volume in the REST API."""
+    return f"{VOLUMES}/{path_uuid(uuid)}"
+
+
+class Verbs:
+    """Verbs for one SVM. Threads may share an instance; it connects on first use.
+
+    A write raises Busy if ONTAP's job takes longer than `job_limit_seconds`, or if
+    reads do not show the effect EFFECT_LIMIT_SECONDS later.
+    """
+
+    def __init__(
+        self, account: OntapAccount, *, job_limit_seconds: float = JOB_LIMIT_SECONDS
+    ) -> None:
+        self._svm = account.svm
+        self._ontap = OntapConnection(account, job_limit_seconds=job_limit_seconds)
+
+    def close(self) -> None:
+        """Close the pooled connections; the gateway stays usable."""
+        self._ontap.close()
+
+    def _in_svm(self, operation: str) -> dict[str, str]:
+        return {"svm.name": exact_name(self._svm, operation=operation)}
+
+    def _find(
+        self, path: str, *, operation: str, name: str, fields: str, in_svm: bool = False
+    ) -> dict[str, Any] | None:
+        query = {"name": exact_name(name, operation=operation), "fields": fields}
+        if in_svm:
+            query |= self._in_svm(operation)
+        found = self._ontap.get_records(path, operation=operation, query=query)
+        return found[0] if found else None
+
+    def _delete(
+        self,
+        path: str,
+        *,
+        operation: str,
+        query: dict[str, str],
+        ontap_job_started: OntapJobStarted,
+    ) -> None:
+        """Delete an object and wait until it is gone. One that is gone is success."""
+
+        def is_gone() -> bool | None:
+            try:
+                self._ontap.get(path, operation=operation, query={"fields": "uuid"})
+            except NotFound:
+                return True
+            return None
+
+        with contextlib.suppress(NotFound):
+            self._ontap.write(
+                "DELETE",
+                path,
+                operation=operation,
+                query=query,
+                ontap_job_started=ontap_job_started,
+            )
+        self._wait_for(is_gone, operation=operation)
+
+    def _wait_for(self, look: Callable[[], _Seen | None], *, operation: str) -> _Seen:
+        """Call `look` until it shows the effect, and return its result.
+
+        Raises: Busy.
+        """
+        seen = look_until(look, limit_seconds=EFFECT_LIMIT_SECONDS)
+        if seen is None:
+            raise problem(
+                Busy,
+                "ONTAP reported success, but the change is not visible yet.",
+                operation=operation,
+            )
+        return seen
