@@ -23,7 +23,7 @@ class Stop(Act[Bisection]):
         return bisection_stop(by=self.by, bisection=row)
 
     def says(self, row: Bisection, result: Bisection) -> str:
-        return "Nothing more is tried, and the clone of the trial under way goes."
+        return "No further change is tried. The clone under test is deleted."
 
 
 BISECTIONS = Listing[Bisection](
@@ -40,14 +40,14 @@ BISECTIONS = Listing[Bisection](
         Column("first_bad", "", "first_bad", "first_bad", has_gaps=True),
         Column("status_message", "Result", "status_message"),
         Column(
-            *("created_at", "Asked for", "created_at", "created_at"),
+            *("created_at", "Requested", "created_at", "created_at"),
             begins_descending=True,
         ),
         Column("ended_at", "", "ended_at", "ended_at", has_gaps=True),
     ),
     cells="bisect/_cells.html",
     matching=searched(
-        # Neither trials nor changes are shown.
+        # The list shows neither trials nor changes.
         lambda user: (
             bisections_visible_to(user).prefetch_related(None).defer("changes")
         ),

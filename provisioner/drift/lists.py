@@ -1,4 +1,4 @@
-"""The list of what an audit found."""
+"""The list of findings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from provisioner.web.lists.listing import Column, Listing, searched
 
 
 class Resolve(Act[Finding]):
-    name, label, done = "resolve", "Resolve", "Asked for"
-    lead = "Each is looked at again; where the difference is gone, nothing is done."
+    name, label, done = "resolve", "Resolve", "Requested"
+    lead = "Each is checked again first. Nothing is done if the difference is gone."
     is_dangerous = True
 
     def do(self, row: Finding, **told: Any) -> Finding:
@@ -26,7 +26,7 @@ class Resolve(Act[Finding]):
 
     def says(self, row: Finding, result: Finding) -> str:
         if row.asked_at is not None:
-            return "It was asked for already."
+            return "It was requested already."
         return " ".join([f"{row.action_title}.", *preview(row)[1:]])
 
 
@@ -34,15 +34,15 @@ _searched = searched(findings_visible_to, "subject", "sentence", "site__name")
 
 
 def _matching(user: User, *, state: str = "", **criteria: Any) -> QuerySet[Finding]:
-    """Return what is open, or what is resolved."""
+    """Return open findings, or resolved ones."""
     is_open = state != "resolved"
     return _searched(user, **criteria).filter(resolved_at__isnull=is_open)
 
 
 FINDINGS = Listing[Finding](
     name="findings",
-    one="difference",
-    many="differences",
+    one="finding",
+    many="findings",
     columns=(
         Column("id", "", "pk", "pk"),
         Column("kind", "What", "kind", "kind"),
@@ -66,5 +66,5 @@ FINDINGS = Listing[Finding](
     usual="-first_seen_at",
     form=FindingFilterForm,
     acts=(Resolve,),
-    nothing="No difference is open.",
+    nothing="No finding is open.",
 )

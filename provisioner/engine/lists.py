@@ -51,7 +51,7 @@ OPERATIONS = Listing[Operation](
         Column("state", "State", "state", "state"),
         Column("requested_by", "By", "requested_by.username", "requested_by__username"),
         Column(
-            *("created_at", "Asked for", "created_at", "created_at"),
+            *("created_at", "Requested", "created_at", "created_at"),
             begins_descending=True,
         ),
         Column("ended_at", "", "ended_at", "ended_at", has_gaps=True),

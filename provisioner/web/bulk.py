@@ -1,4 +1,4 @@
-"""Acting on many rows, one by one; and finding out beforehand what would come of it."""
+"""Act on many rows one by one, or rehearse it to see what would happen."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True, kw_only=True)
 class RowOutcome(Generic[Row]):
-    """What came, or would come, of one of many: done as `sentence` says, or refused
-    for that reason."""
+    """What happened, or would happen, to one row.
+
+    With a `code` it was refused, and `sentence` says why.
+    """
 
     row: Row
     sentence: str
@@ -38,11 +40,10 @@ def in_bulk(
     says: Callable[[Row, Any], str],
     is_rehearsal: bool,
 ) -> list[RowOutcome[Row]]:
-    """Act on each row in a transaction of its own; a refusal stops no other.
+    """Act on each row in a transaction of its own. A refusal does not stop the others.
 
-    A rehearsal does the same and takes it back before anybody can see it: actions
-    reach nothing outside the database before they are committed. So what it refuses
-    is what would be refused, for the reason that would be given.
+    A rehearsal rolls each transaction back. Actions reach nothing outside the database
+    before they are committed, so it shows exactly what would happen or be refused.
 
     Raises: InvalidRequest (none, or too many).
     """

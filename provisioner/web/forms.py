@@ -1,4 +1,4 @@
-"""Fields and bases of forms: they check shape, the domain decides the rest."""
+"""Fields and bases of forms. They check shape only; actions decide the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioner.web.selects import lean_selects
 
 
 class Refusable(forms.BaseForm):
-    """Whose wish the domain may refuse."""
+    """A form whose request an action may refuse."""
 
     is_refused = False
     limits: tuple[Limit, ...] = ()
@@ -25,7 +25,7 @@ class Refusable(forms.BaseForm):
         lean_selects(self)
 
     def refuse(self, refusal: ActionRefused) -> None:
-        """Show the refusal's sentence at the form."""
+        """Show why the request was refused."""
         self.is_refused = True
         if isinstance(refusal, LimitReached):
             self.limits = refusal.limits
@@ -33,18 +33,18 @@ class Refusable(forms.BaseForm):
 
     @property
     def http_code(self) -> int:
-        """Return the code of a page that shows this form."""
+        """Return the HTTP status of a page with this form."""
         if self.is_refused:
             return 409
         return 422 if self.is_bound and self.errors else 200
 
 
 class AskingForm(Refusable, forms.Form):
-    """A form whose wish the domain may refuse."""
+    """A plain form whose request an action may refuse."""
 
 
 class LinesField(forms.CharField):
-    """Lines of text. Browsers end them with CR LF, which no shell or p4 expects."""
+    """Lines of text, with LF instead of the CR LF that browsers send."""
 
     def __init__(self, *, rows: int, **kwargs: Any) -> None:
         widget = forms.Textarea(
@@ -58,7 +58,7 @@ class LinesField(forms.CharField):
 
 
 class SizeField(forms.CharField):
-    """A number of bytes, written as "100 GiB"."""
+    """A number of bytes, such as "100 GiB"."""
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
@@ -71,7 +71,7 @@ class SizeField(forms.CharField):
 
 
 class NameField(forms.CharField):
-    """A name that becomes part of those of a volume, a client and a path."""
+    """A name that becomes part of the names of a volume, a client and a path."""
 
     widget = forms.TextInput(
         attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
@@ -82,7 +82,7 @@ class NameField(forms.CharField):
 
 
 class SpanField(forms.CharField):
-    """A span of time, written as "30 d" or "1 d 12 h"; empty is None."""
+    """A length of time, such as "30 d" or "1 d 12 h"; empty is None."""
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)

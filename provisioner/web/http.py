@@ -1,4 +1,4 @@
-"""The request as views see it, and what all of them share."""
+"""The request as views see it, and helpers that all views share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 
 
 class WebRequest(HttpRequest):
-    """A request of somebody who has signed in."""
+    """A request of a signed-in user."""
 
     user: User  # LoginRequiredMiddleware saw to it
     htmx: HtmxDetails
@@ -44,17 +44,17 @@ def administrators_only(view: View[P]) -> View[P]:
 
 
 def posted(request: HttpRequest) -> QueryDict | None:
-    """Return what was posted, which may be nothing at all; None for a mere look."""
+    """Return the posted data, which may be empty, or None if nothing was posted."""
     return request.POST if request.method == "POST" else None
 
 
 def digest(text: str) -> str:
-    """Return a short name of a text, to tell whether a page has shown it already."""
+    """Return a short digest of a text, to compare it with what a page has shown."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def csv_answer(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
-    """Return a table as a file to download, line by line as it is read."""
+    """Return a CSV download that is streamed line by line."""
     file_name = f"cloneyard-{name}-{timezone.now():%Y%m%d-%H%M%S}.csv"
     return StreamingHttpResponse(
         lines,

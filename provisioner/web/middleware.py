@@ -1,4 +1,4 @@
-"""What every request passes through, pages and API alike."""
+"""Middleware for pages and API."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from provisioner.lib.terminal import harmless_page
 
 
 class PersonalMiddleware:
-    """Keep answers out of caches, shared ones and the browser's: they are personal.
+    """Keep personal answers out of shared caches and that of the browser.
 
-    Static files do not come by here.
+    Static files are served before this middleware.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -29,9 +29,9 @@ class PersonalMiddleware:
 
 
 class HarmlessMiddleware:
-    """Let no page have control characters, wherever its texts are from.
+    """Remove control characters from pages, wherever their texts come from.
 
-    Comes after CommonMiddleware, which says how long an answer is.
+    Comes after CommonMiddleware, which sets Content-Length.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -46,9 +46,9 @@ class HarmlessMiddleware:
 
 
 class OriginMiddleware:
-    """Say where a request comes from, for the trail. Comes after authentication.
+    """Record where a request comes from, for the audit log.
 
-    A token is noted later, where the API has checked it.
+    Comes after authentication. The API records a token later, when it has checked it.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -59,16 +59,16 @@ class OriginMiddleware:
             return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *args: object) -> None:
-        """Note whose session it is, where there is one."""
+        """Record whose session it is, if there is one."""
         key = request.session.session_key
         if key is not None and isinstance(request.user, User):
             origin.signed_in(request.user, via=origin.by_session(key))
 
 
 class ZoneMiddleware:
-    """Show times in the reader's zone, on pages alone. Comes after authentication.
+    """Show times on pages in the zone of their reader. Comes after authentication.
 
-    The API answers in UTC, whoever asks.
+    The API always answers in UTC.
     """
 
     def __init__(self, get_response: Handler) -> None:

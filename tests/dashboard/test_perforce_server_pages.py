@@ -69,7 +69,7 @@ def test_many_are_paused_and_go_on_after_a_preview(
     told = {"chosen": [server.pk], "reason": "Move it"}
 
     preview = post(as_admin, "/perforce/", do="pause", chosen=[server.pk])
-    assert "Nothing begins there until it is resumed." in preview.content.decode()
+    assert "No step begins there until it is resumed." in preview.content.decode()
     untold = confirm(as_admin, preview, "/perforce/")
     assert untold.status_code == 422, "a pause needs a reason"
     assert not Governor.objects.exists()

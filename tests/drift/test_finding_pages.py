@@ -56,7 +56,7 @@ def test_shows_what_could_not_be_looked_at(as_admin: Client, finding: Finding) -
 
 def test_an_empty_audit_says_so(as_admin: Client) -> None:
     page = as_admin.get(ADDRESS).text
-    assert "No difference is open." in page
+    assert "No finding is open." in page
     assert "tally" in page
     assert "(0)" not in page
 

@@ -165,7 +165,7 @@ def test_many_are_retired_after_a_preview_that_says_what_would_happen(
 
     text = preview.content.decode()
     assert "Retire 2 workspaces?" in text
-    assert "Otherwise it can be brought back for 3 d." in text
+    assert "Otherwise it can be restored for 3 d." in text
     assert "The workspace “y” was retired." in text
     assert states_of(*three) == ["ready", "trashed", "ready"]
     assert Event.objects.count() == events, "nothing is left of the rehearsal"
@@ -247,7 +247,7 @@ def test_all_that_match_can_be_chosen(as_admin: Client, three: list[Workspace]) 
     ("sent", "said"),
     [
         ({"do": "retire"}, "Choose at least one."),
-        ({"do": "nonsense", "chosen": ["1"]}, "Say what is to be done."),
+        ({"do": "nonsense", "chosen": ["1"]}, "Choose an action."),
         (
             {"do": "retire", "every": "1"},
             f"Choose up to {MOST_AT_A_TIME} at a time.",

@@ -50,13 +50,13 @@ def rows(alice: User, admin: User, ready: Workspace, snapshot: Snapshot) -> list
 
 LISTS = [
     # address, what finds it, what it is named by in forms, what is done, what is said
-    ("/tokens/everybody/", "nightly", ApiToken, "revoke", "What alice sends it with"),
+    ("/tokens/everybody/", "nightly", ApiToken, "revoke", "Requests of alice with it"),
     ("/templates/", "main", Template, "build", "It is built at the newest change."),
     ("/refreshes/", "main", Template, "pause", "Built when somebody asks for it"),
     ("/audit/", "left_over", Finding, "resolve", "Delete the volume cy_left_over"),
-    ("/webhooks/", "hooks", Webhook, "off", "It is told nothing until"),
-    ("/pools/", "alice", Pool, "delete", "The 0 workspaces that lie in it"),
-    ("/bisections/", "alice", Bisection, "stop", "Nothing more is tried"),
+    ("/webhooks/", "hooks", Webhook, "off", "It gets no events until"),
+    ("/pools/", "alice", Pool, "delete", "Its 0 members are retired"),
+    ("/bisections/", "alice", Bisection, "stop", "No further change is tried"),
 ]
 
 
@@ -143,7 +143,7 @@ def test_what_was_sent_to_a_webhook_is_found_and_sent_again(
     [found] = table(as_alice, f"{address}?as=csv&q=answer&sort=-event")
     assert found["message_id"] == str(one.message_id)
     preview = post(as_alice, address, do="again", chosen=[one.pk])
-    assert "It is sent to hooks.example once more." in preview.content.decode()
+    assert "It is sent to hooks.example again." in preview.content.decode()
     assert webhook.deliveries.count() == 2
     confirm(as_alice, preview, address)
 

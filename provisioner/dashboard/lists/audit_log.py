@@ -1,4 +1,4 @@
-"""The trail as a list."""
+"""The list of audit events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRAIL = Listing[Event](
         Column("message", "What", "message"),
         Column("reason", "", "reason"),
         Column("actor", "Who", "actor_name", is_unbroken=True),
-        Column("via", "From where", "via"),
+        Column("via", "From", "via"),
         Column("ip", "", "ip"),
         Column("user_agent", "", "user_agent"),
         Column("subject_kind", "", "subject_kind"),

@@ -20,8 +20,8 @@ from provisioner.web.lists.listing import Column, Listing
 class Pause(Act[PerforceServer]):
     name, label, done = "pause", "Pause", "Paused"
     lead = (
-        "What has begun goes on to its end; nothing else begins that uses them, and "
-        "their templates are not refreshed."
+        "Running steps finish. No other step that uses them begins, "
+        "and their templates are not refreshed."
     )
     form = ReasonForm
     rehearsed: ClassVar = {"reason": "…"}
@@ -30,24 +30,24 @@ class Pause(Act[PerforceServer]):
         return perforce_server_pause(by=self.by, server=row, **told)
 
     def says(self, row: PerforceServer, result: Governor) -> str:
-        return "Nothing begins there until it is resumed."
+        return "No step begins there until it is resumed."
 
 
 class Resume(Act[PerforceServer]):
     name, label, done = "resume", "Resume", "Resumed"
-    lead = "What waits goes on, people first."
+    lead = "Waiting steps begin, those of people first."
 
     def do(self, row: PerforceServer, **told: Any) -> bool:
         return perforce_server_resume(by=self.by, server=row)
 
     def says(self, row: PerforceServer, result: bool) -> str:
-        return "Resumed." if result else "It is not paused: nothing changes."
+        return "Resumed." if result else "It is not paused. Nothing changes."
 
 
 class PauseRefresh(Act[PerforceServer]):
     name, label, done = "pause-refresh", "Pause refresh", "Paused"
     asks = "Pause the refresh by"
-    lead = "They are not asked for new changes. Builds that run go on."
+    lead = "They are not asked for new changes. Running builds continue."
     is_paused = True
 
     def do(self, row: PerforceServer, **told: Any) -> None:
@@ -60,7 +60,7 @@ class PauseRefresh(Act[PerforceServer]):
 class ResumeRefresh(PauseRefresh):
     name, label, done = "resume-refresh", "Resume refresh", "Resumed"
     asks = "Resume the refresh by"
-    lead = "What was submitted meanwhile is built as the policies of templates say."
+    lead = "Changes submitted meanwhile are built by the policies of templates."
     is_paused = False
 
     def says(self, row: PerforceServer, result: None) -> str:
@@ -76,17 +76,17 @@ PERFORCE_SERVERS = Listing[PerforceServer](
         Column("p4port", "", "server.p4port", "p4port"),
         Column("health", "Health", lambda row: row.connection.health.value),
         Column("failure", "", "connection.first_failure"),
-        Column("running", "At work", "running"),
+        Column("running", "Running", "running"),
         Column("may_run", "", "present_limit"),
         Column("waiting", "Waiting", "waiting"),
         Column("paused", "", lambda row: row.pause.paused_reason if row.pause else ""),
         Column(
-            *("newest_change", "Newest change seen"),
+            *("newest_change", "Newest change"),
             lambda row: row.watch and row.watch.newest_change,
             "watch__newest_change",
             has_gaps=True,
         ),
-        Column("polled_at", "Asked", lambda row: row.watch and row.watch.polled_at),
+        Column("polled_at", "Polled", lambda row: row.watch and row.watch.polled_at),
     ),
     cells="dashboard/perforce_servers/_cells.html",
     matching=servers_matching,

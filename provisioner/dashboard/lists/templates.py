@@ -1,4 +1,4 @@
-"""Lists of templates: what can be had, and what refreshes them."""
+"""Lists of templates: those on offer, and how they are refreshed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from provisioner.workspaces.ready_times import usual_seconds
 
 
 class ManagersAct(Act[Template]):
-    """What those may do who define templates."""
+    """An act for those who define templates."""
 
     @classmethod
     def is_offered_to(cls, user: User) -> bool:
@@ -31,7 +31,7 @@ class ManagersAct(Act[Template]):
 
 class Build(ManagersAct):
     name, label, done = "build", "Build", "Being built"
-    lead = "Workspaces go on as they are; new ones get the result once it is published."
+    lead = "Existing workspaces do not change. New ones get the published snapshot."
 
     def do(self, row: Template, **told: Any) -> Operation:
         return template_build(by=self.by, template=row)
@@ -43,7 +43,7 @@ class Build(ManagersAct):
 class PauseRefresh(ManagersAct):
     name, label, done = "pause", "Pause refresh", "Paused"
     asks = "Pause the refresh of"
-    lead = "Builds that run go on, and people may still ask for builds."
+    lead = "Running builds continue, and people may still request builds."
 
     def do(self, row: Template, **told: Any) -> refresh_policy.Policy:
         return template_refresh_pause(by=self.by, template=row, is_paused=True)
@@ -55,7 +55,7 @@ class PauseRefresh(ManagersAct):
 class ResumeRefresh(PauseRefresh):
     name, label, done = "resume", "Resume refresh", "Resumed"
     asks = "Resume the refresh of"
-    lead = "What was submitted meanwhile is built as their policies say."
+    lead = "Changes submitted meanwhile are built by their policies."
 
     def do(self, row: Template, **told: Any) -> refresh_policy.Policy:
         return template_refresh_pause(by=self.by, template=row, is_paused=False)
@@ -63,7 +63,7 @@ class ResumeRefresh(PauseRefresh):
 
 @dataclass(frozen=True, kw_only=True)
 class ShownTemplate:
-    """A template with what is known of it: all of them share the same mappings."""
+    """A template with what is known of it; all share the same mappings."""
 
     template: Template
     lags: dict[int, Lag]

@@ -1,4 +1,4 @@
-"""Lists of workspaces: everybody's, a team's, what is in the trash, what is gone."""
+"""Lists of workspaces: all of them, a team's, the trash, and history."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from provisioner.workspaces.queries import (
 
 
 class UnsavedForm(forms.Form):
-    """What becomes of work that is not submitted, wherever there is some."""
+    """What happens to unsubmitted work, wherever there is some."""
 
     unsaved = forms.ChoiceField(
-        label="Work that is not submitted",
+        label="Unsubmitted work",
         choices=[
-            (Unsaved.REFUSE, "Stop where there is some, and show it"),
-            (Unsaved.RESCUE, "Rescue it: shelve what is opened, archive the rest"),
+            (Unsaved.REFUSE, "Stop and show it"),
+            (Unsaved.RESCUE, "Rescue it: shelve opened files, archive the rest"),
         ],
         initial=Unsaved.REFUSE,
     )
@@ -52,7 +52,7 @@ class UnsavedForm(forms.Form):
 
 class Retire(Act[Workspace]):
     name, label, done = "retire", "Retire", "Being retired"
-    undo = "What goes to the trash can be brought back from there."
+    undo = "You can restore them from the trash."
     lead = (
         "Each is checked for unsubmitted work first. Its client is deleted; the client "
         "spec is kept."
@@ -72,21 +72,21 @@ class Retire(Act[Workspace]):
             return "It is being retired already."
         seconds = self._policies.of_workspace(row).trash_seconds
         if seconds and row.ready_at is not None:
-            end = f"it can be brought back for {span_text(seconds)}."
+            end = f"it can be restored for {span_text(seconds)}."
         else:
-            end = "it is removed for good."
+            end = "it is deleted for good."
         if row.state == Workspace.State.PROVISIONING:
-            return f"Making it is stopped, and {end}"
+            return f"Provisioning stops, and {end}"
         if not row.holds_work:
-            return f"Nothing in it can be submitted: {end}"
+            return f"It holds no work to submit: {end}"
         if result.parameters["unsaved"] == Unsaved.RESCUE:
-            return f"What is not submitted is rescued; then {end}"
-        return f"It stays if something in it is not submitted. Otherwise {end}"
+            return f"Unsubmitted work is rescued, then {end}"
+        return f"It stays if it has unsubmitted work. Otherwise {end}"
 
 
 class Extend(Act[Workspace]):
     name, label, done = "extend", "Extend", "Extended"
-    lead = "A lease is counted from now on; it is never made shorter by this."
+    lead = "The new lease begins now. No lease becomes shorter."
     form = LeaseExtendForm
 
     def do(self, row: Workspace, **told: Any) -> Workspace:
@@ -115,25 +115,25 @@ class Keep(Act[Workspace]):
         if row.keep_reason:
             return f"It is kept already, for another reason: {row.keep_reason}"
         if row.expires_at is None:
-            return "It is kept. Its lease did not end before, either."
+            return "It is kept. Its lease had no end before."
         exactly = exact(row.expires_at)
-        return f"It is kept without an end, not until {exactly}."
+        return f"It is kept without an end, instead of until {exactly}."
 
 
 class Restore(Act[Workspace]):
     name, label, done = "restore", "Restore", "Being restored"
-    lead = "With their clients and what was opened."
+    lead = "With their clients and opened files."
 
     def do(self, row: Workspace, **told: Any) -> Operation:
         return workspace_restore(by=self.by, workspace=row)
 
     def says(self, row: Workspace, result: Operation) -> str:
-        return f"It is brought back to {row.path}."
+        return f"It is restored to {row.path}."
 
 
 class Purge(Act[Workspace]):
     name, label, done = "purge", "Destroy", "Being destroyed"
-    lead = "Nobody can bring them back after that. What was rescued stays."
+    lead = "Nobody can restore them after that. Rescued work stays."
     is_dangerous = True
 
     def do(self, row: Workspace, **told: Any) -> Operation:
@@ -143,13 +143,13 @@ class Purge(Act[Workspace]):
         if row.state == Workspace.State.PURGING:
             return "It is being destroyed already."
         if row.unique_bytes is None:
-            return "It is destroyed for good. How much that frees was not measured."
+            return "It is destroyed for good. Its space was not measured yet."
         return f"It is destroyed for good, which frees {size_text(row.unique_bytes)}."
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeasedWorkspace:
-    """A workspace with when it ends."""
+    """A workspace with the end of its lease."""
 
     workspace: Workspace
     lease: lease_queries.LeaseEnd
@@ -190,7 +190,7 @@ COLUMNS = (
     Column("purpose", "", "workspace.purpose"),
     Column("path", "", lambda row: str(row.workspace.path)),
     Column(
-        *("created_at", "Made", "workspace.created_at", "created_at"),
+        *("created_at", "Created", "workspace.created_at", "created_at"),
         begins_descending=True,
     ),
     Column("expires_at", "Lease ends", "lease.ends_at", "expires_at", has_gaps=True),
@@ -257,7 +257,7 @@ TEAM_WORKSPACES = Listing[Workspace](
 
 
 def workspaces_of_person(account: User) -> Listing[Workspace]:
-    """Return the list of what an account has, for administrators."""
+    """Return the list of an account's workspaces, for administrators."""
 
     def theirs(user: User) -> QuerySet[Workspace]:
         there = workspaces_visible_to(user).filter(owner=account)
@@ -290,7 +290,7 @@ _AWAY = (
     Column("id", "", "pk", "pk"),
     Column("name", "Name", "name", "name"),
     Column("state", "State", "state", "state"),
-    Column("template", "Was", "template.name", "template__name"),
+    Column("template", "Snapshot", "template.name", "template__name"),
     Column("change", "", "snapshot.change"),
     Column("created_at", "", "created_at"),
 )
@@ -327,5 +327,5 @@ RETIRED_WORKSPACES = Listing[Workspace](
     matching=searched(overviews.retired_workspaces_of, "name", "template__name"),
     usual="-retired_at",
     quiet_below=10,
-    nothing="None of your workspaces was retired so far.",
+    nothing="None of your workspaces has been retired.",
 )

@@ -1,4 +1,4 @@
-"""The list of what looks abandoned."""
+"""The list of workspaces that look abandoned."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from provisioner.workspaces.models import Workspace
 class AskOwner(Act[Workspace]):
     name, label, done = "notify", "Ask their owners", "Asked about"
     asks = "Ask the owners of"
-    lead = "Each gets a mail that says why it looks abandoned; at most one a day."
+    lead = "Each owner gets a mail with the reasons, at most once a day."
 
     def do(self, row: Workspace, **told: Any) -> Outcome:
         return workspace_ask_owner(by=self.by, workspace=row)
@@ -40,8 +40,8 @@ class AskOwner(Act[Workspace]):
 class RetireAbandoned(Act[Workspace]):
     name, label, done = "retire", "Retire", "Being retired"
     lead = (
-        "Their owners are told by mail, with where their work was rescued to and until "
-        "when it can all be brought back."
+        "Each owner gets a mail that says where work was rescued to, "
+        "and until when the workspace can be restored."
     )
     is_dangerous = True
 
@@ -81,7 +81,7 @@ ABANDONED = Listing[Workspace](
     ),
     cells="leases/_abandoned_cells.html",
     matching=abandoned_matching,
-    # One that was used meanwhile is refused with why, and not passed over.
+    # One that was used meanwhile is refused with the reason, not left out silently.
     choosable=workspaces_by_idleness,
     reads=(
         *("name", "remote_name", "tag", "purpose", "state"),

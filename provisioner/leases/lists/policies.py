@@ -1,4 +1,4 @@
-"""The list of lease policies that templates have of their own."""
+"""The list of lease policies of single templates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioner.web.lists.listing import Column, Listing, searched
 
 class Remove(Act[LeasePolicy]):
     name, label, done = "remove", "Remove", "Removed"
-    lead = "What counts for the purpose then counts for the template, too."
+    lead = "The general policy of the purpose then applies to the template."
     is_dangerous = True
 
     def do(self, row: LeasePolicy, **told: Any) -> PolicyPreview:
@@ -26,7 +26,7 @@ class Remove(Act[LeasePolicy]):
             return "No workspace is affected."
         number = len(result.affected)
         affected = "workspace is" if number == 1 else "workspaces are"
-        return f"{number} {affected} affected; deadlines that move: {result.moving}."
+        return f"{number} {affected} affected, {result.moving} deadlines move."
 
 
 def _of_templates(user: User) -> QuerySet[LeasePolicy]:
@@ -60,5 +60,5 @@ TEMPLATE_POLICIES = Listing[LeasePolicy](
     usual="template",
     acts=(Remove,),
     quiet_below=10,
-    nothing="No template has one of its own.",
+    nothing="No template has a policy of its own.",
 )

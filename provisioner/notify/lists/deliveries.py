@@ -1,4 +1,4 @@
-"""The list of what was sent to a webhook."""
+"""The list of deliveries to a webhook."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from provisioner.web.lists.listing import Column, Listing, searched
 
 
 class SendAgain(Act[WebhookDelivery]):
-    name, label, done = "again", "Send again", "Being sent again"
+    name, label, done = "again", "Send again", "Queued to be sent again"
     lead = (
-        "Each goes as it was, with the id it had: a receiver that took it already may "
-        "pass it over."
+        "Each is sent unchanged, with its id. "
+        "A receiver that has it already may ignore it."
     )
 
     def do(self, row: WebhookDelivery, **told: Any) -> WebhookDelivery:
         return delivery_repeat(by=self.by, delivery=row)
 
     def says(self, row: WebhookDelivery, result: WebhookDelivery) -> str:
-        return f"It is sent to {row.webhook.host} once more."
+        return f"It is sent to {row.webhook.host} again."
 
 
 def deliveries_of(webhook: Webhook) -> Listing[WebhookDelivery]:
-    """Return the list of one webhook, which somebody may see."""
+    """Return the list of deliveries to one webhook."""
     return Listing(
         name="deliveries",
         one="message",
@@ -39,7 +39,7 @@ def deliveries_of(webhook: Webhook) -> Listing[WebhookDelivery]:
             ),
             Column("state", "State", "state", "state"),
             Column(
-                *("response_code", "What came of it", "response_code", "response_code"),
+                *("response_code", "Result", "response_code", "response_code"),
                 has_gaps=True,
             ),
             Column("error", "", "error"),
@@ -56,5 +56,5 @@ def deliveries_of(webhook: Webhook) -> Listing[WebhookDelivery]:
         usual="-created_at",
         acts=(SendAgain,),
         quiet_below=10,
-        nothing="Nothing was sent yet.",
+        nothing="Nothing has been sent yet.",
     )

@@ -22,8 +22,8 @@ from provisioner.web.lists.listing import Column, Listing
 
 
 class PutIntoTeam(Act[User]):
-    name, label, done = "team", "Put into a team", "Changed"
-    lead = "Team mates see what the others have, and share a quota."
+    name, label, done = "team", "Set team", "Changed"
+    lead = "Team members see each other's workspaces and share a quota."
     form = TeamChoiceForm
 
     def do(self, row: User, **told: Any) -> User:
@@ -39,7 +39,7 @@ class PutIntoTeam(Act[User]):
 
 class SetQuota(Act[User]):
     name, label, done = "quota", "Set quota", "Changed"
-    lead = "What each of them may have at a time. What they have beyond it stays."
+    lead = "The most that each may have at a time. What exceeds it stays."
     form = QuotaForm
 
     def do(self, row: User, **told: Any) -> User:

@@ -17,14 +17,14 @@ from provisioner.web.lists.listing import Column, Listing, searched
 
 class Revoke(Act[ApiToken]):
     name, label, done = "revoke", "Revoke", "Revoked"
-    lead = "What was made with them stays."
+    lead = "Workspaces that were created with them stay."
     is_dangerous = True
 
     def do(self, row: ApiToken, **told: Any) -> None:
         api_token_revoke(by=self.by, token=row)
 
     def says(self, row: ApiToken, result: None) -> str:
-        return f"What {row.user.username} sends it with is refused from now on."
+        return f"Requests of {row.user.username} with it are refused from now on."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class ShownToken:
 def shown_tokens(
     found: Iterable[ApiToken], *, has_owner: bool = False
 ) -> list[ShownToken]:
-    """Return tokens with the names of their templates, in one more query."""
+    """Return tokens with the names of their templates, in one further query."""
     tokens = list(found)
     wanted = {pk for token in tokens for pk in token.template_ids or ()}
     names = dict(Template.objects.filter(pk__in=wanted).values_list("pk", "name"))

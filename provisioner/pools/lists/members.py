@@ -1,4 +1,4 @@
-"""The list of what lies in a warm pool."""
+"""The list of members of a warm pool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from provisioner.workspaces.models import Workspace
 
 
 def members_of(pool: Pool) -> Listing[Workspace]:
-    """Return the list of one pool, for administrators."""
+    """Return the list of members of one pool."""
     return Listing(
         name="pool-members",
         one="member",
@@ -19,7 +19,7 @@ def members_of(pool: Pool) -> Listing[Workspace]:
             Column("state", "State", "state", "state"),
             Column("status_message", "", "status_message"),
             Column("change", "Change", "snapshot.change", "snapshot__change"),
-            Column("created_at", "Made", "created_at", "created_at"),
+            Column("created_at", "Created", "created_at", "created_at"),
             Column(
                 *("unique_bytes", "Space", "unique_bytes", "unique_bytes"),
                 has_gaps=True,
@@ -38,5 +38,5 @@ def members_of(pool: Pool) -> Listing[Workspace]:
         ),
         usual="created_at",
         quiet_below=10,
-        nothing="Nothing lies in it.",
+        nothing="The pool is empty.",
     )

@@ -13,7 +13,7 @@ from provisioner.web.lists.listing import Column, Listing, searched
 
 class Delete(Act[Pool]):
     name, label, done = "delete", "Delete", "Deleted"
-    lead = "What was claimed from them stays with its owners."
+    lead = "Workspaces that were claimed from them stay with their owners."
     is_dangerous = True
 
     def do(self, row: Pool, **told: Any) -> int:
@@ -23,8 +23,8 @@ class Delete(Act[Pool]):
 
     def says(self, row: Pool, result: int) -> str:
         if result == 1:
-            return "The 1 workspace that lies in it is retired."
-        return f"The {result} workspaces that lie in it are retired."
+            return "Its 1 member is retired."
+        return f"Its {result} members are retired."
 
 
 POOLS = Listing[Pool](
@@ -53,5 +53,5 @@ POOLS = Listing[Pool](
     dress=lambda user, some: queries.overviews_of(some),
     acts=(Delete,),
     quiet_below=10,
-    nothing="There is none: every workspace is made when it is asked for.",
+    nothing="There is no warm pool. Every workspace is created on request.",
 )

@@ -1,6 +1,5 @@
-"""Lists: each is declared once, and searches, filters, sorts, pages, is sent as a
-table and acts on many rows alike.
+"""Lists: each is declared once; searching, sorting, paging and acting are shared.
 
-`listing.py` has what a declaration is made of, `acts.py` what can be done to many
-rows, `answers.py` the one view behind all of them. Every other module declares lists.
+`listing.py` has the parts of a declaration, `acts.py` what can be done to many rows,
+and `answers.py` the one view behind all lists.
 """

@@ -15,13 +15,13 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Act(Generic[Row]):
-    """One thing to do to chosen rows, by the action that does it to one.
+    """One thing that can be done to chosen rows, by an action that does it to one row.
 
-    `label` is what a button says ("Retire"), `asks` how a question about the rows
-    begins where that says more ("Pause the refresh of"), `done` how those are called
-    that it was done to ("Being retired"), `undo` how it can be undone. `form` asks for
-    what is the same for all rows; its fields are the arguments of `do`. `rehearsed`
-    stands for what it has not been told when the preview is first shown.
+    `label` is the text of the button ("Retire"). `asks` begins the question about the
+    rows where the label is too short ("Pause the refresh of"). `done` begins the
+    confirmation ("Being retired"), and `undo` says how to undo it. `form` asks for what
+    is the same for all rows; its fields are the arguments of `do`. `rehearsed` has the
+    values that the first preview uses before the form was filled in.
     """
 
     do_not_call_in_templates: ClassVar = True  # Django's name: the class is shown
@@ -48,17 +48,17 @@ class Act(Generic[Row]):
         raise NotImplementedError
 
     def says(self, row: Row, result: Any) -> str:
-        """Say what `do` does to a row, by what it returned."""
+        """Return a sentence about what `do` does to a row, from its result."""
         raise NotImplementedError
 
     def leads_to(self, outcomes: Sequence[RowOutcome[Row]]) -> str:
-        """Return the address where it is followed; "": the list as it was."""
+        """Return the address to go to afterwards; "" stays at the list."""
         return ""
 
     def on(
         self, rows: Sequence[Row], told: Mapping[str, Any], *, is_rehearsal: bool
     ) -> list[RowOutcome[Row]]:
-        """Do it to each row, or find out what would come of it.
+        """Do it to each row, or only rehearse it.
 
         Raises: InvalidRequest.
         """

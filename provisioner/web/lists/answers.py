@@ -1,4 +1,4 @@
-"""The one view behind all lists: the page, the table to download, acts on many."""
+"""The one view behind all lists: the page, the CSV download, and acts on many rows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def list_answer(
     template: str,
     context: Mapping[str, Any] | None = None,
 ) -> HttpResponseBase:
-    """Answer with a list as its address asks for it: as a page, or as a table.
+    """Answer with a list as a page or as CSV, or act on its rows.
 
-    What is posted chooses rows and says what to do to them: the first time it is
-    answered with a preview, the second it is done.
+    A POST names rows and what to do to them. The first is answered with a preview, the
+    second does it.
     """
     look = Look(listing, request)
     if request.method == "POST":
@@ -51,7 +51,7 @@ def _acted(
     rows = _chosen(request, look)
     try:
         if wanted is None:
-            raise InvalidRequest("Say what is to be done.")
+            raise InvalidRequest("Choose an action.")
         return _previewed_or_done(request, look, wanted(by=request.user), rows)
     except InvalidRequest as refusal:
         look.error = refusal.sentence
@@ -60,7 +60,7 @@ def _acted(
 
 
 def _chosen(request: WebRequest, look: Look[Row]) -> list[Row]:
-    """Return what was chosen: all that match, or those that were ticked."""
+    """Return the chosen rows: all that match, or those that were ticked."""
     rows = look.rows
     if not request.POST.get("every"):
         keys = _keys(request)[: MOST_AT_A_TIME + 1]
@@ -70,7 +70,7 @@ def _chosen(request: WebRequest, look: Look[Row]) -> list[Row]:
 
 
 def _keys(request: WebRequest) -> list[str]:
-    """Return what was ticked; another preview looks at what was left out, too."""
+    """Return the ticked keys; a further preview includes those that were left out."""
     keys = request.POST.getlist("chosen")
     if request.POST.get("step") != "sure":
         keys += request.POST.getlist("left_out")
@@ -104,7 +104,7 @@ def _previewed_or_done(
 
 
 def _usual(form: forms.Form, act: Act[Any]) -> dict[str, Any]:
-    """Return what a preview goes by before anything was told."""
+    """Return the values for a preview before the form was filled in."""
     return {
         name: act.rehearsed.get(name, field.initial)
         for name, field in form.fields.items()
@@ -112,25 +112,25 @@ def _usual(form: forms.Form, act: Act[Any]) -> dict[str, Any]:
 
 
 def _seal(told: Mapping[str, Any], act: Act[Any]) -> str:
-    """Return a short name of what a preview went by, without what changes nothing."""
+    """Return a digest of the values that a preview was made with."""
     counts = {name: told[name] for name in sorted(told) if name not in act.rehearsed}
     return digest("\n".join(f"{name} {value}" for name, value in counts.items()))
 
 
 def _was_seen(request: WebRequest, told: Mapping[str, Any], act: Act[Any]) -> bool:
-    """Say whether the preview that was confirmed went by what is told now."""
+    """Return whether the confirmed preview was made with the same values."""
     return request.POST.get("seal") == _seal(told, act)
 
 
 def _gone(request: WebRequest, rows: Sequence[Row]) -> int:
-    """Return how many were chosen that are not there any more."""
+    """Return how many of the chosen rows no longer exist."""
     if request.POST.get("every"):
         return 0
     return len(set(_keys(request))) - len(rows)
 
 
 def _line(listing: Listing[Row], outcome: RowOutcome[Row]) -> dict[str, str]:
-    """Return what a preview shows of a row."""
+    """Return the line of a row in a preview."""
     return {
         "key": str(getattr(outcome.row, listing.key)),
         "name": str(outcome.row),
@@ -144,7 +144,7 @@ def _say(
     act: Act[Row],
     outcomes: Sequence[RowOutcome[Row]],
 ) -> None:
-    """Say to how many it was done, and which were left out and why."""
+    """Tell how many rows were changed, and which were left out and why."""
     refused = [outcome for outcome in outcomes if outcome.is_refused]
     if done := len(outcomes) - len(refused):
         said = f"{act.done}: {listing.tally(done)}. {act.undo}"

@@ -1,7 +1,7 @@
-"""What a list is: its columns, filters, order and acts; and a look at one page of it.
+"""The declaration of a list, and one page of it.
 
-All that is chosen is in the address: the fields of its filter form, `sort` (a
-column's name, with a minus before it for the other direction), `page`, and `as=csv`.
+The address holds the whole state: the fields of the filter form, `sort` (the name of a
+column, with a minus for descending order), `page`, and `as=csv`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ READ_AT_A_TIME = 1000
 
 @dataclass(frozen=True)
 class Column:
-    """A column: `name` is for addresses and tables to download, `label` for people.
+    """A column: `name` is for addresses and CSV, `label` for people.
 
-    No label: it is in the table to download alone; one that is only spoken is not
-    seen. `cell` says what stands there, an attribute's path or a function of the
-    dressed row; None: it is on the page alone. `order` is what the database sorts by;
-    empty: the column cannot be sorted by. With `has_gaps` some rows have nothing
-    there: they come last either way.
+    Without a label it is in the CSV only. `cell` is the path of an attribute, or a
+    function of the dressed row; with None the column is on the page only. `order` is
+    the field to sort by; empty means that the column cannot be sorted. With `has_gaps`,
+    rows without a value come last in both directions.
     """
 
     name: str
@@ -69,16 +68,15 @@ class Listing(Generic[Row]):
     """A declared list.
 
     `matching(user, **criteria)` returns the rows that somebody may see and that match
-    what the form's `criteria()` has. `dress(user, rows)` adds what a row shows beyond
-    itself, for all rows of a page in a constant number of queries. `cells` is the
-    partial with the cells of a dressed row, which it knows as `row`.
+    the `criteria()` of the filter form. `dress(user, rows)` adds what the rows of a
+    page show beyond their own fields, in a constant number of queries. `cells` is the
+    template of the cells of a dressed row, which it knows as `row`.
 
-    `reads` are the fields of a row that it shows, where it has many more; empty: all.
-    `usual` is the column sorted by where the address names none. `choosable` are the
-    rows that acts are for, where a filter hides some unless it is asked for them; `key`
-    names them in forms. Filters are shown from `quiet_below` rows on. `is_cards` lists
-    have no headings to sort by. `is_read_whole` says that no index helps to find a
-    page: the database looks at all rows for it, so it counts them as it does.
+    `reads` are the fields to load; empty loads all. `usual` is the default order.
+    `choosable` are the rows that acts apply to, where the filter hides some by default;
+    `key` is the field that names them in forms. Filters appear from `quiet_below` rows
+    on. Lists with `is_cards` have no headings. `is_read_whole` means that no index
+    helps to find a page, so rows are counted while they are read.
     """
 
     name: str
@@ -108,13 +106,13 @@ class Listing(Generic[Row]):
         return f"{intcomma(number)} {self.one if number == 1 else self.many}"
 
     def column(self, sort: str) -> Column | None:
-        """Return the column that an order names, None where it can name none."""
+        """Return the column of an order, or None if there is no such order."""
         name = sort.removeprefix("-")
         fitting = (c for c in self.columns if c.name == name and c.order)
         return next(fitting, None)
 
     def ordered(self, rows: QuerySet[Row], sort: str) -> QuerySet[Row]:
-        """Return rows in an order; what is equal by it keeps one, too."""
+        """Return rows in an order, with the primary key as the last criterion."""
         column, is_descending = self.column(sort), sort.startswith("-")
         assert column is not None
         in_turn = column.in_direction(is_descending=is_descending)
@@ -128,7 +126,7 @@ class Listing(Generic[Row]):
         return self.dress(user, rows) if self.dress else rows
 
     def find(self, user: User, keys: Sequence[str]) -> QuerySet[Row]:
-        """Return those of the named rows that somebody may see."""
+        """Return the rows with these keys that somebody may see."""
         rows = self.choosable(user) if self.choosable else self.matching(user)
         can_be = _is_number if self.key == "pk" else _is_text
         named = [key for key in keys if can_be(key)]
@@ -160,24 +158,24 @@ def _is_number(key: str) -> bool:
 
 
 def _is_text(key: str) -> bool:
-    """Say whether PostgreSQL can hold it."""
+    """Return whether PostgreSQL can hold it."""
     return "\0" not in key
 
 
 @dataclass(frozen=True, kw_only=True)
 class Heading:
-    """A column as its list shows it: how it is sorted by, and what a click asks for."""
+    """The heading of a column."""
 
     label: str
     is_unbroken: bool
     is_spoken: bool
-    direction: str  # as in aria-sort; "" where it is not sorted by
-    sort: str  # what a click sorts by; "" where the column cannot be
+    direction: str  # as in aria-sort; "" if the list is sorted by another column
+    sort: str  # the order after a click; "" if the column cannot be sorted
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A row with what it shows, and what names it in a form."""
+    """A dressed row, and its key in forms."""
 
     key: str
     name: str
@@ -186,8 +184,8 @@ class Entry:
 
 
 class KeyPaginator(Paginator[Any]):
-    """Pages of keys in an order: those of the second half are found from the end, so
-    that no page has more than half of all rows before it."""
+    """Pages of keys. Those of the second half are read from the end, so that the
+    database skips at most half of the rows."""
 
     object_list: QuerySet[Any, Any]
 
@@ -202,9 +200,9 @@ class KeyPaginator(Paginator[Any]):
 
 
 class CountingPaginator(KeyPaginator):
-    """Pages of keys: the first ones and the last come with the number of all.
+    """Pages of keys: the first and the last are read and counted in one query.
 
-    From the row `near` on, a page is more often the last than any other.
+    Beyond the row `near`, most requests are for the last page.
     """
 
     near = 1000
@@ -231,7 +229,7 @@ class CountingPaginator(KeyPaginator):
 
 
 class Look(Generic[Row]):
-    """One look at a list, as an address asks for it: what its page shows."""
+    """One page of a list, as an address asks for it."""
 
     def __init__(self, listing: Listing[Row], request: WebRequest) -> None:
         self.listing = listing
@@ -251,7 +249,7 @@ class Look(Generic[Row]):
 
     @cached_property
     def page(self) -> Page[Any]:
-        """The keys of the rows of a page: the rest is read for these alone."""
+        """The keys of the rows on the page; everything else is read for these alone."""
         keys = self.rows.values_list("pk", flat=True)
         pages = CountingPaginator if self.listing.is_read_whole else KeyPaginator
         return pages(keys, self.listing.page_size).get_page(self._number)
@@ -283,7 +281,7 @@ class Look(Generic[Row]):
 
     @property
     def is_moving(self) -> bool:
-        """Whether something that is shown is on its way somewhere."""
+        """Whether a row on the page is changing its state right now."""
         return any(getattr(entry.row, "is_moving", False) for entry in self.entries)
 
     @property
@@ -292,7 +290,7 @@ class Look(Generic[Row]):
 
     @property
     def are_all_choosable(self) -> bool:
-        """Whether all that match can be chosen, those of other pages, too."""
+        """Whether all matching rows can be chosen, including those on other pages."""
         return self.page.has_other_pages() and self.count <= MOST_AT_A_TIME
 
     @property
@@ -316,7 +314,7 @@ class Look(Generic[Row]):
 
     @property
     def sorts(self) -> Iterator[tuple[str, str, bool]]:
-        """Yield every order there is with its words, and whether it is this one."""
+        """Yield each order with its words, and whether it is the current one."""
         for column in self.listing.columns:
             if column.order and column.label:
                 down = f"-{column.name}"
@@ -324,7 +322,7 @@ class Look(Generic[Row]):
                 yield down, f"{column.label}, descending", down == self.sort
 
     def as_csv(self) -> Iterator[str]:
-        """Yield all that match, from every page, as a table line by line."""
+        """Yield all matching rows, from every page, as lines of CSV."""
         columns = [column for column in self.listing.columns if column.cell]
         return csv_lines(
             [column.name for column in columns],
@@ -341,7 +339,7 @@ class Look(Generic[Row]):
 
 
 def address_without(request: HttpRequest, *names: str) -> str:
-    """Return the address of a list without some of what it asks for."""
+    """Return the address of a list without some of its parameters."""
     query = request.GET.copy()
     for name in names:
         query.pop(name, None)
