@@ -10,6 +10,8 @@ from django.utils.safestring import SafeString
 
 from provisioner.accounts.models import User
 from provisioner.dashboard.overviews import WorkspaceOverview
+from provisioner.dashboard.proofs import Proof, proofs_of
+from provisioner.lib.moments import exact
 from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text
 from provisioner.web.notices import Action, Level, Notice
@@ -84,6 +86,41 @@ class WorkspacePage:
     @property
     def can_be_checked(self) -> bool:
         return self.overview.may_change and self.overview.can_be_looked_at
+
+    @property
+    def proofs(self) -> list[Proof]:
+        """What a ready workspace contains, and how far that was verified."""
+        is_ready = self.workspace.state == State.READY
+        return proofs_of(self.overview) if is_ready else []
+
+    @property
+    def lease_actions(self) -> tuple[Action, ...]:
+        """How its lease can be changed with one click."""
+        deadline = self.overview.deadline
+        extend = release = keep = None
+        if deadline.usual_extension:
+            extend = Action(
+                label=f"Extend until {exact(deadline.usual_extension)}",
+                url=self._url("workspace-extend"),
+                is_post=True,
+                icon="retry",
+                look="primary" if deadline.is_soon else "",
+            )
+        if deadline.kept_because:
+            release = Action(
+                label="Give it a lease again",
+                url=self._url("workspace-release"),
+                is_post=True,
+            )
+        elif self.overview.may_keep and deadline.ends_at:
+            keep = Action(
+                label="Keep it without an end", url=self._url("workspace-keep")
+            )
+        return self._allowed(extend, release, keep)
+
+    @property
+    def can_extend(self) -> bool:
+        return self.overview.may_change and self.overview.deadline.is_extendable
 
     @property
     def notices(self) -> list[Notice]:

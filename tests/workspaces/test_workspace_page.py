@@ -49,14 +49,14 @@ def test_a_ready_one_says_what_it_equals(as_alice: Client, ready: Workspace) -> 
     page = as_alice.get(address_of(ready)).text
     assert ": 1 file, digest" in page
     assert ready.snapshot.have_digest in page
-    assert "that was not asked for" in page
+    assert "that was not requested" in page
 
 
 def test_a_ready_one_says_what_changed_and_what_it_takes(
     as_alice: Client, ready: Workspace
 ) -> None:
     now = timezone.now()
-    assert "Your work" not in as_alice.get(address_of(ready)).text, "nobody looked"
+    assert "Activity" not in as_alice.get(address_of(ready)).text, "nobody looked"
     seen = {"shelved": {"at": (now - dt.timedelta(hours=3)).isoformat(), "detail": ""}}
     Workspace.objects.update(
         activity={"opened": {"count": 3}, "submitted": {"at": None}, **seen},
