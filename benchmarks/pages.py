@@ -185,7 +185,7 @@ def processor_ms() -> float:
 
 def addresses(owner: Any) -> list[str]:
     """Return every page without a number in its address, and some with one."""
-    from django.urls import get_resolver, reverse
+    from django.urls import URLPattern, get_resolver, reverse
 
     from provisioner.catalog.models import Template
     from provisioner.engine.models import Operation
@@ -196,6 +196,8 @@ def addresses(owner: Any) -> list[str]:
     pages = next(p for p in patterns if str(p.pattern) == "").url_patterns
     found = []
     for pattern in pages:
+        if not isinstance(pattern, URLPattern) or pattern.name is None:
+            continue
         if pattern.pattern.converters or pattern.name in LEFT_OUT:
             continue
         address = reverse(pattern.name)
@@ -468,6 +470,8 @@ class Rows:
 
         snapshot = self.snapshots[n * 7 % len(self.snapshots)]
         owner = self.people[0 if n % 400 == 0 else n % PEOPLE]
+        assert owner.uid is not None
+        assert owner.gid is not None
         state = {4: "failed", 5: "trashed", 6: "retired"}.get(n % 19, "ready")
         now = self.now
         is_forgotten = n % 3 == 0

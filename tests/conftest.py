@@ -181,35 +181,35 @@ def _static_files_where_they_are() -> None:
 @pytest.fixture
 def alice(db: None) -> User:
     """Who owns things."""
-    return UserFactory(username="alice")
+    return UserFactory.create(username="alice")
 
 
 @pytest.fixture
 def carol(db: None) -> User:
     """A stranger."""
-    return UserFactory(username="carol")
+    return UserFactory.create(username="carol")
 
 
 @pytest.fixture
 def admin(db: None) -> User:
     """Who runs the place."""
-    return UserFactory(username="admin", is_staff=True, is_superuser=True)
+    return UserFactory.create(username="admin", is_staff=True, is_superuser=True)
 
 
 @pytest.fixture
 def ci(db: None) -> User:
     """A machine's account."""
-    return UserFactory(username="ci", is_service=True)
+    return UserFactory.create(username="ci", is_service=True)
 
 
 @pytest.fixture
 def template(db: None) -> Template:
-    return TemplateFactory(name="main")
+    return TemplateFactory.create(name="main")
 
 
 @pytest.fixture
 def snapshot(template: Template) -> Snapshot:
-    return SnapshotFactory(template=template)
+    return SnapshotFactory.create(template=template)
 
 
 @pytest.fixture

@@ -304,12 +304,12 @@ def workspace(world: World) -> Workspace:
 def make_people() -> People:
     team = Team.objects.create(name="Rendering")
     return {
-        "alice": UserFactory(username="alice", team=team),
-        "bob": UserFactory(username="bob", team=team),
-        "dave": UserFactory(username="dave"),
-        "admin": UserFactory(username="admin", is_staff=True, is_superuser=True),
-        "ci": UserFactory(username="ci", is_service=True),
-        "carol": UserFactory(username="carol"),
+        "alice": UserFactory.create(username="alice", team=team),
+        "bob": UserFactory.create(username="bob", team=team),
+        "dave": UserFactory.create(username="dave"),
+        "admin": UserFactory.create(username="admin", is_staff=True, is_superuser=True),
+        "ci": UserFactory.create(username="ci", is_service=True),
+        "carol": UserFactory.create(username="carol"),
         "nobody": None,
     }
 
@@ -317,7 +317,7 @@ def make_people() -> People:
 def make_workspace(people: People) -> Workspace:
     alice = people["alice"]
     assert alice is not None
-    snapshot = SnapshotFactory(template=TemplateFactory(name="main"))
+    snapshot = SnapshotFactory.create(template=TemplateFactory.create(name="main"))
     workspace = workspace_create(by=alice, template=snapshot.template)
     workspace_share(by=alice, workspace=workspace, person="dave")
     operation = workspace.operations.get()
@@ -580,5 +580,5 @@ def test_people_without_a_team_are_not_each_others_mates(
 ) -> None:
     carol, template = people["carol"], workspace.template
     assert carol is not None
-    theirs = workspace_create(by=UserFactory(), template=template)
+    theirs = workspace_create(by=UserFactory.create(), template=template)
     assert not can_see_workspace(carol, theirs)

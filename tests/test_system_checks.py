@@ -22,8 +22,8 @@ def found() -> list[str]:
 
 
 def test_real_sites_are_fine() -> None:
-    SiteFactory(ontap_host="ontap.example.com", ontap_ca_file="/etc/ssl/ca.pem")
-    SiteFactory(ontap_host="192.0.2.7")
+    SiteFactory.create(ontap_host="ontap.example.com", ontap_ca_file="/etc/ssl/ca.pem")
+    SiteFactory.create(ontap_host="192.0.2.7")
 
     assert found() == []
 
@@ -32,7 +32,7 @@ def test_real_sites_are_fine() -> None:
     "host", ["127.0.0.1", "127.0.1.1", "::1", "[::1]", "localhost"]
 )
 def test_a_site_on_loopback_is_the_lab(host: str) -> None:
-    SiteFactory(name="demo", ontap_host=host)
+    SiteFactory.create(name="demo", ontap_host=host)
 
     assert found() == ["The site “demo” points at the lab."]
 
@@ -42,20 +42,20 @@ def test_a_site_with_the_labs_certificate_is_the_lab(
 ) -> None:
     settings.VAR_DIR = tmp_path
     ca_file = str(tmp_path / "lab" / "ontap" / "ca.pem")
-    SiteFactory(name="demo", ontap_host="lab.example.com", ontap_ca_file=ca_file)
+    SiteFactory.create(name="demo", ontap_host="lab.example.com", ontap_ca_file=ca_file)
 
     assert len(found()) == 1
 
 
 def test_development_may_use_the_lab(settings: Settings) -> None:
     settings.DEBUG = True
-    SiteFactory()
+    SiteFactory.create()
 
     assert found() == []
 
 
 def test_the_check_before_a_deployment_fails() -> None:
-    SiteFactory(name="demo")
+    SiteFactory.create(name="demo")
 
     with pytest.raises(CommandError, match=r"cloneyard\.E001"):
         call_command("check", "--deploy", "--database", "default")

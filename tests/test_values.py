@@ -542,10 +542,10 @@ def nasty_of(*models: type[models.Model]) -> list[Any]:
 
 
 ROWS: dict[str, Callable[[], models.Model]] = {
-    "PerforceServer": PerforceServerFactory,
-    "Site": lambda: SiteFactory(mount_root="/clones"),
-    "Template": TemplateFactory,
-    "User": UserFactory,
+    "PerforceServer": PerforceServerFactory.create,
+    "Site": lambda: SiteFactory.create(mount_root="/clones"),
+    "Template": TemplateFactory.create,
+    "User": UserFactory.create,
     "Team": lambda: Team.objects.create(name="team"),
 }
 
@@ -612,7 +612,7 @@ def test_pages_of_sites_refuse(
         [text] = nasty
     sent = {**SITE, "export_clients": "10.0.0.0/24", field: text}
     answer = pages.post(
-        address, {**sent, "perforce_server": PerforceServerFactory().pk}
+        address, {**sent, "perforce_server": PerforceServerFactory.create().pk}
     )
     assert answer.status_code in (200, 422)
     assert not Site.objects.exists()
@@ -623,7 +623,10 @@ def test_pages_of_templates_refuse(name: str, nasty: Any, pages: Client) -> None
     if not is_sendable(nasty):
         pytest.skip("no form can say it")
     field = name.split(".")[1]
-    sent = {**definition(name="main", site=SiteFactory().pk), field: typed(nasty)}
+    sent = {
+        **definition(name="main", site=SiteFactory.create().pk),
+        field: typed(nasty),
+    }
     if field == "stream":
         sent["view"] = ""
     answer = pages.post("/templates/new/", sent)
@@ -634,7 +637,7 @@ def test_pages_of_templates_refuse(name: str, nasty: Any, pages: Client) -> None
 @pytest.mark.parametrize(("name", "nasty"), nasty_of(Template))
 def test_the_api_of_templates_refuses(name: str, nasty: Any, api: APIClient) -> None:
     field = name.split(".")[1]
-    sent = {"name": "main", "site": SiteFactory().name, field: nasty}
+    sent = {"name": "main", "site": SiteFactory.create().name, field: nasty}
     if field not in ("view", "stream"):
         sent["view"] = "//depot/main/... //template/..."
     body = json.dumps(sent)
@@ -645,7 +648,7 @@ def test_the_api_of_templates_refuses(name: str, nasty: Any, api: APIClient) -> 
 
 @pytest.mark.parametrize(("name", "nasty"), nasty_of(User))
 def test_the_admin_of_accounts_refuses(name: str, nasty: str, pages: Client) -> None:
-    account = UserFactory()
+    account = UserFactory.create()
     sent = {"username": account.username, "email": "a@b.example", "uid": 1, "gid": 1}
     page = f"/admin/accounts/user/{account.pk}/change/"
     joined = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
@@ -655,7 +658,7 @@ def test_the_admin_of_accounts_refuses(name: str, nasty: str, pages: Client) -> 
     assert (account.username, account.email, account.p4_user) == before
 
 
-ACTIONS = {
+ACTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
     "/api/v1/webhooks": {
         "url": (
             *(

@@ -107,11 +107,11 @@ def seconds_to_answer(port: int, path: str) -> float:
 
 
 def test_seventy_who_wait_hold_up_nobody(web: Web, alice: User) -> None:
-    template = SnapshotFactory().template
+    template = SnapshotFactory.create().template
     workspace = workspace_create(by=alice, template=template)
     path = f"/api/v1/workspaces/{workspace.pk}?wait=30"
     tokens = [token_create(by=alice)[1]]
-    admins = [UserFactory(is_staff=True, is_superuser=True) for _ in range(9)]
+    admins = [UserFactory.create(is_staff=True, is_superuser=True) for _ in range(9)]
     tokens += [token_create(by=admin)[1] for admin in admins]
 
     with ExitStack() as stack:

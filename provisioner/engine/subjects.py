@@ -26,8 +26,11 @@ class Server(Protocol):
 class Site(Protocol):
     """Where a subject is: which queues reach it, and at which server it is."""
 
-    host_queue: str
-    commands_queue: str
+    @property
+    def host_queue(self) -> str: ...
+
+    @property
+    def commands_queue(self) -> str: ...
 
     @property
     def perforce_server(self) -> Any: ...

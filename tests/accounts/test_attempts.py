@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
-from django.http import HttpResponse
+from django.http import HttpRequest
 from django.test import Client, RequestFactory
 from pytest_django import Settings
 from rest_framework.test import APIClient
@@ -25,12 +25,14 @@ from provisioner.accounts.attempts import (
     client_address,
 )
 from provisioner.accounts.models import SignInAttempts, User
+from tests.support.api_clients import ApiAnswer
+from tests.support.browsers import Answer
 from tests.support.factories import PASSWORD
 
 HERE = "192.0.2.1"
 
 
-def from_address(address: str) -> object:
+def from_address(address: str) -> HttpRequest:
     return RequestFactory().get("/", REMOTE_ADDR=address)
 
 
@@ -46,11 +48,11 @@ def later(**span: float) -> None:
         row.save()
 
 
-def page(name: str, password: str, *, path: str = "/login/") -> HttpResponse:
+def page(name: str, password: str, *, path: str = "/login/") -> Answer:
     return Client(REMOTE_ADDR=HERE).post(path, {"username": name, "password": password})
 
 
-def token(name: str, password: str) -> HttpResponse:
+def token(name: str, password: str) -> ApiAnswer:
     pair = base64.b64encode(f"{name}:{password}".encode()).decode()
     return APIClient().post(
         "/api/v1/tokens",

@@ -130,7 +130,7 @@ def test_a_template_that_is_not_there_is_refused(alice: User) -> None:
 
 
 def test_it_gets_only_what_it_is_for(ci: User, snapshot: Snapshot) -> None:
-    other = SnapshotFactory().template
+    other = SnapshotFactory.create().template
     client = with_token(ci, template_ids=[snapshot.template_id], purposes=["build"])
 
     assert client.post(WORKSPACES, ASKED).status_code == 202
@@ -146,7 +146,7 @@ def test_it_gets_only_what_it_is_for(ci: User, snapshot: Snapshot) -> None:
 
 
 def test_the_scope_holds_whoever_calls(ci: User, snapshot: Snapshot) -> None:
-    other = SnapshotFactory().template
+    other = SnapshotFactory.create().template
     token, _ = token_create(by=ci, template_ids=[snapshot.template_id])
     ci.token = token
 
@@ -209,7 +209,7 @@ def test_it_releases_what_was_kept_for_as_long_as_it_may_have_it(
 def test_work_is_transferred_within_its_bounds(alice: User, snapshot: Snapshot) -> None:
     client = with_token(alice, max_lease_seconds=HOUR, max_workspaces=2)
     older = got_ready(client)
-    SnapshotFactory(template=snapshot.template)
+    SnapshotFactory.create(template=snapshot.template)
 
     response = client.post(f"{WORKSPACES}/{older.pk}/transfer")
 
@@ -227,7 +227,7 @@ def test_what_work_is_brought_from_counts_as_it_does_for_people(
     """Both are there until all has arrived, so it takes room for two."""
     client = with_token(alice, max_workspaces=1)
     older = got_ready(client)
-    SnapshotFactory(template=snapshot.template)
+    SnapshotFactory.create(template=snapshot.template)
 
     def refused() -> tuple[int, str]:
         return code_of(client.post(f"{WORKSPACES}/{older.pk}/transfer"))
@@ -246,7 +246,7 @@ def test_where_a_person_transfers_its_work_the_new_one_is_not_its_own(
 ) -> None:
     client = with_token(alice, max_lease_seconds=HOUR, max_workspaces=1)
     older = got_ready(client)
-    SnapshotFactory(template=snapshot.template)
+    SnapshotFactory.create(template=snapshot.template)
     person = {"alice": alice, "admin": admin}[who]
 
     made = workspace_transfer(by=person, workspace=older)
@@ -380,7 +380,7 @@ def test_what_else_makes_workspaces_is_counted_with_them(
     settings.API_WORKSPACES_PER_MINUTE = 1
     client = with_token(alice)
     older = got_ready(client)
-    SnapshotFactory(template=snapshot.template)
+    SnapshotFactory.create(template=snapshot.template)
 
     forward = client.post(f"{WORKSPACES}/{older.pk}/transfer")
     bisection = client.post(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from django.db import connection
-from pytest_django import Settings
+from pytest_django import DjangoAssertNumQueries, Settings
 from rest_framework.test import APIClient
 
 from provisioner.catalog.models import Snapshot
@@ -111,7 +111,7 @@ def test_a_malformed_wait_is_refused_before_anything_is_done(
     api_as_alice: APIClient, workspace: Workspace, method: str, wait: str
 ) -> None:
     path = WORKSPACES if method == "post" else f"{WORKSPACES}/{workspace.pk}"
-    body = b'{"template": "main"}' if method == "post" else b""
+    body = '{"template": "main"}' if method == "post" else ""
 
     response = api_as_alice.generic(
         method.upper(), f"{path}?wait={wait}", body, "application/json"
@@ -160,7 +160,7 @@ def test_a_place_is_given_back(
 
 
 def test_looks_become_rarer(
-    workspace: Workspace, django_assert_max_num_queries
+    workspace: Workspace, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     # 50 ms and half as much again each time: some seven looks in the first second.
     with django_assert_max_num_queries(8):

@@ -11,6 +11,7 @@ from django.contrib.auth import authenticate
 from django.db import connection, models, transaction
 from django.db.migrations import RunSQL
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.state import ProjectState
 from django.db.utils import IntegrityError
 from django.test import Client
 
@@ -109,10 +110,11 @@ def test_the_migration_can_be_undone_and_done_again(event: Event) -> None:
 
 
 def undo_and_do_again(change: RunSQL) -> None:
+    unchanged = ProjectState()
     with connection.cursor() as cursor, connection.schema_editor() as editor:
-        change.database_backwards("audit_log", editor, None, None)
+        change.database_backwards("audit_log", editor, unchanged, unchanged)
         cursor.execute("UPDATE audit_log_event SET message = 'Other.'")
-        change.database_forwards("audit_log", editor, None, None)
+        change.database_forwards("audit_log", editor, unchanged, unchanged)
 
 
 def test_what_has_a_story_is_never_deleted_with_something_else() -> None:
@@ -123,8 +125,8 @@ def test_what_has_a_story_is_never_deleted_with_something_else() -> None:
                 on_delete = field.remote_field.on_delete
                 assert on_delete in (models.PROTECT, models.SET_NULL), field
     # Nothing that points at a workspace or an operation lets it go away, either.
-    for model in apps.get_app_config("workspaces").get_models():
-        for field in model._meta.get_fields():
+    for other in apps.get_app_config("workspaces").get_models():
+        for field in other._meta.get_fields():
             if isinstance(field, models.ForeignKey) and field.related_model in (
                 *(Operation, Step, Event),
             ):
@@ -176,6 +178,7 @@ def test_a_page_is_told_with_its_session_and_address(
     event = Event.objects.get(kind="workspace_requested")
     assert (event.actor, event.ip) == (alice, "192.0.2.7")
     assert event.via.startswith("session ")
+    assert client.session.session_key is not None
     assert client.session.session_key not in event.via
     assert event.user_agent == ("Firefox?" + "x" * 500)[:120]
     assert (event.subject_kind, event.subject) == ("workspace", "hers")
@@ -288,7 +291,7 @@ def test_changes_at_the_admin_site_are_told(client: Client, admin: User) -> None
 
 @pytest.mark.django_db
 def test_a_change_is_told_with_what_was_before() -> None:
-    site: Site = SiteFactory(name="munich", free_percent=5)
+    site: Site = SiteFactory.create(name="munich", free_percent=5)
     site.free_percent, site.export_clients = 10, ["10.0.0.0/24"]
     site.save()
     site.save()

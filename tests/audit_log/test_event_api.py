@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from provisioner.audit_log.actions import record_event
@@ -12,7 +13,7 @@ from provisioner.workspaces.models import Workspace
 EVENTS = "/api/v1/events"
 
 
-def kinds(client: APIClient, **query: object) -> list[str]:
+def kinds(client: APIClient, **query: str | int) -> list[str]:
     return [row["kind"] for row in client.get(EVENTS, query).json()["results"]]
 
 
@@ -79,7 +80,9 @@ def test_a_malformed_filter_is_refused(
 
 
 def test_the_list_is_bounded_in_queries(
-    api_as_alice: APIClient, workspace: Workspace, django_assert_max_num_queries
+    api_as_alice: APIClient,
+    workspace: Workspace,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(5):
         record_event(workspace, kind="told", message=f"Told {number}.")

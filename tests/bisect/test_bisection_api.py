@@ -250,10 +250,12 @@ def test_without_room_the_next_trial_waits_for_it(
 def test_generations_of_another_view_are_not_used(
     api_as_alice: APIClient, template: Template
 ) -> None:
-    old = SnapshotFactory(template=template, change=111)
+    old = SnapshotFactory.create(template=template, change=111)
     spec = old.client_spec.replace("//depot/main/...", "//depot/other/...")
-    newer = SnapshotFactory(template=template, change=160, client_spec=spec)
-    SnapshotFactory(template=template, change=112, parts=[{"path": "//d", "change": 1}])
+    newer = SnapshotFactory.create(template=template, change=160, client_spec=spec)
+    SnapshotFactory.create(
+        template=template, change=112, parts=[{"path": "//d", "change": 1}]
+    )
     bisection = read(ask(api_as_alice).json()["id"])
     assert bisection.trials.get().workspace.snapshot == newer
 

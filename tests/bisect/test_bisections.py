@@ -46,7 +46,7 @@ SETTLED_WITHIN_SECONDS = 180.0
 
 @pytest.fixture
 def alice(db: None) -> User:
-    return UserFactory(username="alice", uid=20001, gid=20000)
+    return UserFactory.create(username="alice", uid=20001, gid=20000)
 
 
 @pytest.fixture
@@ -265,8 +265,8 @@ def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
 def test_a_server_that_does_not_answer_is_asked_again_until_time_is_up(
     lab_site: Site, lab: Lab, alice: User, settings: Any, jobs_emptied: None
 ) -> None:
-    template = TemplateFactory(site=lab_site)
-    SnapshotFactory(template=template)
+    template = TemplateFactory.create(site=lab_site)
+    SnapshotFactory.create(template=template)
     bisection = bisection_start(by=alice, template=template, good=1, bad=9)
     lab.break_perforce({"command": "*", "drop": "before"})
     run_jobs_once()

@@ -18,7 +18,7 @@ from provisioner.bisect.models import Bisection, BisectionOperation
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways.hosts import run_as
-from provisioner.gateways.hosts.nursery import Child
+from provisioner.gateways.hosts.nursery import Child, fork_child
 from tests.bisect.test_bisections import (
     alice,
     built,
@@ -173,11 +173,11 @@ def test_eighteen_of_them_leave_room_for_others(
 def test_a_helper_that_its_person_stops_holds_nothing_up(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fork, attackers = run_as.fork_child, []
+    attackers: list[subprocess.Popen[bytes]] = []
 
     def fork_and_attack() -> Child:
         """The first one is stopped as soon as the person may do that."""
-        child = fork()
+        child = fork_child()
         if not attackers:
             attacker = subprocess.Popen(
                 [sys.executable, "-c", STOPS_IT, str(UID), str(child.pid)],
@@ -196,6 +196,7 @@ def test_a_helper_that_its_person_stops_holds_nothing_up(
 
     [attacker] = attackers
     assert attacker.wait(5) == 0, "it was stopped"
+    assert attacker.stdout is not None
     attacker.stdout.close()
     assert bisection.state == Bisection.State.FOUND, bisection.status_message
     trial = bisection.trials.get()

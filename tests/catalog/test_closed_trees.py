@@ -53,7 +53,7 @@ def can_read(path: Path, *, who: tuple[int, int]) -> bool:
 
 @pytest.fixture
 def alice_of_the_lab(db: None) -> User:
-    return UserFactory(username="alice", uid=20001, gid=20000)
+    return UserFactory.create(username="alice", uid=20001, gid=20000)
 
 
 def a_file_of(it: Workspace | Template) -> Path:
@@ -127,7 +127,7 @@ def test_an_owner_may_open_a_clone_and_close_it(lab_workspace: Workspace) -> Non
 
 
 def test_others_open_nothing(lab_workspace: Workspace) -> None:
-    stranger = browser_of(UserFactory())
+    stranger = browser_of(UserFactory.create())
     page = reverse("workspace-open", args=[lab_workspace.pk])
 
     assert stranger.post(page, {"to": "group-writes"}).status_code == 404

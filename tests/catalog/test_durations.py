@@ -6,6 +6,7 @@ import re
 import pytest
 from django.test import Client
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.catalog.durations import BUILDS_PLOTTED, durations_of
@@ -149,7 +150,7 @@ def test_more_builds_need_no_more_queries(
     template: Template,
     admin: User,
     builds: list[Operation],
-    django_assert_max_num_queries,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for days in range(5, 20):
         built(template, admin, days_ago=days, sync=5, build=6)

@@ -42,7 +42,7 @@ QUIET = dt.timedelta(minutes=10)
 def people(db: None) -> dict[str, User]:
     """Three who submit, and dave, who wants to know how the template does."""
     return {
-        name: UserFactory(username=name, email=f"{name}@example.com", gid=20000)
+        name: UserFactory.create(username=name, email=f"{name}@example.com", gid=20000)
         for name in ("alice", "bob", "carol", "dave")
     }
 
@@ -125,7 +125,7 @@ def new_mails() -> list[tuple[str, str]]:
     mail.outbox.clear()
     for _ in range(2):
         sweep_notices(timestamp=0)
-    return sorted((message.to[0], message.subject) for message in mail.outbox)
+    return sorted((message.to[0], str(message.subject)) for message in mail.outbox)
 
 
 def test_templates_follow_and_a_broken_change_reaches_nobody(

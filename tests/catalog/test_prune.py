@@ -59,7 +59,7 @@ def test_the_oldest_snapshot_goes_with_the_next_build(keeps_one: Template) -> No
 
 def test_a_snapshot_that_a_workspace_needs_stays(keeps_one: Template) -> None:
     first = keeps_one.snapshots.get()
-    workspace_create(by=UserFactory(username="alice"), template=keeps_one)
+    workspace_create(by=UserFactory.create(username="alice"), template=keeps_one)
 
     build_again(keeps_one)
 

@@ -274,7 +274,8 @@ def test_ten_thousand_changes_over_thirty_views_need_the_fewest_refreshes() -> N
     ]
     quiet = 3600
     policy = Policy(mode=Mode.ON_CHANGE, quiet_seconds=quiet, every_seconds=0)
-    now, changes = 0, []
+    now = 0
+    changes: list[tuple[int, int, tuple[str, ...]]] = []
     for number in range(1, 10_001):
         now += chance.choice((1, 5, 20, 90, 400))
         folder = f"//depot/p{chance.randrange(40)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from provisioner.catalog.models import Snapshot
@@ -15,7 +16,7 @@ SNAPSHOTS = "/api/v1/snapshots"
 def test_everybody_lists_published_snapshots(
     api_as_alice: APIClient, snapshot: Snapshot
 ) -> None:
-    SnapshotFactory(template=snapshot.template, deleted_at=timezone.now())
+    SnapshotFactory.create(template=snapshot.template, deleted_at=timezone.now())
 
     (row,) = api_as_alice.get(SNAPSHOTS).json()["results"]
 
@@ -29,7 +30,7 @@ def test_everybody_lists_published_snapshots(
 def test_snapshots_are_filtered_by_template(
     api_as_alice: APIClient, snapshot: Snapshot, by: str
 ) -> None:
-    SnapshotFactory()
+    SnapshotFactory.create()
     template = snapshot.template
     wanted = template.pk if by == "id" else template.name
 
@@ -62,7 +63,7 @@ def test_a_snapshot_is_looked_at(api_as_alice: APIClient, snapshot: Snapshot) ->
 
 
 def test_a_deleted_snapshot_is_not_found(api_as_alice: APIClient) -> None:
-    gone = SnapshotFactory(deleted_at=timezone.now())
+    gone = SnapshotFactory.create(deleted_at=timezone.now())
 
     assert api_as_alice.get(f"{SNAPSHOTS}/{gone.pk}").status_code == 404
 
@@ -73,10 +74,10 @@ def test_nobody_sees_snapshots(api_as_nobody: APIClient, snapshot: Snapshot) -> 
 
 
 def test_the_list_is_bounded_in_queries(
-    api_as_alice: APIClient, django_assert_max_num_queries
+    api_as_alice: APIClient, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(4):
-        SnapshotFactory()
+        SnapshotFactory.create()
 
     # The token, its owner's other tokens, its use and count, the page, and the lags.
     with django_assert_max_num_queries(6):

@@ -35,7 +35,7 @@ rm -f src/b.txt; exit 3; fi
 """
 
 
-def build(template: Template, **asked: object) -> Operation:
+def build(template: Template, **asked: Any) -> Operation:
     operation = template_build(by=template.created_by, template=template, **asked)
     settle(template)
     operation.refresh_from_db()
@@ -59,10 +59,10 @@ def pin_of(snapshot: Snapshot) -> tuple[int, str]:
 
 def _alice() -> User:
     alice = User.objects.filter(username="alice").first()
-    return alice or UserFactory(username="alice", uid=20001, gid=20000)
+    return alice or UserFactory.create(username="alice", uid=20001, gid=20000)
 
 
-def workspace_of(template: Template, **asked: object) -> Workspace:
+def workspace_of(template: Template, **asked: Any) -> Workspace:
     workspace = workspace_create(by=_alice(), template=template, **asked)
     settle(workspace)
     assert workspace.state == Workspace.State.READY, workspace.status_message

@@ -29,7 +29,7 @@ def tested(template: Template) -> Template:
 def wrong(tested: Template) -> Snapshot:
     """One that must be chosen: its test failed, and part of it is newer."""
     parts = [{"path": "//depot/main/src/...", "change": 200}]
-    return SnapshotFactory(template=tested, quality="failed", parts=parts)
+    return SnapshotFactory.create(template=tested, quality="failed", parts=parts)
 
 
 def test_a_template_without_a_good_one_says_so_and_lets_people_choose(
@@ -54,8 +54,8 @@ def test_a_template_without_a_good_one_says_so_and_lets_people_choose(
 
 
 def test_the_choice_shows_mark_lag_and_age(as_alice: Client, tested: Template) -> None:
-    snapshot = SnapshotFactory(template=tested, quality="tested")
-    SnapshotFactory(template=tested, change=101)
+    snapshot = SnapshotFactory.create(template=tested, quality="tested")
+    SnapshotFactory.create(template=tested, change=101)
     known_to_be_behind(snapshot, "bob", "carol")
 
     page = as_alice.get(f"/templates/{tested.pk}/get/").text

@@ -9,6 +9,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
 from provisioner.workspace_requests.actions import workspace_create
+from tests.support.api_clients import ApiAnswer
 from tests.support.behind import known_to_be_behind
 from tests.support.factories import SnapshotFactory
 
@@ -50,10 +51,10 @@ def test_what_keeps_it_is_named_to_administrators_and_counted_for_others(
 def test_a_workspace_is_asked_for_by_quality(
     api_as_alice: APIClient, template: Template
 ) -> None:
-    tested = SnapshotFactory(template=template, quality="tested")
-    SnapshotFactory(template=template, change=200)
+    tested = SnapshotFactory.create(template=template, quality="tested")
+    SnapshotFactory.create(template=template, change=200)
 
-    def ask(**body: object) -> object:
+    def ask(**body: object) -> ApiAnswer:
         return api_as_alice.post(
             "/api/v1/workspaces", {"template": template.name, **body}, format="json"
         )

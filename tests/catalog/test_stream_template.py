@@ -50,7 +50,7 @@ def stream(lab: Lab) -> str:
 def test_a_workspace_of_a_stream_has_the_streams_view(
     stream: str, lab_site: Site, run_jobs: Callable[[], None]
 ) -> None:
-    admin = UserFactory(username="admin", is_staff=True)
+    admin = UserFactory.create(username="admin", is_staff=True)
     template = template_create(
         by=admin,
         site=lab_site,
@@ -65,7 +65,7 @@ def test_a_workspace_of_a_stream_has_the_streams_view(
     template.refresh_from_db()
     assert template.state == Template.State.READY, template.status_message
 
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=template, wants_reconcile=True)
     run_jobs()
 

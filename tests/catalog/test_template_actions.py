@@ -40,7 +40,7 @@ VIEW = "//depot/main/... //any/..."
 
 @pytest.fixture
 def site(db: None) -> Site:
-    return SiteFactory(name="here")
+    return SiteFactory.create(name="here")
 
 
 def rows() -> tuple[object, ...]:
@@ -68,7 +68,7 @@ def refuse(
     ids=["person", "machine", "administrator who left"],
 )
 def test_only_an_administrator_may(fields: dict[str, bool], template: Template) -> None:
-    user, site = UserFactory(**fields), template.site
+    user, site = UserFactory.create(**fields), template.site
 
     def change_site() -> None:
         site.title = "mine now"
@@ -363,7 +363,9 @@ def test_a_site_with_a_bad_field_is_refused(
 
 
 def test_a_taken_site_name_is_refused(admin: User, site: Site) -> None:
-    other = SiteFactory.build(name=site.name, perforce_server=PerforceServerFactory())
+    other = SiteFactory.build(
+        name=site.name, perforce_server=PerforceServerFactory.create()
+    )
 
     refuse(InvalidRequest, lambda: site_save(by=admin, site=other), match="name")
 

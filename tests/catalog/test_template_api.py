@@ -18,7 +18,7 @@ TEMPLATES = "/api/v1/templates"
 
 def definition(**changes: Any) -> dict[str, Any]:
     return {
-        "site": SiteFactory().name,
+        "site": SiteFactory.create().name,
         "name": "main",
         "view": "//depot/main/... //template/...",
         **changes,
@@ -26,7 +26,7 @@ def definition(**changes: Any) -> dict[str, Any]:
 
 
 def test_everybody_lists_templates(api_as_alice: APIClient, snapshot: Snapshot) -> None:
-    TemplateFactory(name="unbuilt")
+    TemplateFactory.create(name="unbuilt")
 
     body = api_as_alice.get(TEMPLATES).json()
 
@@ -43,8 +43,11 @@ def test_everybody_lists_templates(api_as_alice: APIClient, snapshot: Snapshot) 
 
 
 def test_templates_are_filtered_by_name_and_site(api_as_alice: APIClient) -> None:
-    here, there = TemplateFactory(name="main"), TemplateFactory(name="main")
-    TemplateFactory(name="other", site=here.site)
+    here, there = (
+        TemplateFactory.create(name="main"),
+        TemplateFactory.create(name="main"),
+    )
+    TemplateFactory.create(name="other", site=here.site)
 
     by_name = api_as_alice.get(TEMPLATES, {"name": "main"}).json()["results"]
     by_both = api_as_alice.get(TEMPLATES, {"name": "main", "site": here.site.name})
@@ -208,12 +211,12 @@ def test_a_template_that_is_not_there_is_not_built(api_as_admin: APIClient) -> N
 
 
 def test_the_list_costs_the_same_for_one_as_for_many(api_as_alice: APIClient) -> None:
-    SnapshotFactory()
+    SnapshotFactory.create()
     api_as_alice.get(TEMPLATES)  # the first use of a token is noted
     with CaptureQueriesContext(connection) as for_one:
         api_as_alice.get(TEMPLATES)
     for _ in range(5):
-        SnapshotFactory()
+        SnapshotFactory.create()
 
     with CaptureQueriesContext(connection) as for_many:
         api_as_alice.get(TEMPLATES)

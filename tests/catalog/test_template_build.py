@@ -151,7 +151,7 @@ def test_a_second_build_is_incremental_and_leaves_workspaces_as_they_are(
     project.submit(same="same\n", edited="old\n", deleted="old\n")
     template = make_template(project, build_command="cat *.txt > all.out")
     first = build_well(template)
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = settle(workspace_create(by=alice, template=template))
     untouched = (template.path / "same.txt").stat()
     project.submit(edited="new\n", deleted=None, added="new\n")

@@ -154,16 +154,20 @@ def test_a_server_that_does_not_answer_is_said_and_stops_nothing(
 def test_a_preview_saves_nothing_and_refuses_what_saving_would(
     template: Template, admin: User, carol: User
 ) -> None:
-    fields = {"site": template.site, "view": "//depot/main/... //any/..."}
+    site, view = template.site, "//depot/main/... //any/..."
     options = "noallwrite noclobber nocompress unlocked modtime normdir"
     check = template_preview(
-        by=admin, **fields, client_options=options, build_command="make"
+        by=admin,
+        site=site,
+        view=view,
+        client_options=options,
+        build_command="make",
     )
     assert "modtime" in kinds(list(check.remarks))
     assert check.error
     assert Template.objects.count() == 1
     assert not TemplateCheck.objects.exists()
     with pytest.raises(TemplateInvalid):
-        template_preview(by=admin, site=template.site, view="//...  //any/...")
+        template_preview(by=admin, site=site, view="//...  //any/...")
     with pytest.raises(NotAllowed):
-        template_preview(by=carol, **fields)
+        template_preview(by=carol, site=site, view=view)

@@ -15,7 +15,7 @@ from tests.support.factories import SiteFactory
 
 @pytest.fixture
 def site(db: None) -> Site:
-    return SiteFactory(name="munich")
+    return SiteFactory.create(name="munich")
 
 
 def definition(**fields: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import datetime as dt
 
 from django.test import Client
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.states import set_template_state
@@ -40,10 +41,14 @@ def test_the_empty_list_tells_whom_to_ask(as_alice: Client, as_admin: Client) ->
 
 
 def test_the_list_takes_no_more_queries_for_more(
-    as_alice: Client, snapshot: Snapshot, django_assert_num_queries
+    as_alice: Client,
+    snapshot: Snapshot,
+    django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for _ in range(5):
-        SnapshotFactory(template=TemplateFactory(site=snapshot.template.site))
+        SnapshotFactory.create(
+            template=TemplateFactory.create(site=snapshot.template.site)
+        )
     known_to_be_behind(snapshot, "alice", "bob")
     # the session, its user, how many there are, which are on the page, these, which are
     # watched, their changes, how long each takes, policies
@@ -103,7 +108,7 @@ def test_only_administrators_are_offered_to_change_it(
 def test_the_newest_snapshot_is_what_one_gets(
     as_alice: Client, snapshot: Snapshot, workspace: Workspace
 ) -> None:
-    newer = SnapshotFactory(template=snapshot.template, change=300)
+    newer = SnapshotFactory.create(template=snapshot.template, change=300)
     Snapshot.objects.filter(pk=snapshot.pk).update(
         created_at=timezone.now() - dt.timedelta(days=1)
     )

@@ -66,8 +66,10 @@ def test_what_ontap_had_to_grow_is_not_shrunk(lab_template: Template) -> None:
     with requests.Session() as session:
         session.trust_env, session.verify = False, account.ca_file
         session.auth = (account.user, account.password)
-        grown = {"size": 5 * 2**30, "autosize": {"mode": "grow"}}
-        assert session.patch(address, json=grown).status_code == 202
+        answer = session.patch(
+            address, json={"size": 5 * 2**30, "autosize": {"mode": "grow"}}
+        )
+        assert answer.status_code == 202
     ends = time.monotonic() + 20
     while not registry.ontap(site).get_volume(uuid).sizes_itself:
         assert time.monotonic() < ends

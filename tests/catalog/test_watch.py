@@ -66,7 +66,7 @@ def pair(
     lab: Lab, lab_site: Site, folder: str, run_jobs: Callable[[], None]
 ) -> tuple[Template, Template]:
     """Two templates of different folders, built."""
-    admin = UserFactory(username="admin", is_staff=True)
+    admin = UserFactory.create(username="admin", is_staff=True)
     made = []
     for name in ("left", "right"):
         submit(lab, path=f"{folder}/{name}/first.txt")
@@ -356,7 +356,7 @@ def test_what_is_paused_is_not_refreshed(
 def test_a_change_that_somebody_chose_stays_until_something_new_comes(
     admin: User,
 ) -> None:
-    snapshot = SnapshotFactory()
+    snapshot = SnapshotFactory.create()
     template = snapshot.template
     known_to_be_behind(snapshot, "alice", "bob")
     policy = Policy(mode=Mode.ON_CHANGE, quiet_seconds=0, every_seconds=0)
@@ -382,7 +382,7 @@ def test_a_change_that_somebody_chose_stays_until_something_new_comes(
 def test_a_clean_build_is_asked_for_when_its_time_comes(
     admin: User, clock: Clock
 ) -> None:
-    snapshot = SnapshotFactory()
+    snapshot = SnapshotFactory.create()
     template = snapshot.template
     fails(build(template, by=admin, change=snapshot.change))
     refresh_policy_save(
@@ -416,10 +416,10 @@ def test_a_clean_build_is_asked_for_when_its_time_comes(
 
 
 def test_what_all_snapshots_have_is_forgotten() -> None:
-    old = SnapshotFactory()
+    old = SnapshotFactory.create()
     template = old.template
     known_to_be_behind(old, "alice", "bob", "carol")
-    newest = SnapshotFactory(template=template, change=old.change + 2)
+    newest = SnapshotFactory.create(template=template, change=old.change + 2)
     watch = watch_of(template)
 
     forget_old(watch)
@@ -435,7 +435,7 @@ def test_what_all_snapshots_have_is_forgotten() -> None:
 
 
 def test_a_server_under_pressure_is_left_alone_longer_and_longer() -> None:
-    template = SnapshotFactory().template  # nothing answers at its server's port
+    template = SnapshotFactory.create().template  # nothing answers at its server's port
     watch = watch_of(template)
     pauses = []
     for failures in (1, 2, 3):
@@ -453,8 +453,8 @@ def test_a_server_under_pressure_is_left_alone_longer_and_longer() -> None:
 
 
 def test_one_poll_per_server_waits_however_many_templates(jobs_emptied: None) -> None:
-    template = SnapshotFactory().template
-    SnapshotFactory(template__site=template.site)
+    template = SnapshotFactory.create().template
+    SnapshotFactory.create(template__site=template.site)
     for _ in range(2):
         sweep_watch(timestamp=0)
     [job] = ProcrastinateJob.objects.filter(task_name="watch_server")
@@ -466,7 +466,7 @@ def test_one_poll_per_server_waits_however_many_templates(jobs_emptied: None) ->
 def test_a_server_is_not_polled_before_its_time_nor_while_paused(
     jobs_emptied: None,
 ) -> None:
-    watch = watch_of(SnapshotFactory().template)
+    watch = watch_of(SnapshotFactory.create().template)
     ServerWatch.objects.update(next_poll_at=timezone.now() + LATER)
     sweep_watch(timestamp=0)
     ServerWatch.objects.update(next_poll_at=None, is_paused=True)

@@ -289,7 +289,9 @@ def test_a_name_means_the_one_that_lives(
     living = printed(command_line.run("show", "hers", "--json"))
 
     assert (gone["id"], living["id"]) == (retired.pk, mine.pk)
-    elsewhere = SnapshotFactory(template=TemplateFactory(name="elsewhere"))
+    elsewhere = SnapshotFactory.create(
+        template=TemplateFactory.create(name="elsewhere")
+    )
     workspace_create(by=alice, template=elsewhere.template, name="hers")
     ended_with(
         command_line.run("show", "hers"),

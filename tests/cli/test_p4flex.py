@@ -70,7 +70,7 @@ def flex(
     """Run a command with a ticket of its user, and return what it answers."""
     lab_site.perforce_server.accepts_tickets = True
     lab_site.perforce_server.save()
-    UserFactory(username="alice", uid=20001, gid=20000)
+    UserFactory.create(username="alice", uid=20001, gid=20000)
 
     def flex(*args: str, user: str = "alice", action: str = "RESPOND") -> str:
         # The ticket comes last, as p4 -x has it.
@@ -127,7 +127,7 @@ def test_a_clone_is_asked_for_listed_and_given_back(
 
 @pytest.mark.django_db(transaction=True)
 def test_nobody_gets_at_what_is_somebody_else_s(flex: Flex, made: Workspace) -> None:
-    UserFactory(username="bob", uid=20002, gid=20000)
+    UserFactory.create(username="bob", uid=20002, gid=20000)
 
     assert flex("clones", user="bob") == "None."
     for words in (["-d", "hers"], ["-d", "hers", "-u", "alice", "-f"]):
@@ -142,9 +142,9 @@ def test_nobody_gets_at_what_is_somebody_else_s(flex: Flex, made: Workspace) -> 
 def test_of_two_clones_of_one_name_the_site_says_which(
     flex: Flex, made: Workspace
 ) -> None:
-    elsewhere = SiteFactory(perforce_server=made.site.perforce_server)
-    template = TemplateFactory(site=elsewhere)
-    snapshot = SnapshotFactory(template=template)
+    elsewhere = SiteFactory.create(perforce_server=made.site.perforce_server)
+    template = TemplateFactory.create(site=elsewhere)
+    snapshot = SnapshotFactory.create(template=template)
     workspace_create(
         by=made.owner, template=template, snapshot=snapshot, name=made.name
     )
@@ -191,7 +191,7 @@ def test_tickets_that_fail_count_where_the_brokers_caller_is(
 def test_administrators_define_and_build_volumes_and_others_do_not(
     flex: Flex, published_template: Template
 ) -> None:
-    UserFactory(username="admin", is_staff=True)
+    UserFactory.create(username="admin", is_staff=True)
     define = ["volume", "-s", "2G", "-v", "//depot/tree/... //any/...", "-b", "make"]
 
     refused = flex(*define, "nightly", action="REJECT")
@@ -371,7 +371,9 @@ class RecordingHandler(BaseHTTPRequestHandler):
             (self.command, self.path, json.loads(body) if body else None)
         )
         is_exchange = self.path == "/api/v1/tokens/perforce"
-        told = {"token": "t" * 64, "owner": "alice"} if is_exchange else {"results": []}
+        told: dict[str, object] = {"results": []}
+        if is_exchange:
+            told = {"token": "t" * 64, "owner": "alice"}
         is_refused = self.command == "POST" and not is_exchange
         answer = json.dumps({"detail": "No."} if is_refused else told).encode()
         self.send_response(409 if is_refused else 200)

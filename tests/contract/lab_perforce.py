@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,10 @@ def refused(p4: P4, *command: str) -> int:
     """Run a command that must fail; return the number of the message."""
     with pytest.raises(P4Exception):
         p4.run(*command)
-    return max(message.msgid for message in p4.messages if message.severity >= 3)
+    numbers: list[int] = [
+        message.msgid for message in p4.messages if message.severity >= 3
+    ]
+    return max(numbers)
 
 
 def warned(p4: P4, *command: str) -> list[int]:
@@ -140,7 +143,7 @@ class Workspace:
             path.chmod(mode)
         return path
 
-    def add(self, files: dict[str, bytes | str], *, message: str = "add") -> str:
+    def add(self, files: Mapping[str, bytes | str], *, message: str = "add") -> str:
         """Write files and submit them; return the change number."""
         for name, content in files.items():
             self.write(name, content)

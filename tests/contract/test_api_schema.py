@@ -21,6 +21,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from django.utils import timezone
 from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import CheckFunction
 from schemathesis.specs.openapi.checks import (
     ignored_auth,
     positive_data_acceptance,
@@ -85,7 +86,7 @@ class Caller:
     token: str
     password: str
 
-    def headers(self, case: schemathesis.Case) -> dict[str, str]:
+    def headers(self, case: schemathesis.Case[Any]) -> dict[str, str]:
         makes_token = case.operation.path == "/api/v1/tokens" and case.method == "POST"
         sent = self.password if makes_token else self.token
         return {"Authorization": sent} if sent else {}
@@ -105,8 +106,8 @@ def written(written_once: Write[World]) -> World:
 
 
 def make_world() -> World:
-    alice = UserFactory(username="alice")
-    snapshot = SnapshotFactory()
+    alice = UserFactory.create(username="alice")
+    snapshot = SnapshotFactory.create()
     scope, scoped = token_create(
         by=alice, template_ids=[snapshot.template_id], max_workspaces=9
     )
@@ -114,9 +115,9 @@ def make_world() -> World:
     callers = {
         "owner": caller(alice),
         "scoped token": Caller(f"Bearer {scoped}", ""),
-        "stranger": caller(UserFactory()),
-        "machine": caller(UserFactory(is_service=True)),
-        "administrator": caller(UserFactory(is_staff=True, is_superuser=True)),
+        "stranger": caller(UserFactory.create()),
+        "machine": caller(UserFactory.create(is_service=True)),
+        "administrator": caller(UserFactory.create(is_staff=True, is_superuser=True)),
         "nobody": Caller("", ""),
     }
     return World(rows, callers)
@@ -160,7 +161,7 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
             "webhooks": webhook.pk,
             "deliveries": delivery.pk,
             "pools": pool_create(
-                by=UserFactory(is_staff=True),
+                by=UserFactory.create(is_staff=True),
                 template=snapshot.template,
                 purpose="ci",
                 owner=alice,
@@ -170,7 +171,7 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
                 by=alice, template=snapshot.template, good=1, bad=100
             ).pk,
             "shares": Share.objects.create(
-                workspace=workspace, person=UserFactory(), created_by=alice
+                workspace=workspace, person=UserFactory.create(), created_by=alice
             ).pk,
             "perforce-servers": snapshot.template.site.perforce_server_id,
         },
@@ -191,7 +192,7 @@ def _finding_about(workspace: Workspace) -> Finding:
     )
 
 
-def aim_at_rows(case: schemathesis.Case, rows: Rows) -> None:
+def aim_at_rows(case: schemathesis.Case[Any], rows: Rows) -> None:
     """Turn half of the numbers in addresses into ids of rows that are there."""
     parameters: dict[str, Any] = case.path_parameters or {}
     number = parameters.get("id")
@@ -206,7 +207,7 @@ def aim_at_rows(case: schemathesis.Case, rows: Rows) -> None:
         parameters["prefix"] = rows.prefix
 
 
-def do_not_wait(case: schemathesis.Case) -> None:
+def do_not_wait(case: schemathesis.Case[Any]) -> None:
     """No worker runs here, so what is well formed would be waited for in vain."""
     query: dict[str, Any] = case.query or {}
     if re.fullmatch(r"[0-9]+([.]0*)?", str(query.get("wait"))):
@@ -215,7 +216,7 @@ def do_not_wait(case: schemathesis.Case) -> None:
 
 # What is well formed can still be refused with 400: a cursor that is not ours, a
 # template that is not there. That it matters who asks is checked once for all roles.
-EXCLUDED = [positive_data_acceptance]
+EXCLUDED: list[CheckFunction] = [positive_data_acceptance]
 
 
 @contextmanager
@@ -236,7 +237,7 @@ def undone() -> Iterator[None]:
     suppress_health_check=list(HealthCheck),
 )
 def test_every_answer_is_documented_and_none_is_a_500(
-    case: schemathesis.Case, world: World
+    case: schemathesis.Case[Any], world: World
 ) -> None:
     aim_at_rows(case, world.rows)
     do_not_wait(case)

@@ -97,21 +97,18 @@ def test_na_ontap_volume(module: Rest) -> None:
     assert only(module, "/api/svm/svms", name="svm1", fields="uuid")["uuid"]
     query = {"name": "av1", "svm.name": "svm1", "fields": READ}
     assert module.get(VOLUMES, **query)["num_records"] == 0
-    uuid = make_volume(
-        module,
-        "av1",
-        **{
-            "nas.unix_permissions": "755",
-            "nas.gid": 1001,
-            "nas.uid": 1001,
-            "nas.export_policy.name": "default",
-            "nas.path": "/av1",
-            "comment": "x",
-            "type": "rw",
-            "space.snapshot.reserve_percent": 0,
-            "state": "online",
-        },
-    )
+    how: dict[str, Any] = {
+        "nas.unix_permissions": "755",
+        "nas.gid": 1001,
+        "nas.uid": 1001,
+        "nas.export_policy.name": "default",
+        "nas.path": "/av1",
+        "comment": "x",
+        "type": "rw",
+        "space.snapshot.reserve_percent": 0,
+        "state": "online",
+    }
+    uuid = make_volume(module, "av1", **how)
     found = only(module, VOLUMES, **query)
     assert found["nas"]["unix_permissions"] == 755
     assert (found["nas"]["uid"], found["nas"]["path"]) == (1001, "/av1")

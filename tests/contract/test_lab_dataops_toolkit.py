@@ -76,9 +76,9 @@ def toolkit_python() -> Path:
     with fasteners.InterProcessLock(f"{home}.lock"):
         if not ready.exists():
             venv.create(home, clear=True)
-            pip = [sys.executable, "-m", "pip", "--python", home / "bin" / "python"]
+            pip = [sys.executable, "-m", "pip", "--python", str(home / "bin/python")]
             quick = ["-q", "--no-deps", "--no-compile", "--disable-pip-version-check"]
-            install = [*pip, "install", *quick, "-r", REQUIREMENTS]
+            install = [*pip, "install", *quick, "-r", str(REQUIREMENTS)]
             done = subprocess.run(
                 install,
                 capture_output=True,

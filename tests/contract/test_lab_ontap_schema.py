@@ -43,7 +43,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
         rest.session.close()
 
 
-def aim(case: schemathesis.Case, rest: Rest) -> None:
+def aim(case: schemathesis.Case[Any], rest: Rest) -> None:
     """Let a path that reads or changes one thing lead to one that is there."""
     parameters: dict[str, Any] = case.path_parameters or {}
     path = ""
@@ -58,7 +58,7 @@ def aim(case: schemathesis.Case, rest: Rest) -> None:
         path += f"/{parameters.get(name, part)}"
 
 
-def is_aimed(case: schemathesis.Case) -> bool:
+def is_aimed(case: schemathesis.Case[Any]) -> bool:
     """Say whether this one of the generated cases is aimed: every second, or so."""
     return len(repr((case.query, case.body))) % 2 == 0
 
@@ -71,7 +71,9 @@ def is_aimed(case: schemathesis.Case) -> bool:
     phases=[Phase.generate],  # Phase.explicit adds some 6,000 cases, a minute's worth
     suppress_health_check=list(HealthCheck),
 )
-def test_every_answer_is_one_of_ontap(case: schemathesis.Case, filled: Rest) -> None:
+def test_every_answer_is_one_of_ontap(
+    case: schemathesis.Case[Any], filled: Rest
+) -> None:
     if is_aimed(case):
         aim(case, filled)
     response = case.call(

@@ -276,7 +276,7 @@ def test_clients_are_listed_by_owner_and_name(ws: Workspace) -> None:
 
 # --- adding and submitting
 
-AWKWARD = {
+AWKWARD: dict[str, bytes | str] = {
     "plain.txt": "text\n",
     "sp ace/ü é/名.txt": "unicode name\n",
     "at@sign": "1\n",
@@ -931,7 +931,7 @@ def _shelve(ws: Workspace, *files: str) -> str:
     spec = ws.p4.fetch_change()
     spec["Description"] = "shelf"
     spec["Files"] = []
-    number = ws.p4.save_change(spec)[0].split()[1]
+    number: str = ws.p4.save_change(spec)[0].split()[1]
     ws.p4.run("reopen", "-c", number, *files)
     ws.p4.run("shelve", "-c", number)
     return number
@@ -1103,7 +1103,7 @@ def test_a_group_prolongs_logins_and_is_protected(server: LabServer) -> None:
 
 
 def test_a_quiet_sync_tells_its_progress(make: Make) -> None:
-    class Told(P4Progress):
+    class Told(P4Progress):  # type: ignore[misc]  # p4python carries no types
         def __init__(self) -> None:
             super().__init__()
             self.totals: list[int] = []

@@ -190,7 +190,7 @@ def test_naming_a_client_moves_its_access_date_and_listing_does_not(
         assert int(entry["Update"]) > 1
         return int(entry["Access"]) > 1
 
-    for command in (
+    commands: tuple[tuple[str, ...], ...] = (
         ("have",),
         ("where", "a"),
         ("opened",),
@@ -200,7 +200,8 @@ def test_naming_a_client_moves_its_access_date_and_listing_does_not(
         ("edit", "a"),
         ("revert", "a"),
         ("client", "-o"),
-    ):
+    )
+    for command in commands:
         assert moved(ws.p4, *command), command
     assert moved(admin, "client", "-o", ws.name)
     assert moved(admin, "client", "-o", "-t", ws.name, "brand-new")

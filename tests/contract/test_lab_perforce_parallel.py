@@ -33,7 +33,9 @@ def filled(
     server: LabServer, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, bytes | str]:
     """Submit files, one of them much larger than a batch; return what they are."""
-    files = {f"d{n % 7}/f{n:03}": f"{n}\n".encode() * (n + 1) for n in range(COUNT)}
+    files: dict[str, bytes | str] = {
+        f"d{n % 7}/f{n:03}": f"{n}\n".encode() * (n + 1) for n in range(COUNT)
+    }
     files["large"] = bytes(range(256)) * 9000
     made = workspace(
         server, tmp_path_factory.mktemp("source"), name="source", depot="//depot/p"

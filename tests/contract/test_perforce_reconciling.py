@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,7 @@ def test_others_get_the_locks_between_batches(
 ) -> None:
     client = changed_tree(perforce)
     rests: list[float] = []
-    monkeypatch.setattr(batching.time, "sleep", rests.append)
+    monkeypatch.setattr(time, "sleep", rests.append)
 
     perforce.gateway.files.reconcile_preview(client, untracked=False, in_batches=True)
 

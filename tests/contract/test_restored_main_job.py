@@ -122,7 +122,7 @@ def lab(real: Real) -> Iterator[Lab]:
 def workspace(lab_site: Site, real: Real, jobs_emptied: None) -> Workspace:
     """A workspace of alice, cloned from a template that was synced and built."""
     template = template_create(
-        by=UserFactory(username="template-admin", is_staff=True),
+        by=UserFactory.create(username="template-admin", is_staff=True),
         site=lab_site,
         name=f"t{uuid.uuid4().hex[:8]}",
         view=f"{real.view} //any/...",
@@ -134,7 +134,7 @@ def workspace(lab_site: Site, real: Real, jobs_emptied: None) -> Workspace:
     template_build(by=template.created_by, template=template)
     settle(template)
     assert template.state == Template.State.READY, template.status_message
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = settle(workspace_create(by=alice, template=template))
     assert workspace.state == Workspace.State.READY, workspace.status_message
     return workspace

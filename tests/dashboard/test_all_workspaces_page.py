@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
@@ -16,8 +17,8 @@ ADDRESS = "/workspaces/"
 @pytest.fixture
 def others(carol: User, snapshot: Snapshot) -> Workspace:
     """One of carol's, of another template."""
-    other = SnapshotFactory(
-        template=TemplateFactory(name="tools", site=snapshot.template.site)
+    other = SnapshotFactory.create(
+        template=TemplateFactory.create(name="tools", site=snapshot.template.site)
     )
     return workspace_create(by=carol, template=other.template, name="others")
 
@@ -68,7 +69,10 @@ def test_retired_ones_are_shown_when_asked_for(
 
 
 def test_pages_keep_the_filters(
-    as_admin: Client, alice: User, snapshot: Snapshot, django_assert_num_queries
+    as_admin: Client,
+    alice: User,
+    snapshot: Snapshot,
+    django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(ALL_WORKSPACES.page_size + 1):
         workspace_create(by=alice, template=snapshot.template, name=f"w-{number}")

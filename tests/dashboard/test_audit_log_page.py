@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
@@ -13,6 +13,7 @@ from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Template
 from provisioner.dashboard.lists.audit_log import TRAIL
 from provisioner.workspaces.models import Workspace
+from tests.support.browsers import downloaded
 
 ADDRESS = "/trail/"
 DOWNLOAD = "/trail/?as=csv"
@@ -60,12 +61,14 @@ def test_the_address_filters(
 ) -> None:
     page = as_admin.get(f"{ADDRESS}?{query}").text
     assert ("template_told" in page) is is_shown
-    rows = b"".join(as_admin.get(f"{DOWNLOAD}&{query}").streaming_content).decode()
+    rows = downloaded(as_admin.get(f"{DOWNLOAD}&{query}")).decode()
     assert ("template_told" in rows) is is_shown
 
 
 def test_pages_keep_the_filters(
-    as_admin: Client, template: Template, django_assert_num_queries: Callable
+    as_admin: Client,
+    template: Template,
+    django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(TRAIL.page_size + 1):
         record_event(template, kind="told", message=f"Event no {number}.")
@@ -89,7 +92,7 @@ def test_the_table_has_every_page_and_no_formulas(
 
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
     assert answer["Content-Disposition"].startswith("attachment;")
-    text = b"".join(answer.streaming_content).decode()
+    text = downloaded(answer).decode()
     header, *rows = csv.reader(io.StringIO(text))
     assert header[:4] == ["at", "kind", "subject", "message"]
     assert len(rows) == TRAIL.page_size + 1

@@ -55,7 +55,7 @@ def test_an_administrator_finds_everything(admin: User, workspace: Workspace) ->
 
 def test_ones_own_come_first(alice: User, workspace: Workspace) -> None:
     team = Team.objects.create(name="Rendering")
-    mate = UserFactory(username="bob", team=team)
+    mate = UserFactory.create(username="bob", team=team)
     alice.team = team
     alice.save()
     workspace_create(by=mate, template=workspace.template, name="a-hers")

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import re
 import time
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
-from pytest_django import Settings
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from provisioner.dashboard import health
 from provisioner.engine.models import WorkerQueues
@@ -37,12 +38,12 @@ def heartbeat_of(*, seconds_ago: float) -> int:
         return int(cursor.fetchone()[0])
 
 
-def checks_of(answer) -> dict[str, dict[str, object]]:
+def checks_of(answer: Any) -> dict[str, dict[str, Any]]:
     return {check["name"]: check for check in answer.json()["checks"]}
 
 
 def test_healthz_answers_anybody_and_asks_nobody(
-    client: Client, django_assert_num_queries, db: None
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, db: None
 ) -> None:
     with django_assert_num_queries(0):
         answer = client.get("/healthz")
@@ -134,11 +135,11 @@ def test_readyz_says_how_long_no_worker_was_heard(client: Client, db: None) -> N
 
 
 def test_readyz_says_which_queues_of_a_site_nobody_serves(
-    client: Client, db: None, settings
+    client: Client, db: None, settings: Settings
 ) -> None:
     settings.SITE_SECRET = lambda name, *, key: "s3cret"
-    SiteFactory(name="munich")
-    SiteFactory(name="pune")
+    SiteFactory.create(name="munich")
+    SiteFactory.create(name="pune")
     first, second, silent = (heartbeat_of(seconds_ago=ago) for ago in (1, 1, 90))
     tell_queues(first, pool=others("storage", "sweeps"))
     tell_queues(second, pool=others("host.munich", "sweeps"))
@@ -167,10 +168,10 @@ def test_workers_that_are_no_more_are_forgotten(db: None) -> None:
 
 
 def test_readyz_says_which_far_side_does_not_answer(
-    client: Client, db: None, settings
+    client: Client, db: None, settings: Settings
 ) -> None:
     settings.SITE_SECRET = lambda name, *, key: "s3cret"
-    SiteFactory(name="munich", perforce_server__name="depot")
+    SiteFactory.create(name="munich", perforce_server__name="depot")
     heartbeat(seconds_ago=1)
     answer = client.get("/readyz")
     assert answer.status_code == 503

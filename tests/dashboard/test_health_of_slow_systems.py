@@ -60,7 +60,7 @@ def look_at(name: str) -> HealthCheck:
 def test_a_silent_far_side_does_not_hold_the_probe(
     silent_server: SilentServer,
 ) -> None:
-    SiteFactory(name="silent", ontap_port=silent_server.port)
+    SiteFactory.create(name="silent", ontap_port=silent_server.port)
     began_at = time.monotonic()
     check = look_at("ontap:silent")
     assert time.monotonic() - began_at < ANSWER_WITHIN_SECONDS + 2

@@ -100,8 +100,8 @@ def test_half_and_nearly_all_of_a_day_are_told(alice: User, snapshot: Snapshot) 
             template=snapshot.template,
             snapshot=snapshot,
             site=snapshot.template.site,
-            uid=alice.uid,
-            gid=alice.gid,
+            uid=20001,
+            gid=20000,
         )
         Operation.objects.create(
             kind=WorkspaceOperation.PROVISION,
@@ -132,7 +132,7 @@ def test_days_are_plotted_with_their_numbers_as_tables(
     as_admin: Client, failed: Workspace
 ) -> None:
     """Space against what there is, clones of all sites, failures with days of none."""
-    site, other = failed.site, SiteFactory()
+    site, other = failed.site, SiteFactory.create()
     today = timezone.now().astimezone(dt.UTC).date()
     SiteCapacity.objects.create(
         site=site, aggregate_size_bytes=8 * GIB, measured_at=timezone.now()
@@ -270,8 +270,8 @@ def test_its_queries_do_not_grow_with_what_there_is(
     with CaptureQueriesContext(connection) as before:
         installation(admin)
     for number in range(3):
-        UserFactory(team=Team.objects.create(name=f"t{number}"))
-        workspace_create(by=UserFactory(), template=failed.template)
+        UserFactory.create(team=Team.objects.create(name=f"t{number}"))
+        workspace_create(by=UserFactory.create(), template=failed.template)
     Operation.objects.filter(pk=build.pk).update(
         state=Operation.State.FAILED, ended_at=timezone.now()
     )

@@ -18,8 +18,8 @@ from provisioner.sites.actions.pausing import perforce_server_pause
 from provisioner.sites.models import PerforceServer
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from tests.support.browsers import confirm, post, table
 from tests.support.factories import PerforceServerFactory, UserFactory
-from tests.web.test_lists import confirm, post, table
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +30,7 @@ def waiting(alice: User, snapshot: Snapshot) -> Workspace:
     server = snapshot.template.site.perforce_server
     server.flush_limit = 1
     server.save()
-    ci = UserFactory(username="ci-1", is_service=True)
+    ci = UserFactory.create(username="ci-1", is_service=True)
     for by in (alice, ci):
         workspace = workspace_create(by=by, template=snapshot.template)
         operation = workspace.operations.get()
@@ -47,7 +47,7 @@ def page_of(server: PerforceServer, browser: Client) -> str:
 def test_all_are_listed_with_how_busy_they_are(
     waiting: Workspace, as_admin: Client, admin: User
 ) -> None:
-    PerforceServerFactory(name="other", p4port="ssl:other:1666")
+    PerforceServerFactory.create(name="other", p4port="ssl:other:1666")
     busy = waiting.site.perforce_server
 
     rows = table(as_admin, "/perforce/?as=csv&sort=-name")
@@ -164,7 +164,7 @@ def test_the_page_of_a_workspace_says_that_it_waits(
     assert "Waits for its turn" in page
 
     perforce_server_pause(
-        by=UserFactory(is_staff=True), server=server, reason="Move it"
+        by=UserFactory.create(is_staff=True), server=server, reason="Move it"
     )
     page = as_admin.get(f"/workspaces/{waiting.pk}/").text
     assert f"The Perforce server {server.name} is paused: Move it." in page

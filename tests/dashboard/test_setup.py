@@ -50,7 +50,7 @@ def test_an_empty_installation_begins_with_perforce(as_admin: Client) -> None:
 def test_others_see_who_can_do_what(
     as_alice: Client, as_newcomer: Client, admin: User, alice: User
 ) -> None:
-    find_everywhere(PerforceServerFactory(), by=admin, found=WRONG)
+    find_everywhere(PerforceServerFactory.create(), by=admin, found=WRONG)
     for address in ("/", "/welcome/"):
         page = as_alice.get(address).text
         assert "Cloneyard is being set up" in page
@@ -63,7 +63,7 @@ def test_others_see_who_can_do_what(
 
 
 def test_what_a_test_found_is_said_at_its_step(as_admin: Client, admin: User) -> None:
-    server = PerforceServerFactory(name="main")
+    server = PerforceServerFactory.create(name="main")
     page = as_admin.get("/welcome/").text
     assert "was not tested since it was saved" in page
 
@@ -80,14 +80,14 @@ def test_what_a_test_found_is_said_at_its_step(as_admin: Client, admin: User) ->
 def test_it_looks_for_news_while_a_worker_is_to_be_started(
     as_admin: Client, admin: User
 ) -> None:
-    perforce_server_test(by=admin, server=PerforceServerFactory(name="main"))
+    perforce_server_test(by=admin, server=PerforceServerFactory.create(name="main"))
     page = as_admin.get("/welcome/").text
     assert "python manage.py worker --queues perforce" in page
     assert is_polling(page)
 
 
 def test_each_step_opens_the_next(as_admin: Client, admin: User) -> None:
-    site: Site = SiteFactory()
+    site: Site = SiteFactory.create()
     find_everywhere(site.perforce_server, by=admin, found=WELL)
     assert open_step(as_admin.get("/welcome/").text) == "Connect a site"
     find_everywhere(site, by=admin, found=WELL)
@@ -95,7 +95,7 @@ def test_each_step_opens_the_next(as_admin: Client, admin: User) -> None:
     assert open_step(page) == "Build the first template"
     assert "/templates/new/" in page
 
-    template = TemplateFactory(site=site, created_by=admin)
+    template = TemplateFactory.create(site=site, created_by=admin)
     assert f"/templates/{template.pk}/build/" in as_admin.get("/welcome/").text
     template_build(by=admin, template=template)
     page = as_admin.get("/welcome/").text

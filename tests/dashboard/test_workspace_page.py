@@ -94,13 +94,13 @@ def test_a_moving_one_can_be_stopped(alice: User, ready: Workspace) -> None:
 def test_a_newer_snapshot_is_offered_after_everything_else(
     alice: User, refused: Workspace
 ) -> None:
-    SnapshotFactory(template=refused.template, change=130)
+    SnapshotFactory.create(template=refused.template, change=130)
     titles = [title for title, _ in said(page_for(alice, refused))]
     assert titles == ["It was not retired", "main has a newer snapshot"]
 
 
 def test_who_may_only_look_is_offered_nothing(failed: Workspace, alice: User) -> None:
-    failed.shares.create(person=UserFactory(username="dave"), created_by=alice)
+    failed.shares.create(person=UserFactory.create(username="dave"), created_by=alice)
     dave = User.objects.get(username="dave")
     page = page_for(dave, failed)
     assert said(page) == [

@@ -36,12 +36,12 @@ NOBODYS_TAG = "cloneyard:v1:workspace=00000000-0000-4000-8000-000000000000"
 
 @pytest.fixture
 def owner(jobs_emptied: None) -> User:
-    return UserFactory(username="alice", uid=20001, gid=20000)
+    return UserFactory.create(username="alice", uid=20001, gid=20000)
 
 
 @pytest.fixture
 def admin(db: None) -> User:
-    return UserFactory(username="admin", is_staff=True)
+    return UserFactory.create(username="admin", is_staff=True)
 
 
 @pytest.fixture
@@ -213,4 +213,4 @@ def leftover_of(workspace: Workspace, ontap: OntapGateway, perforce: Any) -> str
 
 
 def finding_asked(finding: Finding) -> None:
-    finding_resolve(by=UserFactory(is_staff=True), finding=finding)
+    finding_resolve(by=UserFactory.create(is_staff=True), finding=finding)

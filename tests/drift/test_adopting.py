@@ -145,7 +145,7 @@ def test_a_name_that_is_taken_by_now_gets_a_number(
 ) -> None:
     name = workspace.name
     forgotten(workspace)
-    other = UserFactory(uid=20009, gid=20000)
+    other = UserFactory.create(uid=20009, gid=20000)
     workspace_create(by=other, template=workspace.template, name=name)
 
     _, found = adopted(lab_site, admin)
@@ -296,7 +296,11 @@ def test_a_script_adopts_all_where_it_is_an_administrators(
     audit(lab_site)
     address = reverse("api:finding-adopt")
     assert client.post(address).status_code in (401, 403)
-    for who, status in ((workspace.owner, 403), (UserFactory(), 403), (admin, 202)):
+    for who, status in (
+        (workspace.owner, 403),
+        (UserFactory.create(), 403),
+        (admin, 202),
+    ):
         client.force_login(who)
         answer = client.post(address)
         assert answer.status_code == status
@@ -401,7 +405,7 @@ def test_administrators_alone_adopt(
     who: str, workspace: Workspace, lab_site: Site
 ) -> None:
     forgotten(workspace)
-    person = workspace.owner if who == "owner" else UserFactory()
+    person = workspace.owner if who == "owner" else UserFactory.create()
     [found] = [f for f in audit(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
 
     with pytest.raises(NotAllowed):
@@ -661,7 +665,7 @@ def test_a_client_that_a_stranger_defined_gives_nobody_the_files(
     """The client was gone with a retirement: its name and its tag are no secret."""
     uid = ontap.get_volume(workspace.volume_uuid).uid
     User.objects.filter(pk=workspace.owner_id).update(uid=uid)
-    UserFactory(username="bob", uid=20002, gid=20000)
+    UserFactory.create(username="bob", uid=20002, gid=20000)
     spec = perforce.clients.find(workspace.client_name)
     perforce.clients.delete(spec.name)
     perforce.clients.save(dataclasses.replace(spec, owner="bob"))

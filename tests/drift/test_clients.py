@@ -36,6 +36,7 @@ from tests.drift.scene import (
     some_time_later,
     workspace,
 )
+from tests.support.factories import copy_of
 from tests.support.lab import DEPOT, Lab
 from tests.support.work import AtWork
 
@@ -165,9 +166,8 @@ def test_a_copied_description_makes_no_client_ours(
 def test_what_stood_in_for_a_client_is_removed_on_a_click(
     workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
-    source = Workspace.objects.get(pk=workspace.pk)
-    source.pk, source.tag, source.name = None, uuid.uuid4(), "before"
-    source.subject_id = None
+    source = copy_of(workspace)
+    source.tag, source.name = uuid.uuid4(), "before"
     source.state, source.volume_uuid = Workspace.State.RETIRED, ""
     source.retired_at = timezone.now() - A_DAY
     source.save()

@@ -409,7 +409,7 @@ def test_only_jobs_of_ours_are_told() -> None:
 
 @pytest.mark.parametrize(("kind", "action"), repairs.REPAIRS)
 def test_every_action_that_is_offered_says_what_it_does(
-    kind: Kind, action: Action
+    kind: Finding.Kind, action: Finding.Action
 ) -> None:
     finding = Finding(kind=kind, action=action, subject="s", details={})
     assert len(comparison.preview(finding)) > 1

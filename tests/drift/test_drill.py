@@ -61,7 +61,7 @@ def backup() -> Iterator[str]:
 
 @pytest.fixture
 def bob(jobs_emptied: None) -> User:
-    return UserFactory(username="bob", uid=20002, gid=20000)
+    return UserFactory.create(username="bob", uid=20002, gid=20000)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ def test_administrators_see_findings_with_what_would_be_done(
 
 
 def test_findings_are_filtered(api_as_admin: APIClient, finding: Finding) -> None:
-    def count(**query: object) -> int:
+    def count(**query: str | int) -> int:
         return len(api_as_admin.get(FINDINGS, query).json()["results"])
 
     assert count(kind="volume_without_row", site=finding.site.name) == 1
@@ -94,7 +94,7 @@ def test_it_is_for_administrators(
 ) -> None:
     team = Team.objects.create(name="engine")
     User.objects.filter(pk=alice.pk).update(team=team)
-    mate = UserFactory(username="bob", team=team)
+    mate = UserFactory.create(username="bob", team=team)
     address = FINDINGS + path.format(pk=finding.pk)
     for user in (alice, mate, carol):
         response = getattr(api_of(user), method)(address)

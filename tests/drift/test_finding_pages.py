@@ -154,7 +154,7 @@ def test_it_is_for_administrators(
 ) -> None:
     team = Team.objects.create(name="engine")
     User.objects.filter(pk=alice.pk).update(team=team)
-    mate = UserFactory(username="bob", team=team)
+    mate = UserFactory.create(username="bob", team=team)
     for user in (alice, mate, carol):
         answer = getattr(browser_of(user), method)(path.format(pk=finding.pk))
         assert answer.status_code == 403, user

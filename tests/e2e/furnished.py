@@ -108,23 +108,25 @@ class Furnished:
     def people(self) -> None:
         rendering = make_team("Rendering", max_workspaces=40)
         make_team("Audio and everything that makes a noise", max_workspaces=None)
-        self.admin = UserFactory(username="admin", is_staff=True, is_superuser=True)
-        self.alice = UserFactory(
+        self.admin = UserFactory.create(
+            username="admin", is_staff=True, is_superuser=True
+        )
+        self.alice = UserFactory.create(
             username="alice",
             email="alice@example.com",
             team=rendering,
             max_workspaces=12,
             max_unique_bytes=200 * GIB,
         )
-        self.bob = UserFactory(username="bob", team=rendering)
-        self.carol = UserFactory(username="carol")
-        self.ci = UserFactory(username="ci-nightly", is_service=True)
-        self.newcomer = UserFactory(username="newcomer", uid=None, gid=None)
+        self.bob = UserFactory.create(username="bob", team=rendering)
+        self.carol = UserFactory.create(username="carol")
+        self.ci = UserFactory.create(username="ci-nightly", is_service=True)
+        self.newcomer = UserFactory.create(username="newcomer", uid=None, gid=None)
 
     def places(self) -> None:
-        self.site: Site = SiteFactory(name="munich", title="Munich, building 7")
+        self.site: Site = SiteFactory.create(name="munich", title="Munich, building 7")
         self.server = self.site.perforce_server
-        self.away: Site = SiteFactory(name="berlin", perforce_server=self.server)
+        self.away: Site = SiteFactory.create(name="berlin", perforce_server=self.server)
         SiteCapacity.objects.create(
             site=self.site,
             ontap_version="NetApp Release 9.16.1",
@@ -247,7 +249,7 @@ class Furnished:
         self.fresh = self.template_of("never-built")
 
     def template_of(self, name: str, **fields: Any) -> Template:
-        template: Template = TemplateFactory(
+        template: Template = TemplateFactory.create(
             site=self.site,
             name=name,
             description=f"All of {name}, with what its build makes.",
@@ -512,6 +514,7 @@ def begun(operation: Operation, name: str) -> Step:
 def done(operation: Operation, name: str, *, seconds: float) -> None:
     step = begun(operation, name)
     engine_states.finish_step(step, result={})
+    assert step.started_at is not None
     Step.objects.filter(pk=step.pk).update(
         started_at=step.started_at - dt.timedelta(seconds=seconds)
     )

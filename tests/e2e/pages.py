@@ -76,7 +76,9 @@ def pages() -> Iterator[URLPattern]:
     """Yield the patterns of pages: those of the API and of /admin/ stand apart."""
     for entry in get_resolver().url_patterns:
         if isinstance(entry, URLResolver) and not str(entry.pattern):
-            yield from entry.url_patterns
+            for page in entry.url_patterns:
+                assert isinstance(page, URLPattern)
+                yield page
 
 
 def addresses_of(rows: Furnished) -> Iterator[str]:

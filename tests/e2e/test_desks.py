@@ -51,7 +51,8 @@ def reclaim(page: Page, forgotten: Workspace) -> None:
 
 def extend(page: Page, chosen: list[Workspace]) -> None:
     """Some are found by words, and all of them get more time, after a preview."""
-    ends = {one.pk: one.expires_at for one in chosen}
+    ends = {one.pk: one.expires_at for one in chosen if one.expires_at is not None}
+    assert len(ends) == len(chosen)
     page.get_by_role("link", name="All workspaces", exact=True).click()
     page.get_by_label("Name or owner").fill("old alice")
     press(page, "Show")

@@ -114,8 +114,8 @@ def test_every_page_of_an_administrator(sign_in: SignIn, furnished: Furnished) -
     look = Look(sign_in(furnished.admin))
     pages = [one for one in addresses_of(furnished) if not is_of_developers(one)]
     assert len(pages) > 45
-    for page in (*pages, "/", f"/workspaces/{furnished.mates.pk}/"):
-        look.go(page)
+    for address in (*pages, "/", f"/workspaces/{furnished.mates.pk}/"):
+        look.go(address)
 
     # What comes of a key and of a button is a page, too.
     page = look.page
@@ -136,8 +136,8 @@ def test_every_page_of_a_developer(sign_in: SignIn, furnished: Furnished) -> Non
     look = Look(sign_in(furnished.alice))
     pages = [one for one in addresses_of(furnished) if is_of_developers(one)]
     assert len(pages) > 25
-    for page in (*pages, "/templates/", f"/templates/{furnished.template.pk}/"):
-        look.go(page)
+    for address in (*pages, "/templates/", f"/templates/{furnished.template.pk}/"):
+        look.go(address)
     look.go("/overview/", status=403)
     look.go("/workspaces/999999/", status=404)
 

@@ -136,7 +136,7 @@ def test_a_failure_is_explained_and_tried_again(
     sign_in: SignIn, lab_template: Template, worker: Child, admin: User, lab: Lab
 ) -> None:
     build(sign_in(admin), lab_template)
-    dave = UserFactory(username="dave")
+    dave = UserFactory.create(username="dave")
     page = sign_in(dave)
     page.get_by_role("button", name="Get a workspace").click()
     expect_state(page, "Failed")

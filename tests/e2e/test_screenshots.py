@@ -26,7 +26,7 @@ pytestmark = [
 
 
 def test_a_picture_is_taken_of_a_page(live_server: LiveServer, tmp_path: Path) -> None:
-    alice: User = UserFactory(username="alice")
+    alice: User = UserFactory.create(username="alice")
     alice.set_password(PASSWORD)
     alice.save()
     said: list[str] = []

@@ -32,6 +32,7 @@ from provisioner.leases.sweeps.leases import purge_expired, sweep_leases
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.chaos.clock import can_be_shifted, clock_ahead
+from tests.support.jobs import queue_sweep
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,7 +75,7 @@ def test_a_worker_whose_clock_is_ahead_does_nothing(
     trashed: Workspace, tmp_path: Path, client: Client
 ) -> None:
     """One of the sweeps that empty the trash waits for whoever takes it."""
-    waiting = sweep_leases.defer(timestamp=0)
+    waiting = queue_sweep(sweep_leases)
     worker = Child(
         "worker",
         manage("worker"),

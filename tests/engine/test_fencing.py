@@ -44,6 +44,7 @@ from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.support.database_outage import cut_off_everybody_else, let_in
 from tests.support.factories import UserFactory
 from tests.support.forkserver import Warm, warm
+from tests.support.jobs import queue_sweep
 from tests.support.lab import Lab
 from tests.support.projects import Project
 from tests.support.work import AtWork
@@ -112,7 +113,7 @@ def test_a_job_that_another_worker_was_given_acts_no_more(
 ) -> None:
     """Sweeps and repairs, which are no steps: the worker gives each its leave."""
     settings.WORKER_STALLED_SECONDS = 0.4
-    tasks.sweep_steps.defer(timestamp=0)
+    queue_sweep(tasks.sweep_steps)
     with connection.cursor() as cursor:
         cursor.execute("SELECT procrastinate_register_worker_v1()")
         [worker_id] = cursor.fetchone()
@@ -250,7 +251,7 @@ def test_whatever_is_taken_over_goes_on_once(
 
     template_build(by=lab_template.created_by, template=lab_template)
     settled(TemplateOperation.BUILD)
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=lab_template)
     settled(WorkspaceOperation.PROVISION)
     path = workspace.path / "src" / "mine.txt"

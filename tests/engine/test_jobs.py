@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -28,7 +28,7 @@ from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, UserFactory
-from tests.support.jobs import run_jobs_once, settle
+from tests.support.jobs import queue_sweep, run_jobs_once, settle
 from tests.support.lab import Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,13 +38,13 @@ SECRET = "hunter2-of-the-depot"
 
 @pytest.fixture
 def owner(jobs_emptied: None) -> User:
-    return UserFactory(username="alice", uid=20001, gid=20000)
+    return UserFactory.create(username="alice", uid=20001, gid=20000)
 
 
 @pytest.fixture
 def workspace(owner: User) -> Workspace:
     """Asked for, and its first two steps queued; nothing answers at its site."""
-    return workspace_create(by=owner, template=SnapshotFactory().template)
+    return workspace_create(by=owner, template=SnapshotFactory.create().template)
 
 
 def job_tried(attempts: int) -> Job:
@@ -71,10 +71,12 @@ def steps_queued(workspace: Workspace) -> list[Step]:
     )
 
 
-def execute(sql: str, parameters: list[object] | None = None) -> list[Any]:
+def execute(
+    sql: str, parameters: Sequence[str | float | list[int | None] | None] = ()
+) -> list[Any]:
     """Procrastinate's models are read-only, so what a crash leaves is made here."""
     with connection.cursor() as cursor:
-        cursor.execute(sql, parameters or [])
+        cursor.execute(sql, parameters)
         return list(cursor.fetchall()) if cursor.description else []
 
 
@@ -285,7 +287,7 @@ def test_jobs_of_a_silent_worker_are_given_to_another(
     workspace = workspace_create(by=owner, template=published_template)
     give_jobs_to_a_worker(workspace, silent_seconds=3600)
 
-    tasks.sweep_jobs.defer(timestamp=0)
+    queue_sweep(tasks.sweep_jobs)
     run_jobs()
 
     workspace.refresh_from_db()
@@ -298,7 +300,7 @@ def test_after_a_start_of_the_database_workers_get_time_to_be_heard(
     settings.WORKER_HEARTBEAT_SECONDS = 366 * 86400.0
     give_jobs_to_a_worker(workspace, silent_seconds=3600)
 
-    tasks.sweep_jobs.defer(timestamp=0)
+    queue_sweep(tasks.sweep_jobs)
     run_jobs()
 
     jobs = ProcrastinateJob.objects.filter(task_name="run_step")
@@ -317,9 +319,9 @@ def test_what_was_written_while_the_databases_clock_was_ahead_holds_nothing_up(
     workspace = workspace_create(by=owner, template=published_template)
     give_jobs_to_a_worker(workspace, silent_seconds=-40 * 86400)
 
-    tasks.sweep_jobs.defer(timestamp=0)
+    queue_sweep(tasks.sweep_jobs)
     run_jobs()
-    tasks.sweep_jobs.defer(timestamp=0)
+    queue_sweep(tasks.sweep_jobs)
     run_jobs()
 
     workspace.refresh_from_db()
@@ -335,7 +337,7 @@ def test_a_step_that_was_put_off_by_a_clock_that_was_ahead_goes_on(
             "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '40 days'"
         )
 
-    tasks.sweep_jobs.defer(timestamp=0)
+    queue_sweep(tasks.sweep_jobs)
     run_jobs()
     run_jobs()
 
@@ -356,7 +358,7 @@ def test_a_dead_job_like_one_that_waits_keeps_no_other_from_being_given_on(
     give_jobs_to_a_worker(workspace, dead, silent_seconds=3600)
     waiting = watch.defer(server_id=server.pk)
 
-    tasks.sweep_jobs.defer(timestamp=0)
+    queue_sweep(tasks.sweep_jobs)
     run_jobs()
 
     workspace.refresh_from_db()
@@ -370,8 +372,8 @@ def test_jobs_of_a_worker_that_lives_are_left_to_it(
 ) -> None:
     give_jobs_to_a_worker(workspace, silent_seconds=0)
 
-    tasks.sweep_jobs.defer(timestamp=0)
-    tasks.sweep_steps.defer(timestamp=0)
+    queue_sweep(tasks.sweep_jobs)
+    queue_sweep(tasks.sweep_steps)
     run_jobs()
 
     steps = steps_queued(workspace)
@@ -465,8 +467,8 @@ def test_a_step_of_another_queue_is_handed_to_those_who_serve_it(
 def test_a_machine_goes_on_in_another_queue_unless_a_person_waits(
     is_asked_by_a_person: bool, goes_on: int, owner: User
 ) -> None:
-    template = SnapshotFactory().template
-    ci = UserFactory(username="ci", uid=20003, gid=20000, is_service=True)
+    template = SnapshotFactory.create().template
+    ci = UserFactory.create(username="ci", uid=20003, gid=20000, is_service=True)
     workspace_create(by=owner if is_asked_by_a_person else ci, template=template)
     operation = workspace_create(
         by=ci, template=template, purpose=Workspace.Purpose.BUILD
@@ -513,14 +515,19 @@ def test_what_has_begun_comes_before_what_has_not(
     first, second, last = (
         {step.name: step for step in operation.steps.all()} for operation in made
     )
-    assert first["flush"].ended_at < last["access"].first_started_at
-    assert second["flush"].ended_at < last["flush"].ended_at
+    began = last["access"].first_started_at
+    assert began is not None
+    ends = [steps["flush"].ended_at for steps in (first, second, last)]
+    ended = [at for at in ends if at is not None]
+    assert len(ended) == 3
+    assert ended[0] < began
+    assert ended[1] < ended[2]
 
 
 def test_people_come_before_machines(
     owner: User, published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
-    ci = UserFactory(username="ci", uid=20003, gid=20000, is_service=True)
+    ci = UserFactory.create(username="ci", uid=20003, gid=20000, is_service=True)
     of_ci = workspace_create(by=ci, template=published_template)
     of_alice = workspace_create(by=owner, template=published_template)
 

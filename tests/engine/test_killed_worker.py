@@ -129,7 +129,7 @@ def kill_in_steps(
 def test_workers_killed_while_provisioning_are_a_non_event(
     published_template: Template, lab: Lab, start_worker: Callable[[], Child]
 ) -> None:
-    alice: User = UserFactory(username="alice", uid=20001, gid=20000)
+    alice: User = UserFactory.create(username="alice", uid=20001, gid=20000)
     lab.break_ontap({"latency_seconds": LATENCY_SECONDS})
     lab.break_perforce({"latency_seconds": LATENCY_SECONDS})
     names = {spec.name for spec in PROVISION}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
@@ -80,7 +81,7 @@ def test_nobody_sees_operations(api_as_nobody: APIClient, provision: Operation) 
 def test_operations_are_filtered(
     api_as_alice: APIClient, provision: Operation, build: Operation
 ) -> None:
-    def ids(**query: object) -> list[int]:
+    def ids(**query: str | int) -> list[int]:
         return [
             row["id"] for row in api_as_alice.get(OPERATIONS, query).json()["results"]
         ]
@@ -106,7 +107,7 @@ def test_the_list_is_bounded_in_queries(
     api_as_alice: APIClient,
     alice: User,
     workspace: Workspace,
-    django_assert_max_num_queries,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(4):
         workspace_create(by=alice, template=workspace.template, name=f"w{number}")

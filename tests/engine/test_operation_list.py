@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
-import io
 
 import pytest
-from django.http import StreamingHttpResponse
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from provisioner.engine.models import Operation
 from provisioner.workspaces.models import Workspace
+from tests.support.browsers import rows_of
 
 
 def table(browser: Client, query: str = "") -> list[dict[str, str]]:
     answer = browser.get(f"/operations/?as=csv&{query[1:]}")
-    assert isinstance(answer, StreamingHttpResponse)
     assert "cloneyard-operations-" in answer["Content-Disposition"]
-    return list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
+    return rows_of(answer)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.engine import states as engine_states
@@ -12,7 +13,7 @@ from provisioner.engine.logs.reading import FOLLOWED_BYTES, PIECE_BYTES
 from provisioner.engine.models import Operation, Step
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
-from tests.support.browsers import is_polling
+from tests.support.browsers import downloaded, is_polling
 from tests.support.factories import purge
 from tests.support.workspaces import end
 
@@ -20,7 +21,7 @@ HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture
-def log(build: Operation, settings, tmp_path: Path) -> Path:
+def log(build: Operation, settings: Settings, tmp_path: Path) -> Path:
     """The file a build prints into; there is something in it, and it goes on."""
     settings.LOG_DIR = tmp_path
     path = at_work(build).log_path
@@ -39,7 +40,7 @@ def at_work(operation: Operation, name: str = "build") -> Step:
 
 @pytest.fixture
 def purged_log(
-    workspace: Workspace, alice: User, settings, tmp_path: Path
+    workspace: Workspace, alice: User, settings: Settings, tmp_path: Path
 ) -> Operation:
     """How a workspace was made that is destroyed by now; a step of it has printed."""
     settings.LOG_DIR = tmp_path
@@ -182,7 +183,7 @@ def test_lines_with_a_text_are_found_and_seen_among_others(
 
 
 def test_a_search_without_a_result_says_so_and_one_too_long_is_refused(
-    as_alice: Client, build: Operation, log: Path, settings, tmp_path: Path
+    as_alice: Client, build: Operation, log: Path, settings: Settings, tmp_path: Path
 ) -> None:
     assert "0 lines with" in as_alice.get(f"{address_of(build)}?q=nowhere").text
     page = as_alice.get(f"{address_of(build)}?q={'x' * 201}").text
@@ -201,7 +202,7 @@ def test_an_offset_that_is_none_shows_the_last_lines(
 
 
 def test_before_anything_is_printed_it_waits(
-    as_alice: Client, build: Operation, settings, tmp_path: Path
+    as_alice: Client, build: Operation, settings: Settings, tmp_path: Path
 ) -> None:
     settings.LOG_DIR = tmp_path
     assert "?offset=0" in as_alice.get(address_of(build)).text
@@ -256,11 +257,11 @@ def test_all_of_it_can_be_downloaded(
     assert f"-build-{build.pk}.log.txt" in answer["Content-Disposition"]
     assert "attachment" in answer["Content-Disposition"]
     assert answer["X-Content-Type-Options"] == "nosniff"
-    assert b"".join(answer.streaming_content) == log.read_bytes()
+    assert downloaded(answer) == log.read_bytes()
 
 
 def test_nothing_to_download_is_not_found(
-    as_alice: Client, build: Operation, settings, tmp_path: Path
+    as_alice: Client, build: Operation, settings: Settings, tmp_path: Path
 ) -> None:
     settings.LOG_DIR = tmp_path
     assert as_alice.get(f"/operations/{build.pk}/build/log.txt").status_code == 404
@@ -271,7 +272,7 @@ def test_a_log_is_for_those_who_may_see_the_operation(
     as_alice: Client,
     as_carol: Client,
     workspace: Workspace,
-    settings,
+    settings: Settings,
     tmp_path: Path,
     page: str,
 ) -> None:

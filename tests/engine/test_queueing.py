@@ -58,7 +58,7 @@ def test_a_job_is_not_seen_before_what_it_is_about(
 
     queue_step = engine_states.queue_step
     monkeypatch.setattr(engine_states, "queue_step", look_first)
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=published_template)
 
     run_jobs()

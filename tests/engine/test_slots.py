@@ -47,18 +47,18 @@ SHORT, LONG = PerforceUse.SHORT, PerforceUse.LONG
 
 @pytest.fixture
 def alice() -> User:
-    return UserFactory(username="alice", uid=20001, gid=20000)
+    return UserFactory.create(username="alice", uid=20001, gid=20000)
 
 
 @pytest.fixture
 def ci() -> User:
-    return UserFactory(username="ci", uid=20003, gid=20000, is_service=True)
+    return UserFactory.create(username="ci", uid=20003, gid=20000, is_service=True)
 
 
 @pytest.fixture
 def template() -> Template:
     """Published; nothing answers at its site."""
-    published: Snapshot = SnapshotFactory()
+    published: Snapshot = SnapshotFactory.create()
     return published.template
 
 
@@ -193,7 +193,7 @@ def test_a_step_that_fails_gives_its_turn_to_the_next(
 
 
 def test_two_servers_share_no_turn(alice: User, template: Template) -> None:
-    other: Template = SnapshotFactory().template
+    other: Template = SnapshotFactory.create().template
     for one in (template, other):
         limit(one, 1)
 
@@ -262,8 +262,8 @@ def test_syncs_of_templates_leave_a_turn_to_people(
     alice: User, template: Template
 ) -> None:
     limit(template, 3)
-    admin = UserFactory(is_staff=True, uid=20009)
-    others = [TemplateFactory(site=template.site) for _ in range(3)]
+    admin = UserFactory.create(is_staff=True, uid=20009)
+    others = [TemplateFactory.create(site=template.site) for _ in range(3)]
 
     syncs = [ask_to_sync(each, by=admin) for each in others]
     flush = ask_to_flush(alice, template, key="a")
@@ -276,7 +276,7 @@ def test_a_sync_that_runs_for_hours_keeps_nobody_waiting_at_a_limit_of_one(
     alice: User, template: Template
 ) -> None:
     limit(template, 1)
-    admin = UserFactory(is_staff=True, uid=20009)
+    admin = UserFactory.create(is_staff=True, uid=20009)
     sync = ask_to_sync(template, by=admin)
 
     flushes = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
@@ -457,11 +457,12 @@ def test_who_waits_is_told_how_many_come_before(
     alice: User, ci: User, template: Template
 ) -> None:
     limit(template, 1)
-    admin = UserFactory(is_staff=True, uid=20009)
+    admin = UserFactory.create(is_staff=True, uid=20009)
     running = ask_to_flush(alice, template, key="running")
     of_ci = [ask_to_flush(ci, template, key=f"ci{number}") for number in range(2)]
     first_sync, second_sync = [
-        ask_to_sync(TemplateFactory(site=template.site), by=admin) for _ in range(2)
+        ask_to_sync(TemplateFactory.create(site=template.site), by=admin)
+        for _ in range(2)
     ]
     of_alice = [ask_to_flush(alice, template, key=f"a{number}") for number in range(2)]
 
@@ -483,7 +484,7 @@ def test_who_waits_is_told_how_many_come_before(
 
 @pytest.fixture
 def admin() -> User:
-    return UserFactory(username="root", uid=20010, is_staff=True)
+    return UserFactory.create(username="root", uid=20010, is_staff=True)
 
 
 def pause(
@@ -553,7 +554,7 @@ def test_what_has_begun_goes_on_through_a_pause_and_its_next_step_waits(
 def test_another_server_is_not_paused(
     alice: User, admin: User, template: Template
 ) -> None:
-    other: Template = SnapshotFactory().template
+    other: Template = SnapshotFactory.create().template
     pause(other, by=admin)
 
     assert has_turn(ask_to_flush(alice, template, key="a"))

@@ -16,7 +16,7 @@ from provisioner.gateways import registry
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
-from tests.support.jobs import run_jobs_once, settle
+from tests.support.jobs import queue_sweep, run_jobs_once, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -139,7 +139,7 @@ def test_steps_of_an_ended_operation_do_not_wait(workspace: Workspace) -> None:
 
 def test_it_runs_by_itself(workspace: Workspace) -> None:
     end_steps(workspace.operations.get(), Step.State.DONE)
-    watchdog.defer(timestamp=0)
+    queue_sweep(watchdog)
 
     run_jobs_once(queues=["sweeps"])
 

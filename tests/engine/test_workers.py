@@ -29,6 +29,7 @@ from provisioner.engine.worker_pools import Pool, pools_of
 from provisioner.engine.workers import alive_workers
 from provisioner.workspace_requests.actions import workspace_create
 from tests.support.database_outage import cut_off_everybody_else, let_in
+from tests.support.jobs import queue_sweep
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,7 +51,7 @@ def test_a_worker_says_what_it_serves_and_the_trail_which_worker_it_was(
     workspace = workspace_create(by=alice, template=snapshot.template)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM procrastinate_jobs")  # lost: nothing runs them
-    tasks.sweep_steps.defer(timestamp=0)
+    queue_sweep(tasks.sweep_steps)
     worker = Child(
         "worker",
         manage("worker", "--queues", "host.nowhere"),
@@ -186,7 +187,7 @@ def test_a_worker_outlives_its_database(worker: Child, tmp_path: Path) -> None:
         time.sleep(0.02)
     let_in(False)
     cut_off_everybody_else()
-    job_id = tasks.sweep_steps.defer(timestamp=0)
+    job_id = queue_sweep(tasks.sweep_steps)
     time.sleep(STALLED_SECONDS + 0.5)
     alive = tmp_path / "alive"
     alive.unlink()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -176,7 +178,7 @@ def test_storage_goes_last() -> None:
     ],
 )
 def test_steps_that_do_not_apply_are_left_out(
-    fields: dict[str, object], left_out: set[str], alice: User, snapshot: Snapshot
+    fields: dict[str, Any], left_out: set[str], alice: User, snapshot: Snapshot
 ) -> None:
     workspace = workspace_create(by=alice, template=snapshot.template, **fields)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
 
 from provisioner.accounts.models import User
@@ -26,6 +28,8 @@ class Errand(HasOperations):
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
     status_message = models.TextField(blank=True)
+
+    objects: ClassVar[models.Manager[Errand]]
 
     def __str__(self) -> str:
         return self.name

@@ -23,13 +23,13 @@ ERRANDS = "/api/v1/errands"
 
 @pytest.fixture
 def errand(alice: User, jobs_emptied: None) -> Errand:
-    return errand_run(by=alice, site=SiteFactory(name="munich"), name="bread")
+    return errand_run(by=alice, site=SiteFactory.create(name="munich"), name="bread")
 
 
 def test_an_errand_is_asked_for_and_run(
     api_as_alice: APIClient, run_jobs: Callable[[], None]
 ) -> None:
-    SiteFactory(name="munich")
+    SiteFactory.create(name="munich")
 
     asked = api_as_alice.post(ERRANDS, {"site": "munich", "name": "milk"})
     run_jobs()
@@ -42,7 +42,7 @@ def test_an_errand_is_asked_for_and_run(
 def test_an_errand_that_fails_says_why(
     alice: User, jobs_emptied: None, run_jobs: Callable[[], None]
 ) -> None:
-    errand = errand_run(by=alice, site=SiteFactory(), name="lost")
+    errand = errand_run(by=alice, site=SiteFactory.create(), name="lost")
 
     run_jobs()
 

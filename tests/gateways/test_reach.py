@@ -108,7 +108,7 @@ def test_the_gateway_starts_no_program(p4port: str, tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_the_database_keeps_addresses_alone() -> None:
-    server = PerforceServerFactory()
+    server = PerforceServerFactory.create()
     for p4port in NO_ADDRESSES:
         if "\0" in p4port:
             continue  # no text of the database's

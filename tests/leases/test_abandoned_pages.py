@@ -12,9 +12,8 @@ from provisioner.notify.models import Notice
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.abandoned import abandon
-from tests.support.browsers import is_polling
+from tests.support.browsers import confirm, is_polling, post, table
 from tests.support.workspaces import end, running_of
-from tests.web.test_lists import confirm, post, table
 
 ABANDONED = "/abandoned/"
 

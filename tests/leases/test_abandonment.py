@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
@@ -135,7 +136,7 @@ def test_more_of_them_take_no_more_queries(
     alice: User,
     admin: User,
     snapshot: Snapshot,
-    django_assert_num_queries,
+    django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(5):
         abandon(make_ready(alice, snapshot, name=f"w{number}"), days=41)

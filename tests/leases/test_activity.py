@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def workspace(published_template: Template, run_jobs: Callable[[], None]) -> Workspace:
     """A real one, ready on the lab."""
-    owner = UserFactory(
+    owner = UserFactory.create(
         username="alice",
         uid=20001 if os.geteuid() == 0 else os.geteuid(),
         gid=20000 if os.geteuid() == 0 else os.getegid(),

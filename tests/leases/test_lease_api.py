@@ -257,7 +257,7 @@ def test_a_teammate_is_treated_as_the_table_of_permissions_says(
 ) -> None:
     team = Team.objects.create(name="engine")
     User.objects.filter(pk=alice.pk).update(team=team)
-    bob = UserFactory(username="bob", team=team)
+    bob = UserFactory.create(username="bob", team=team)
     is_visible = api_of(bob).get(address(ready)).status_code == 200
 
     response = api_of(bob).post(address(ready, "/extend"), {"seconds": 60 * DAY})

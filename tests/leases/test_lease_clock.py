@@ -65,7 +65,7 @@ def mailbox(settings: Settings) -> Iterator[type[Mailbox]]:
 
 @pytest.fixture
 def alice(db: None) -> User:
-    return UserFactory(username="alice", email="alice@example.com")
+    return UserFactory.create(username="alice", email="alice@example.com")
 
 
 @pytest.fixture
@@ -792,11 +792,11 @@ class World:
         clock.at(BEGINS_AT)
         Mailbox.empty()
         self.clock = clock
-        self.owner = UserFactory(username="walter", email="walter@example.com")
-        self.admin = UserFactory(username="wanda", is_staff=True)
+        self.owner = UserFactory.create(username="walter", email="walter@example.com")
+        self.admin = UserFactory.create(username="wanda", is_staff=True)
         self.warn: tuple[int, ...] = (7 * lease_queries.DAY, lease_queries.DAY)
         self.maximum_days = 90
-        self.snapshot = SnapshotFactory()
+        self.snapshot = SnapshotFactory.create()
         self.count = 0
         self._begin(30 * 24)
 

@@ -151,7 +151,7 @@ def test_a_team_mate_may_look_and_not_touch(
 ) -> None:
     team = Team.objects.create(name="engine")
     User.objects.filter(pk=alice.pk).update(team=team)
-    bob = browser_of(UserFactory(username="bob", team=team))
+    bob = browser_of(UserFactory.create(username="bob", team=team))
     ends_at = ready.expires_at
 
     assert bob.get(url(ready)).status_code == 200

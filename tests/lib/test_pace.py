@@ -44,7 +44,9 @@ def test_nothing_is_said_too_early_or_while_nothing_moves() -> None:
 
 
 @given(LOOKS, st.floats(0, 1e9))
-def test_no_pace_and_no_time_is_ever_negative(looks, total: float) -> None:
+def test_no_pace_and_no_time_is_ever_negative(
+    looks: list[tuple[float, float]], total: float
+) -> None:
     pace, now = Pace(), 0.0
     for pause, amount in looks:
         now += pause

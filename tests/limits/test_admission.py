@@ -152,7 +152,7 @@ def test_a_team_shares_its_quota(alice: User, carol: User, snapshot: Snapshot) -
 
     assert refusal.code == "team_quota_workspaces"
     assert refusal.sentence.startswith("Your team Rendering has 2 of the 2 workspaces")
-    ask(UserFactory(), snapshot)
+    ask(UserFactory.create(), snapshot)
 
 
 def test_a_team_shares_its_bytes(alice: User, carol: User, snapshot: Snapshot) -> None:
@@ -183,7 +183,7 @@ def test_a_volume_has_room_for_so_many_clones(
     change(site, clones_per_volume=2)
     put_into(ask(alice, snapshot), "trashed")
     put_into(ask(alice, snapshot), "retired")
-    ask(alice, SnapshotFactory(template=snapshot.template))
+    ask(alice, SnapshotFactory.create(template=snapshot.template))
 
     refusal = refused(alice, snapshot)
 
@@ -212,7 +212,7 @@ def test_a_snapshot_has_room_for_so_many_clones(
     refusal = refused(alice, snapshot)
 
     assert refusal.code == "snapshot_clone_limit"
-    ask(alice, SnapshotFactory(template=snapshot.template))
+    ask(alice, SnapshotFactory.create(template=snapshot.template))
 
 
 @pytest.mark.parametrize(
@@ -326,8 +326,8 @@ def test_a_volume_has_room_for_so_many_snapshots(
     change(site, snapshots_per_volume=2)
     change(template, state=Template.State.READY, volume_uuid="v-1")
     if ours:
-        SnapshotFactory(template=template)
-        SnapshotFactory(template=template, deleted_at=timezone.now())
+        SnapshotFactory.create(template=template)
+        SnapshotFactory.create(template=template, deleted_at=timezone.now())
     else:
         measured(site, details={"snapshots": {"v-1": 2}})
 
@@ -412,8 +412,8 @@ def test_a_limit_is_reached_where_one_more_does_not_fit(
 @pytest.mark.parametrize("limit", ["user", "team", "site"])
 @pytest.mark.django_db(transaction=True)
 def test_two_cannot_take_the_last_place(limit: str, jobs_emptied: None) -> None:
-    snapshot = SnapshotFactory()
-    people = [UserFactory() for _ in range(2)]
+    snapshot = SnapshotFactory.create()
+    people = [UserFactory.create() for _ in range(2)]
     if limit == "user":
         people = [people[0], people[0]]
         change(people[0], max_workspaces=1)
@@ -421,7 +421,7 @@ def test_two_cannot_take_the_last_place(limit: str, jobs_emptied: None) -> None:
         team = Team.objects.create(name="Rendering", max_workspaces=1)
         for person in people:
             change(person, team=team)
-        other_site = SnapshotFactory()
+        other_site = SnapshotFactory.create()
     else:
         change(snapshot.template.site, clones_per_volume=1)
     snapshots = [snapshot, other_site if limit == "team" else snapshot]
@@ -452,9 +452,11 @@ def test_the_overview_counts_as_who_refuses_does(
     alice: User, carol: User, snapshot: Snapshot, site: Site
 ) -> None:
     measured(site, volumes_of_others=7)
-    other = SnapshotFactory(template=TemplateFactory(site=site, name="other"))
-    TemplateFactory(site=site, name="not-built", state=Template.State.NEW)
-    elsewhere = SnapshotFactory()
+    other = SnapshotFactory.create(
+        template=TemplateFactory.create(site=site, name="other")
+    )
+    TemplateFactory.create(site=site, name="not-built", state=Template.State.NEW)
+    elsewhere = SnapshotFactory.create()
     assert elsewhere.template.site != site
     for of in (snapshot, other):
         change(of.template, state=Template.State.READY)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def owner(transactional_db: None) -> User:
-    return UserFactory(username="alice", uid=20001, gid=20000)
+    return UserFactory.create(username="alice", uid=20001, gid=20000)
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_volumes_of_others_are_told_apart(
 def test_every_site_is_measured_by_workers_that_reach_it(
     lab_site: Site, run_jobs: Callable[[], None]
 ) -> None:
-    dark = SiteFactory(name="dark", perforce_server=lab_site.perforce_server)
+    dark = SiteFactory.create(name="dark", perforce_server=lab_site.perforce_server)
     limit_sweeps.sweep_capacity(timestamp=0)
     limit_sweeps.sweep_capacity(timestamp=120)
     jobs = ProcrastinateJob.objects.filter(task_name="measure_site")

@@ -53,7 +53,7 @@ def test_administrators_see_all_limits(
         aggregate_used_bytes=500,
         measured_at=timezone.now(),
     )
-    SiteFactory(name="zz-dark")
+    SiteFactory.create(name="zz-dark")
     Team.objects.create(name="Rendering", max_workspaces=5)
 
     body = api_as_admin.get(LIMITS).json()

@@ -110,12 +110,12 @@ def test_all_limits_take_few_queries(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(5):
-        template = TemplateFactory(
+        template = TemplateFactory.create(
             site=snapshot.template.site, state=Template.State.READY
         )
-        SnapshotFactory(template=template)
+        SnapshotFactory.create(template=template)
         team = Team.objects.create(name=f"Team {number}", max_workspaces=3)
-        UserFactory(team=team, max_unique_bytes=5)
+        UserFactory.create(team=team, max_unique_bytes=5)
 
     with django_assert_max_num_queries(18):
         as_admin.get("/limits/")
@@ -129,7 +129,7 @@ def bob(alice: User) -> User:
     team = Team.objects.create(name="Rendering")
     alice.team = team
     alice.save()
-    return UserFactory(username="bob", team=team)
+    return UserFactory.create(username="bob", team=team)
 
 
 def test_team_mates_are_shown_what_they_may_only_look_at(

@@ -37,13 +37,13 @@ def mailbox(settings: Settings, tmp_path: Path) -> Iterator[type[Mailbox]]:
 
 @pytest.fixture
 def alice(db: None) -> User:
-    return UserFactory(username="alice", email="alice@example.com")
+    return UserFactory.create(username="alice", email="alice@example.com")
 
 
 @pytest.fixture
 def bob(db: None) -> User:
     """Who has another name in Perforce."""
-    return UserFactory(username="bob", p4_user="rsmith", email="bob@example.com")
+    return UserFactory.create(username="bob", p4_user="rsmith", email="bob@example.com")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def told(clock: Clock) -> list[tuple[str, str]]:
     sweep.tell_late(now=clock.now)
     sweep.send_due(now=clock.now)
     return sorted(
-        (message.to[0].partition("@")[0], message.subject)
+        (message.to[0].partition("@")[0], str(message.subject))
         for _, message in Mailbox.delivered[seen:]
     )
 
@@ -69,8 +69,8 @@ def told(clock: Clock) -> list[tuple[str, str]]:
 def test_submitters_and_subscribers_hear_once_and_of_the_recovery(
     good: Template, alice: User, bob: User, admin: User, clock: Clock
 ) -> None:
-    carol = UserFactory(username="carol", email="carol@example.com")
-    UserFactory(username="dave", email="dave@example.com")
+    carol = UserFactory.create(username="carol", email="carol@example.com")
+    UserFactory.create(username="dave", email="dave@example.com")
     Subscription.objects.create(template=good, user=carol)
     submitted(good, 101, "alice")
     submitted(good, 102, "rsmith")
@@ -286,7 +286,7 @@ def test_who_cannot_be_reached_is_said_so(
 def test_two_people_with_one_address_get_one_mail(
     good: Template, alice: User, admin: User, clock: Clock
 ) -> None:
-    UserFactory(username="bot", email="Alice@example.com")
+    UserFactory.create(username="bot", email="Alice@example.com")
     submitted(good, 101, "alice")
     submitted(good, 102, "bot")
     fails(build(good, by=admin, change=102))
@@ -304,7 +304,7 @@ def test_a_name_in_another_case_is_the_account_s_unless_somebody_has_that_very_o
     succeeds(build(good, by=admin, change=101))
     told(clock)
 
-    UserFactory(username="RSmith", email="roberta@example.com")
+    UserFactory.create(username="RSmith", email="roberta@example.com")
     submitted(good, 102, "RSmith")
     fails(build(good, by=admin, change=102))
     assert [who for who, _ in told(clock)] == ["roberta"]
@@ -327,7 +327,7 @@ def test_people_without_account_get_mail_where_perforce_says(
 ) -> None:
     """The address is looked up with the server, by the user's exact name."""
     good = lab_template
-    SnapshotFactory(template=good, change=1)
+    SnapshotFactory.create(template=good, change=1)
     submitted(good, 2, "carol")
     submitted(good, 3, "nobody-there")
     fails(build(good, by=admin, change=3))

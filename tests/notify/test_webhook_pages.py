@@ -126,21 +126,19 @@ def test_the_api_shows_the_secret_once_and_changes_what_is_given(
     alice: User, template: Template
 ) -> None:
     _, token = token_create(by=alice)
-    asked = {
-        "content_type": "application/json",
-        "headers": {"Authorization": f"Bearer {token}"},
-    }
+    client, json = Client(), "application/json"
+    client.defaults["HTTP_AUTHORIZATION"] = f"Bearer {token}"
     body = {"url": URL, "events": ["template.failed"], "template": template.name}
-    made = Client().post(reverse("api:webhook-list"), body, **asked)
+    made = client.post(reverse("api:webhook-list"), body, content_type=json)
     assert made.status_code == 201
     webhook = Webhook.objects.get()
     assert made.json()["secret"] == webhook.secret
     assert made.json()["template"] == template.name
-    changed = Client().patch(made["Location"], {"enabled": False}, **asked)
+    changed = client.patch(made["Location"], {"enabled": False}, content_type=json)
     assert changed.status_code == 200
     assert "secret" not in changed.json()
     assert (changed.json()["enabled"], changed.json()["url"]) == (False, URL)
-    wrong = Client().patch(made["Location"], {"events": ["nothing"]}, **asked)
+    wrong = client.patch(made["Location"], {"events": ["nothing"]}, content_type=json)
     assert wrong.status_code == 400
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import pytest
-from django.http import StreamingHttpResponse
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import token_create
@@ -17,8 +14,8 @@ from provisioner.lib.refusals import NotAllowed
 from provisioner.notify.actions.subscriptions import template_subscribe
 from provisioner.people.actions.accounts import account_update
 from provisioner.workspaces.models import Workspace
+from tests.support.browsers import post, table
 from tests.support.factories import UserFactory
-from tests.web.test_lists import post, table
 
 PEOPLE = "/people/"
 
@@ -40,11 +37,9 @@ def test_the_list_says_who_has_what(
     as_admin: Client, ready: Workspace, alice: User, ci: User, rendering: Team
 ) -> None:
     Workspace.objects.filter(pk=ready.pk).update(unique_bytes=3 * 2**30)
-    UserFactory(username="closed", is_active=False)
+    UserFactory.create(username="closed", is_active=False)
 
-    answer = as_admin.get(f"{PEOPLE}?as=csv&sort=-workspaces")
-    assert isinstance(answer, StreamingHttpResponse)
-    rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
+    rows = table(as_admin, f"{PEOPLE}?as=csv&sort=-workspaces")
 
     roles = {row["name"]: row["role"] for row in rows}
     assert (roles["alice"], roles["ci"]) == ("developer", "machine")
@@ -63,7 +58,10 @@ def test_the_list_says_who_has_what(
 
 
 def test_the_lists_take_as_many_queries_for_many(
-    as_admin: Client, ready: Workspace, rendering: Team, django_assert_num_queries
+    as_admin: Client,
+    ready: Workspace,
+    rendering: Team,
+    django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     UserFactory.create_batch(5, team=rendering)
     Team.objects.create(name="Audio")
@@ -145,7 +143,7 @@ def test_what_cannot_be_is_refused(
 def test_who_keeps_no_rows_by_hand_gives_and_takes_that_not(
     admin: User, alice: User
 ) -> None:
-    deputy = UserFactory(is_staff=True)
+    deputy = UserFactory.create(is_staff=True)
     account_update(by=deputy, account=alice, standing="administrator")
     alice.refresh_from_db()
     assert (alice.is_staff, alice.is_superuser) == (True, False)

@@ -6,11 +6,9 @@ import contextlib
 import datetime as dt
 import socket
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from django.utils import timezone
-from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import ApiToken, SignInAttempts, User
@@ -19,6 +17,7 @@ from provisioner.people import api as people_api
 from provisioner.people.actions.tickets import TOKEN_LIVES
 from provisioner.sites.models import PerforceServer, Site
 from tests.contract.perforce_fixtures import running_lab, scene_at
+from tests.support.api_clients import ApiAnswer
 from tests.support.broker import ticket_at, ticket_of
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
@@ -42,11 +41,11 @@ def a_ticket(lab: Lab) -> str:
     return ticket_of(lab, "alice")
 
 
-def buy(client: APIClient, **asked: Any) -> Response:
+def buy(client: APIClient, **asked: str) -> ApiAnswer:
     return client.post(TICKETS, {"p4_user": "alice", **asked})
 
 
-def refused(answer: Response, status: int, code: str) -> None:
+def refused(answer: ApiAnswer, status: int, code: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.json()
     assert not ApiToken.objects.exists()
 
@@ -72,8 +71,8 @@ def test_a_ticket_buys_a_token_that_lives_for_minutes(
 def test_the_token_is_of_the_account_with_that_perforce_name(
     api_as_nobody: APIClient, server: PerforceServer, a_ticket: str
 ) -> None:
-    UserFactory(username="alice", p4_user="somebody-else")
-    UserFactory(username="a.liddell", p4_user="alice")
+    UserFactory.create(username="alice", p4_user="somebody-else")
+    UserFactory.create(username="a.liddell", p4_user="alice")
 
     answer = buy(api_as_nobody, ticket=a_ticket, server=server.name)
 
@@ -131,7 +130,7 @@ def test_a_ticket_that_was_logged_out_is_refused(
 def test_where_the_server_wants_no_password_anything_would_do_and_nothing_does(
     api_as_nobody: APIClient, lab: Lab, server: PerforceServer
 ) -> None:
-    UserFactory(username="open-door")
+    UserFactory.create(username="open-door")
     p4 = lab.as_admin()
     p4.input = {"User": "open-door", "Email": "o@x", "FullName": "Open Door"}
     p4.run("user", "-i", "-f")
@@ -147,11 +146,11 @@ def test_who_has_no_account_or_an_ended_one_gets_no_token(
 ) -> None:
     refused(buy(api_as_nobody, ticket=a_ticket), 409, "no_account")
 
-    UserFactory(username="alice", is_active=False)
+    UserFactory.create(username="alice", is_active=False)
     refused(buy(api_as_nobody, ticket=a_ticket), 409, "no_account")
 
     for name in ("one", "two"):
-        UserFactory(username=name, p4_user="alice")
+        UserFactory.create(username=name, p4_user="alice")
     refused(buy(api_as_nobody, ticket=a_ticket), 409, "no_account")
 
 

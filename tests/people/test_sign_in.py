@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from django.http import HttpResponse
 from django.test import Client
 
 from provisioner.accounts.attempts import BY_NAME_AND_ADDRESS
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
+from tests.support.browsers import Answer
 from tests.support.factories import PASSWORD
 
 
@@ -57,7 +57,7 @@ def test_signing_out_needs_a_post(as_alice: Client) -> None:
 NEW = "a-quite-long-new-one"
 
 
-def changed(browser: Client, *, old: str = PASSWORD, **more: str) -> HttpResponse:
+def changed(browser: Client, *, old: str = PASSWORD, **more: str) -> Answer:
     form = {"old_password": old, "new_password1": NEW, "new_password2": NEW}
     return browser.post("/me/password/", {**form, **more})
 

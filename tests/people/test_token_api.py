@@ -8,6 +8,7 @@ import datetime as dt
 import pytest
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import ApiToken, User
@@ -25,7 +26,7 @@ def basic(username: str, password: str) -> str:
 
 
 def test_a_password_buys_a_token_that_opens_the_door(
-    api_as_nobody: APIClient, alice: User, settings
+    api_as_nobody: APIClient, alice: User, settings: Settings
 ) -> None:
     response = api_as_nobody.post(
         TOKENS, {"name": "laptop"}, HTTP_AUTHORIZATION=basic("alice", PASSWORD)
@@ -64,7 +65,7 @@ def test_a_token_is_kept_as_a_hash_alone(api_as_nobody: APIClient, alice: User) 
 def test_wrong_credentials_do_not_say_what_is_wrong(
     api_as_nobody: APIClient, alice: User, username: str, password: str
 ) -> None:
-    UserFactory(username="former", is_active=False)
+    UserFactory.create(username="former", is_active=False)
 
     response = api_as_nobody.post(TOKENS, HTTP_AUTHORIZATION=basic(username, password))
 

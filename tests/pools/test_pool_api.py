@@ -76,7 +76,7 @@ def test_what_makes_no_sense_is_refused(
     status: int,
     code: str,
 ) -> None:
-    UserFactory(username="newcomer", uid=None, gid=None)
+    UserFactory.create(username="newcomer", uid=None, gid=None)
 
     answer = api_as_admin.post(POOLS, {**ASKED, **changes})
 
@@ -99,9 +99,9 @@ def test_a_claim_is_answered_at_once_and_says_so(
 ) -> None:
     filled(make_pool(snapshot.template, ci, size=1))
     asked = {"template": "main", "purpose": "ci", "name": "job"}
-    key = {"HTTP_IDEMPOTENCY_KEY": "pipeline 7"}
+    key = {"Idempotency-Key": "pipeline 7"}
 
-    warm = as_ci.post(WORKSPACES, asked, **key)
+    warm = as_ci.post(WORKSPACES, asked, headers=key)
 
     assert warm.status_code == 201
     body = warm.json()
@@ -115,7 +115,7 @@ def test_a_claim_is_answered_at_once_and_says_so(
     assert body["client"].startswith(f"cy-{made_as}-")
     assert body["operation"]["state"] == "succeeded"
 
-    again = as_ci.post(WORKSPACES, asked, **key)
+    again = as_ci.post(WORKSPACES, asked, headers=key)
     assert (again.status_code, again["Idempotency-Replayed"]) == (201, "true")
     assert again.json()["id"] == body["id"]
 

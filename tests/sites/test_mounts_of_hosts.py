@@ -46,7 +46,7 @@ def jobs() -> list[tuple[str, dict[str, object]]]:
 
 @pytest.fixture
 def site(admin: User) -> Site:
-    site: Site = SiteFactory(name="munich", mount_root="/nonexistent/clones")
+    site: Site = SiteFactory.create(name="munich", mount_root="/nonexistent/clones")
     connections.ask(site, by=admin, asked_at=timezone.now())
     connections.keep(site, "host", [WELL])
     return site

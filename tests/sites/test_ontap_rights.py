@@ -30,7 +30,7 @@ def test_a_workspace_lives_with_an_account_of_the_svm(
     least_rights: Site, lab_template: Template, run_jobs: Callable[[], None]
 ) -> None:
     template = build(lab_template, run_jobs)
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=template)
     run_jobs()
     workspace.refresh_from_db()
@@ -41,7 +41,7 @@ def test_a_workspace_lives_with_an_account_of_the_svm(
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.TRASHED, workspace.status_message
 
-    workspace_purge(by=UserFactory(is_staff=True), workspace=workspace)
+    workspace_purge(by=UserFactory.create(is_staff=True), workspace=workspace)
     run_jobs()
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.RETIRED, workspace.status_message

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_it_says_what_the_last_test_found(api_as_admin: APIClient) -> None:
-    site: Site = SiteFactory(name="munich-1")
+    site: Site = SiteFactory.create(name="munich-1")
     [before] = api_as_admin.get("/api/v1/sites").json()
     assert (before["health"], before["reports"]) == ("unknown", [])
 

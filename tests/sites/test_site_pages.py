@@ -59,13 +59,13 @@ WRONG = Check(
 
 @pytest.fixture
 def server(admin: User) -> PerforceServer:
-    return PerforceServerFactory(name="main-1")
+    return PerforceServerFactory.create(name="main-1")
 
 
 @pytest.fixture
 def tested(admin: User, server: PerforceServer) -> Site:
     """A site of which every place has found something, one of them a failure."""
-    site: Site = SiteFactory(name="munich-1", perforce_server=server)
+    site: Site = SiteFactory.create(name="munich-1", perforce_server=server)
     site_test(by=admin, site=site)
     for place, found in {"web": WELL, "worker": WELL, "host": WRONG}.items():
         connections.keep(site, place, [found])
@@ -189,7 +189,7 @@ def test_many_sites_take_no_more_queries(
     as_admin: Client, tested: Site, django_assert_max_num_queries: Any
 ) -> None:
     for _ in range(4):
-        SiteFactory(perforce_server=tested.perforce_server)
+        SiteFactory.create(perforce_server=tested.perforce_server)
     with django_assert_max_num_queries(8):
         as_admin.get("/sites/")
 

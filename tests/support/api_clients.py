@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
+
+if TYPE_CHECKING:
+    from rest_framework.response import _MonkeyPatchedResponse as ApiAnswer
+else:
+    from rest_framework.response import Response as ApiAnswer
+
+__all__ = ["ApiAnswer"]
 
 
 class JsonClient(APIClient):

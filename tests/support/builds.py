@@ -67,7 +67,7 @@ def succeeds(
 
 
 def _publish(operation: Operation, **fields: object) -> None:
-    SnapshotFactory(
+    SnapshotFactory.create(
         template=operation.subject.template,
         change=operation.parameters["change"],
         operation=operation,

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import psycopg
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 from procrastinate.contrib.django.utils import connector_params
 from psycopg import sql
+
+
+def leave_database() -> None:
+    """Close our connection and the pool that it came from."""
+    wrapper = connections[DEFAULT_DB_ALIAS]
+    assert isinstance(wrapper, DatabaseWrapper)
+    wrapper.close()
+    wrapper.close_pool()  # type: ignore[attr-defined]  # the stubs have no pools
 
 
 def let_in(is_open: bool) -> None:
@@ -23,8 +32,7 @@ def let_in(is_open: bool) -> None:
             )
         )
     if is_open:
-        connection.close()
-        connection.close_pool()
+        leave_database()
 
 
 def cut_off_everybody_else() -> None:

@@ -11,6 +11,8 @@ from fasteners import InterProcessLock
 from psycopg import sql
 from pytest_django import DjangoDbBlocker
 
+from tests.support.database_outage import leave_database
+
 MIGRATED = "test_migrated"
 
 
@@ -46,8 +48,7 @@ class Migrated:
 
     def _copy(self) -> None:
         name = connection.settings_dict["NAME"]
-        connection.close()
-        connection.close_pool()
+        leave_database()
         with connection._nodb_cursor() as cursor:
             cursor.execute(
                 sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
@@ -110,8 +111,7 @@ def django_db_setup(
 def end_other_sessions() -> None:
     """End what killed workers left: a database that is in use cannot be dropped."""
     name = connection.settings_dict["NAME"]
-    connection.close()
-    connection.close_pool()
+    leave_database()
     with connection._nodb_cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import factory
+from typing import TypeVar
+
+from django.db.models import Model
+from factory.declarations import LazyFunction, Sequence, SubFactory
 from factory.django import DjangoModelFactory, Password
+from factory.faker import Faker
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
+
+Row = TypeVar("Row", bound=Model)
 
 PASSWORD = "correct horse battery staple"
 
@@ -18,8 +24,8 @@ class UserFactory(DjangoModelFactory[User]):
     class Meta:
         model = User
 
-    username = factory.Sequence(lambda n: f"user{n}")
-    uid = factory.Sequence(lambda n: 20001 + n)
+    username = Sequence(lambda n: f"user{n}")
+    uid = Sequence(lambda n: 20001 + n)
     gid = 20000
 
     password = Password(PASSWORD)
@@ -29,7 +35,7 @@ class PerforceServerFactory(DjangoModelFactory[PerforceServer]):
     class Meta:
         model = PerforceServer
 
-    name = factory.Sequence(lambda n: f"perforce{n}")
+    name = Sequence(lambda n: f"perforce{n}")
     p4port = "127.0.0.1:9"  # the discard port: nothing answers there
     p4user = "cloneyard"
 
@@ -38,15 +44,15 @@ class SiteFactory(DjangoModelFactory[Site]):
     class Meta:
         model = Site
 
-    name = factory.Sequence(lambda n: f"site{n}")
-    perforce_server = factory.SubFactory(PerforceServerFactory)
+    name = Sequence(lambda n: f"site{n}")
+    perforce_server = SubFactory(PerforceServerFactory)
     ontap_host = "127.0.0.1"
     ontap_port = 9
     ontap_user = "admin"
     svm = "svm_dev"
     aggregate = "aggr1"
     mount_root = "/nonexistent/cloneyard"
-    export_clients = factory.LazyFunction(lambda: ["127.0.0.1"])
+    export_clients = LazyFunction(lambda: ["127.0.0.1"])
     template_uid = 20000
     template_gid = 20000
 
@@ -55,19 +61,19 @@ class TemplateFactory(DjangoModelFactory[Template]):
     class Meta:
         model = Template
 
-    site = factory.SubFactory(SiteFactory)
-    name = factory.Sequence(lambda n: f"main{n}")
+    site = SubFactory(SiteFactory)
+    name = Sequence(lambda n: f"main{n}")
     view = "//depot/main/... //template/..."
-    created_by = factory.SubFactory(UserFactory, is_staff=True)
+    created_by = SubFactory(UserFactory, is_staff=True)
 
 
 class SnapshotFactory(DjangoModelFactory[Snapshot]):
     class Meta:
         model = Snapshot
 
-    template = factory.SubFactory(TemplateFactory)
-    name = factory.Sequence(lambda n: f"c100.b{n}")
-    ontap_uuid = factory.Faker("uuid4")
+    template = SubFactory(TemplateFactory)
+    name = Sequence(lambda n: f"c100.b{n}")
+    ontap_uuid = Faker("uuid4")
     change = 100
     client_spec = (
         "Client:\ttemplate\n\nOwner:\tcloneyard\n\nRoot:\t/t\n\n"
@@ -77,6 +83,13 @@ class SnapshotFactory(DjangoModelFactory[Snapshot]):
     )
     have_count = 1
     have_digest = "0" * 64
+
+
+def copy_of(row: Row) -> Row:
+    """Return an unsaved row of the same values, without a key and a subject."""
+    left_out = ("id", "subject")
+    fields = [f for f in row._meta.concrete_fields if f.name not in left_out]
+    return type(row)(**{f.attname: getattr(row, f.attname) for f in fields})
 
 
 def purge(workspace: Workspace) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Min
 from django.utils import timezone
@@ -15,6 +15,7 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.periodic import PeriodicRegistry
+from procrastinate.tasks import Task
 
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
@@ -24,6 +25,11 @@ Subject = TypeVar("Subject", Workspace, Template)
 
 SETTLED_WITHIN_SECONDS = 30.0
 LOOK_EVERY_SECONDS = 0.1
+
+
+def queue_sweep(sweep: Task[..., Any, ...]) -> int:
+    """Queue what the clock would queue; return the id of the job."""
+    return app.configure_task(sweep.name).defer(timestamp=0)
 
 
 def run_jobs_once(*, queues: list[str] | None = None) -> None:
@@ -38,7 +44,7 @@ def run_jobs_once(*, queues: list[str] | None = None) -> None:
         with app.replace_connector(connector) as worker_app, _no_clock(worker_app):
             async with worker_app.open_async():
                 await worker_app.run_worker_async(
-                    queues=queues,
+                    queues=queues,  # type: ignore[arg-type]  # None: all queues
                     wait=False,
                     listen_notify=False,
                     install_signal_handlers=False,
@@ -50,7 +56,7 @@ def run_jobs_once(*, queues: list[str] | None = None) -> None:
 @contextlib.contextmanager
 def _no_clock(worker_app: App) -> Iterator[None]:
     registry = worker_app.periodic_registry
-    worker_app.periodic_registry = PeriodicRegistry()
+    worker_app.periodic_registry = PeriodicRegistry()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
@@ -79,4 +85,5 @@ def _pause_seconds() -> float:
     first = later.aggregate(first=Min("scheduled_at"))["first"]
     if first is None or waiting.count() > later.count():
         return LOOK_EVERY_SECONDS
-    return max((first - timezone.now()).total_seconds(), 0.0)
+    seconds: float = (first - timezone.now()).total_seconds()
+    return max(seconds, 0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import json
 import os
 import shutil
@@ -26,7 +25,7 @@ from provisioner.demo import depot
 from provisioner.demo.processes import Child, manage
 from provisioner.gateways import registry
 from provisioner.sites.models import PerforceServer, Site
-from tests.support.factories import UserFactory
+from tests.support.factories import UserFactory, copy_of
 
 READY_WITHIN_SECONDS = 60
 DEPOT = "tree"
@@ -180,7 +179,7 @@ def lab_site(db: None, lab: Lab, settings: Any) -> Site:
 
 def _an_admin() -> User:
     admin = User.objects.filter(is_staff=True).first()
-    return admin or UserFactory(username="template-admin", is_staff=True)
+    return admin or UserFactory.create(username="template-admin", is_staff=True)
 
 
 @pytest.fixture
@@ -244,8 +243,7 @@ class Published:
         if self._template is None or self._snapshot is None or not self._left:
             return None
         self._left -= 1
-        template, snapshot = copy.copy(self._template), copy.copy(self._snapshot)
-        template.pk = template.subject_id = snapshot.pk = None
+        template, snapshot = copy_of(self._template), copy_of(self._snapshot)
         template.site, template.created_by = site, _an_admin()
         template.save(force_insert=True)
         snapshot.template, snapshot.operation = template, None

@@ -31,7 +31,7 @@ class Mailbox(BaseEmailBackend):
 
     @classmethod
     def subjects(cls) -> list[str]:
-        return [message.subject for _, message in cls.delivered]
+        return [str(message.subject) for _, message in cls.delivered]
 
     def open(self) -> bool:
         if Mailbox.trouble == "unreachable":

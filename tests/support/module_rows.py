@@ -28,7 +28,8 @@ def written_once(
         with django_db_blocker.unblock():
             return rows()
 
-    write(outer.__enter__)
+    with django_db_blocker.unblock():
+        outer.__enter__()
     yield write
     with django_db_blocker.unblock():
         transaction.set_rollback(True)

@@ -92,7 +92,7 @@ def alice_at_work(
     )
     lab_template.refresh_from_db()
     others.publish(lab_template)
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = settle(workspace_create(by=alice, template=lab_template))
     assert workspace.state == Workspace.State.READY, workspace.status_message
     session = AtWork(workspace, lab)

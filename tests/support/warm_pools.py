@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.utils import timezone
 
 from provisioner.accounts.models import User
@@ -20,7 +22,9 @@ from tests.support.factories import UserFactory
 def make_pool(
     template: Template, owner: User, *, size: int, purpose: str = "ci"
 ) -> Pool:
-    admin = User.objects.filter(is_staff=True).first() or UserFactory(is_staff=True)
+    admin = User.objects.filter(is_staff=True).first() or UserFactory.create(
+        is_staff=True
+    )
     return pool_create(
         by=admin, template=template, purpose=purpose, owner=owner, size=size
     )
@@ -33,7 +37,7 @@ def finish(member: Workspace, *, seconds: float = 2.0) -> Workspace:
     operation.steps.update(
         state=Step.State.DONE,
         attempt=1,
-        started_at=now - timezone.timedelta(seconds=seconds),
+        started_at=now - dt.timedelta(seconds=seconds),
         ended_at=now,
     )
     engine_states.end_operation(operation, Operation.State.SUCCEEDED)

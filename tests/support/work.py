@@ -20,7 +20,7 @@ def lab_workspace(
     published_template: Template, run_jobs: Callable[[], None]
 ) -> Workspace:
     """A workspace of alice that is ready."""
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=published_template)
     run_jobs()
     workspace.refresh_from_db()

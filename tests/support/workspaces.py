@@ -58,6 +58,11 @@ def running_of(subject: Workspace | Template) -> Operation:
     return subject.operations.get(state=Operation.State.RUNNING)
 
 
+def states_of(*workspaces: Workspace) -> list[str]:
+    found = Workspace.objects.in_bulk([workspace.pk for workspace in workspaces])
+    return [found[workspace.pk].state for workspace in workspaces]
+
+
 @pytest.fixture
 def workspace(alice: User, snapshot: Snapshot) -> Workspace:
     """One of alice's, being made."""

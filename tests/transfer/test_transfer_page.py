@@ -41,7 +41,7 @@ def workspace(alice: User, snapshot: Snapshot) -> Workspace:
     Snapshot.objects.filter(pk=snapshot.pk).update(
         created_at=timezone.now() - dt.timedelta(days=1)
     )
-    SnapshotFactory(template=snapshot.template, change=120)
+    SnapshotFactory.create(template=snapshot.template, change=120)
     workspace.refresh_from_db()
     return workspace
 
@@ -107,7 +107,7 @@ def test_what_is_chosen_is_what_is_asked_for(
 def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
     workspace: Workspace, alice: User, signed_in: SignIn, bad: dict[str, Any]
 ) -> None:
-    chosen = SnapshotFactory(template=workspace.template, change=130, **bad)
+    chosen = SnapshotFactory.create(template=workspace.template, change=130, **bad)
     address = reverse("workspace-transfer", args=[workspace.pk])
     assert (
         "Latest (recommended): change 120"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from typing import Any
 
 import pytest
-from django.http import HttpResponse, StreamingHttpResponse
 from django.test import Client
 
 from provisioner.accounts.models import User
@@ -22,7 +19,8 @@ from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
-from tests.support.workspaces import end, running_of
+from tests.support.browsers import confirm, post, table
+from tests.support.workspaces import end, running_of, states_of
 
 ALL, TRASH = "/workspaces/", "/trash/"
 
@@ -46,35 +44,8 @@ def three(alice: User, snapshot: Snapshot) -> list[Workspace]:
     return [x, y, z]
 
 
-def table(browser: Client, address: str) -> list[dict[str, str]]:
-    answer = browser.get(address)
-    assert isinstance(answer, StreamingHttpResponse)
-    return list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
-
-
 def names(browser: Client, query: str) -> list[str]:
     return [row["name"] for row in table(browser, f"{ALL}?as=csv&{query}")]
-
-
-def post(browser: Client, address: str, **sent: Any) -> HttpResponse:
-    return browser.post(address, sent)  # type: ignore[return-value]  # a test's answer
-
-
-def confirm(browser: Client, preview: HttpResponse, address: str) -> HttpResponse:
-    """Press the button of a preview, as a browser without scripts would."""
-    text = preview.content.decode()
-    form = text[text.index('class="bulk-preview"') :].partition("</form")[0]
-    hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([\w-]+)">', form)
-    sent: dict[str, list[str]] = {"step": ["sure"]}
-    for name, value in hidden:
-        sent.setdefault(name, []).append(value)
-    chosen = re.findall(r'<option value="(\w+)" selected>', form)
-    return post(browser, address, **sent, **({"unsaved": chosen} if chosen else {}))
-
-
-def states_of(*workspaces: Workspace) -> list[str]:
-    found = Workspace.objects.in_bulk([workspace.pk for workspace in workspaces])
-    return [found[workspace.pk].state for workspace in workspaces]
 
 
 def test_the_address_sorts_and_a_table_has_all_that_match(

@@ -27,9 +27,9 @@ from provisioner.notify.models import Webhook, WebhookDelivery
 from provisioner.pools.models import Pool
 from provisioner.workspaces.models import Workspace
 from tests.drift.test_finding_pages import finding_about
+from tests.support.browsers import confirm, post, table
 from tests.support.factories import TemplateFactory
 from tests.support.warm_pools import filled
-from tests.web.test_lists import confirm, post, table
 
 
 @pytest.fixture
@@ -113,7 +113,10 @@ def test_who_made_a_token_revokes_it_among_their_own(
 def test_a_refresh_is_paused_and_resumed_with_its_policy_as_it_was(
     admin: User, as_admin: Client, as_alice: Client
 ) -> None:
-    one, other = TemplateFactory(name="one"), TemplateFactory(name="other")
+    one, other = (
+        TemplateFactory.create(name="one"),
+        TemplateFactory.create(name="other"),
+    )
     refresh_policy_save(by=admin, template=one, mode="cron", cron="0 3 * * *")
     template_refresh_pause(by=admin, template=other, is_paused=True)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db.models import TextChoices
 
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
@@ -33,6 +34,8 @@ def test_count_knows_one() -> None:
     assert count(361204, "file", "files") == "361,204 files"
 
 
-@pytest.mark.parametrize("states", [Workspace, Template, Operation, Step])
-def test_every_state_has_an_icon(states: type) -> None:
-    assert set(states.State.values) <= set(STATE_ICONS)
+@pytest.mark.parametrize(
+    "states", [Workspace.State, Template.State, Operation.State, Step.State]
+)
+def test_every_state_has_an_icon(states: type[TextChoices]) -> None:
+    assert set(states.values) <= set(STATE_ICONS)

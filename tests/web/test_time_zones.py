@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from provisioner.accounts import zones
 from provisioner.accounts.models import User
@@ -51,7 +52,7 @@ def test_pages_have_the_readers_zone(
     as_alice: Client,
     alice: User,
     leased: Workspace,
-    settings,
+    settings: Settings,
 ) -> None:
     settings.DISPLAY_TIME_ZONE = installations
     User.objects.filter(pk=alice.pk).update(time_zone=chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -44,7 +45,7 @@ def test_create_queues_the_look_at_read_access(alice: User, snapshot: Snapshot) 
 
 
 def test_create_takes_the_newest_snapshot(alice: User, snapshot: Snapshot) -> None:
-    newer = SnapshotFactory(template=snapshot.template, change=200)
+    newer = SnapshotFactory.create(template=snapshot.template, change=200)
 
     assert workspace_create(by=alice, template=snapshot.template).snapshot == newer
 
@@ -52,7 +53,7 @@ def test_create_takes_the_newest_snapshot(alice: User, snapshot: Snapshot) -> No
 def test_create_takes_the_snapshot_that_was_chosen(
     alice: User, snapshot: Snapshot
 ) -> None:
-    SnapshotFactory(template=snapshot.template, change=200)
+    SnapshotFactory.create(template=snapshot.template, change=200)
 
     workspace = workspace_create(
         by=alice, template=snapshot.template, snapshot=snapshot
@@ -79,14 +80,14 @@ def test_create_refuses_a_deleted_snapshot(alice: User, snapshot: Snapshot) -> N
 def test_create_refuses_the_snapshot_of_another_template(
     alice: User, snapshot: Snapshot
 ) -> None:
-    other = SnapshotFactory()
+    other = SnapshotFactory.create()
 
     with pytest.raises(InvalidRequest):
         workspace_create(by=alice, template=snapshot.template, snapshot=other)
 
 
 def test_create_refuses_an_account_without_uid(snapshot: Snapshot) -> None:
-    nobody = UserFactory(username="nobody", uid=None, gid=None)
+    nobody = UserFactory.create(username="nobody", uid=None, gid=None)
 
     with pytest.raises(AccountIncomplete, match="nobody"):
         workspace_create(by=nobody, template=snapshot.template)
@@ -168,7 +169,7 @@ def test_machines_get_as_many_build_clones_as_they_ask_for(
 def test_a_request_for_another_snapshot_is_not_the_same(
     alice: User, snapshot: Snapshot
 ) -> None:
-    newer = SnapshotFactory(template=snapshot.template, change=200)
+    newer = SnapshotFactory.create(template=snapshot.template, change=200)
 
     first = workspace_create(by=alice, template=snapshot.template)
     other = workspace_create(by=alice, template=snapshot.template, snapshot=snapshot)
@@ -217,9 +218,9 @@ def test_keys_of_two_people_do_not_meet(
 @pytest.mark.parametrize("request_fields", [{}, {"name": "mine"}, {"request_key": "k"}])
 @pytest.mark.django_db(transaction=True)
 def test_identical_requests_at_once_make_one_workspace(
-    request_fields: dict[str, str], jobs_emptied: None
+    request_fields: dict[str, Any], jobs_emptied: None
 ) -> None:
-    alice, snapshot = UserFactory(username="alice"), SnapshotFactory()
+    alice, snapshot = UserFactory.create(username="alice"), SnapshotFactory.create()
 
     def ask(_: int) -> int | str:
         try:

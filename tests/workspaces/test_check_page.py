@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 
 import pytest
 from django.test import Client
@@ -37,14 +38,14 @@ def part(browser: Client, address: str) -> str:
 
 
 def looked(
-    browser: Client, workspace: Workspace, found: dict[str, object]
+    browser: Client, workspace: Workspace, found: Mapping[str, object]
 ) -> Operation:
     """Have asked for a look that has ended by now."""
     browser.post(look_of(workspace))
     look = workspace.operations.get(
         kind=WorkspaceOperation.CHECK, state=Operation.State.RUNNING
     )
-    engine_states.end_operation(look, Operation.State.SUCCEEDED, findings=found)
+    engine_states.end_operation(look, Operation.State.SUCCEEDED, findings=dict(found))
     engine_states.skip_waiting_steps(look)
     return look
 

@@ -129,7 +129,7 @@ def publish(lab: Lab, others: Others, template: Template) -> None:
 
 @pytest.fixture
 def alice(db: None, kind: Kind) -> User:
-    return UserFactory(
+    return UserFactory.create(
         username="alice", uid=20001, gid=20000, p4_user=kind.typed("alice")
     )
 
@@ -191,7 +191,7 @@ def everything_is_shown(
     client = signed_in(workspace.owner)
     for page in (f"/workspaces/{workspace.pk}/", f"/api/v1/workspaces/{workspace.pk}"):
         assert client.get(page, follow=True).status_code == 200
-    admin = signed_in(UserFactory(is_staff=True, is_superuser=True))
+    admin = signed_in(UserFactory.create(is_staff=True, is_superuser=True))
     page = f"/admin/workspaces/workspace/{workspace.pk}/change/"
     assert admin.get(page).status_code == 200
     client = signed_in(workspace.owner)

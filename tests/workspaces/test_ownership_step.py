@@ -50,7 +50,7 @@ def owner_step(workspace: Workspace) -> Step:
 
 
 def test_the_host_gives_every_entry_to_the_owner(owned_by_the_host: Template) -> None:
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = settle(workspace_create(by=alice, template=owned_by_the_host))
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
@@ -81,7 +81,7 @@ def make_stubborn() -> Iterator[Callable[[Path], None]]:
 def test_every_path_that_failed_is_named_and_another_try_goes_on(
     owned_by_the_host: Template, make_stubborn: Callable[[Path], None]
 ) -> None:
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=owned_by_the_host)
     # Perforce is asked for access; then the step is held back until the clone has
     # its stubborn file.

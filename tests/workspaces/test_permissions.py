@@ -26,8 +26,8 @@ def people(alice: User, carol: User, admin: User, ci: User) -> dict[str, User]:
         "stranger": carol,
         "machine": ci,
         "administrator": admin,
-        "administrator who left": UserFactory(is_staff=True, is_active=False),
-        "superuser without staff": UserFactory(is_superuser=True),
+        "administrator who left": UserFactory.create(is_staff=True, is_active=False),
+        "superuser without staff": UserFactory.create(is_superuser=True),
     }
 
 

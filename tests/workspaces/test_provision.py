@@ -35,7 +35,7 @@ AS_ROOT = os.geteuid() == 0
 
 @pytest.fixture
 def owner(transactional_db: None) -> User:
-    return UserFactory(username="alice", uid=20001, gid=20000)
+    return UserFactory.create(username="alice", uid=20001, gid=20000)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def provision(
 ) -> Callable[..., Workspace]:
     """Return a function that asks for a workspace, runs the jobs and returns it."""
 
-    def make(**fields: object) -> Workspace:
+    def make(**fields: Any) -> Workspace:
         workspace = workspace_create(by=owner, template=published_template, **fields)
         run_jobs()
         workspace.refresh_from_db()
@@ -306,7 +306,7 @@ def test_a_strangers_volume_of_our_name_is_left_alone(
 def test_a_user_unknown_to_perforce_is_told(
     published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
-    stranger = UserFactory(username="unheard-of", uid=20009, gid=20000)
+    stranger = UserFactory.create(username="unheard-of", uid=20009, gid=20000)
     workspace = workspace_create(by=stranger, template=published_template)
 
     run_jobs()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ Protect = Callable[..., None]
 
 @pytest.fixture
 def owner(transactional_db: None) -> User:
-    return UserFactory(username="alice", uid=20001, gid=20000)
+    return UserFactory.create(username="alice", uid=20001, gid=20000)
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def get(
 ) -> Callable[..., Workspace]:
     """Return a function that asks for a workspace, runs the jobs and returns it."""
 
-    def make(**fields: object) -> Workspace:
+    def make(**fields: Any) -> Workspace:
         workspace = workspace_create(by=owner, template=published_template, **fields)
         run_jobs()
         workspace.refresh_from_db()
@@ -184,7 +185,7 @@ def test_a_user_whom_perforce_does_not_know_gets_nothing(
 ) -> None:
     for purpose in Workspace.Purpose.values:
         workspace = workspace_create(
-            by=UserFactory(), template=published_template, purpose=purpose
+            by=UserFactory.create(), template=published_template, purpose=purpose
         )
         run_jobs()
         workspace.refresh_from_db()

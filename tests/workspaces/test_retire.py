@@ -213,7 +213,7 @@ def test_a_volume_whose_comment_is_not_ours_is_never_deleted(
 def test_a_workspace_can_be_retired_before_it_is_ready(
     published_template: Template,
 ) -> None:
-    alice = UserFactory(username="alice", uid=20001, gid=20000)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=published_template)
 
     operation = retire(workspace)
@@ -338,7 +338,7 @@ def test_all_unsaved_work_is_counted_and_recorded_though_a_page_shows_less(
 
 
 def test_clones_of_others_survive(workspace: Workspace) -> None:
-    bob = UserFactory(username="bob", uid=20002, gid=20000)
+    bob = UserFactory.create(username="bob", uid=20002, gid=20000)
     other = workspace_create(by=bob, template=workspace.template)
     settle(other)
 

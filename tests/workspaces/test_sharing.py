@@ -91,7 +91,7 @@ def test_sharing_refuses(
     people: People,
     workspace: Workspace,
 ) -> None:
-    UserFactory(username="gone", is_active=False)
+    UserFactory.create(username="gone", is_active=False)
     with pytest.raises(refusal):
         workspace_share(by=people[by], workspace=workspace, **named)
     assert workspace.shares.count() == 1
@@ -121,7 +121,7 @@ def test_siblings_of_others_are_counted_not_named(
     template = workspace.template
     for who in ("alice", "carol", "ci"):
         workspace_create(by=people[who], template=template, name=f"of-{who}")
-    other = SnapshotFactory(template=template)
+    other = SnapshotFactory.create(template=template)
     workspace_create(by=people["alice"], template=template, snapshot=other)
 
     seen = {who: company_of(people[who], workspace) for who in ("alice", "dave")}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
@@ -59,8 +60,8 @@ def test_a_request_is_answered_at_once_with_the_resource(
 
 
 def test_everything_can_be_said(api_as_alice: APIClient, template: Template) -> None:
-    older = SnapshotFactory(template=template, change=90)
-    SnapshotFactory(template=template, change=100)
+    older = SnapshotFactory.create(template=template, change=90)
+    SnapshotFactory.create(template=template, change=100)
 
     response = api_as_alice.post(
         WORKSPACES,
@@ -133,7 +134,7 @@ def test_a_malformed_request_names_its_field(
 def test_half_a_character_is_refused(
     api_as_alice: APIClient, snapshot: Snapshot
 ) -> None:
-    body = b'{"template": "\\ud800"}'
+    body = '{"template": "\\ud800"}'
 
     response = api_as_alice.generic("POST", WORKSPACES, body, "application/json")
 
@@ -164,7 +165,7 @@ def test_what_is_not_there_cannot_be_cloned(
 def test_another_templates_snapshot_is_not_there(
     api_as_alice: APIClient, snapshot: Snapshot
 ) -> None:
-    other = SnapshotFactory()
+    other = SnapshotFactory.create()
 
     response = api_as_alice.post(WORKSPACES, {"template": "main", "snapshot": other.pk})
 
@@ -174,7 +175,7 @@ def test_another_templates_snapshot_is_not_there(
 def test_a_name_that_two_sites_have_asks_for_the_site(
     api_as_alice: APIClient, snapshot: Snapshot
 ) -> None:
-    TemplateFactory(name="main")
+    TemplateFactory.create(name="main")
 
     response = api_as_alice.post(WORKSPACES, {"template": "main"})
 
@@ -207,7 +208,7 @@ def test_a_template_without_snapshot_is_refused(
 def test_a_deleted_snapshot_is_refused(
     api_as_alice: APIClient, snapshot: Snapshot
 ) -> None:
-    gone = SnapshotFactory(template=snapshot.template, deleted_at=timezone.now())
+    gone = SnapshotFactory.create(template=snapshot.template, deleted_at=timezone.now())
 
     response = api_as_alice.post(WORKSPACES, {"template": "main", "snapshot": gone.pk})
 
@@ -216,7 +217,7 @@ def test_a_deleted_snapshot_is_refused(
 
 
 def test_an_account_without_uid_is_refused(snapshot: Snapshot) -> None:
-    visitor = UserFactory(uid=None, gid=None)
+    visitor = UserFactory.create(uid=None, gid=None)
 
     response = api_of(visitor).post(WORKSPACES, {"template": "main"})
 
@@ -402,7 +403,9 @@ def test_long_lists_come_in_pages(api_as_alice: APIClient, snapshot: Snapshot) -
 
 
 def test_the_list_is_bounded_in_queries(
-    api_as_alice: APIClient, snapshot: Snapshot, django_assert_max_num_queries
+    api_as_alice: APIClient,
+    snapshot: Snapshot,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(5):
         api_as_alice.post(WORKSPACES, {"template": "main", "name": f"w{number}"})

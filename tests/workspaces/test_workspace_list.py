@@ -4,6 +4,7 @@ import datetime as dt
 
 from django.test import Client
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
@@ -11,10 +12,9 @@ from provisioner.engine.models import Operation
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
-from tests.support.browsers import is_polling
+from tests.support.browsers import confirm, is_polling, post, table
 from tests.support.factories import SnapshotFactory, TemplateFactory
-from tests.support.workspaces import end, running_of
-from tests.web.test_lists import confirm, post, states_of, table
+from tests.support.workspaces import end, running_of, states_of
 
 
 def test_shows_what_each_of_mine_is(as_alice: Client, ready: Workspace) -> None:
@@ -77,7 +77,7 @@ def test_without_uid_it_says_so_and_offers_no_button(
 def test_templates_with_a_snapshot_come_first(
     as_alice: Client, snapshot: Snapshot
 ) -> None:
-    TemplateFactory(site=snapshot.template.site, name="a-new-one")
+    TemplateFactory.create(site=snapshot.template.site, name="a-new-one")
     page = as_alice.get("/").text
     assert page.index(">main<") < page.index(">a-new-one<")
 
@@ -101,10 +101,12 @@ def test_more_workspaces_take_no_more_queries(
     as_alice: Client,
     alice: User,
     snapshot: Snapshot,
-    django_assert_num_queries,
+    django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(5):
-        SnapshotFactory(template=TemplateFactory(site=snapshot.template.site))
+        SnapshotFactory.create(
+            template=TemplateFactory.create(site=snapshot.template.site)
+        )
         workspace_create(by=alice, template=snapshot.template, name=f"w-{number}")
     # the session, its user, how many workspaces there are, which the page shows, these,
     # policies, the templates, how many of these there are, how many are in the trash,

@@ -5,6 +5,7 @@ import datetime as dt
 import pytest
 from django.test import Client
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
@@ -217,7 +218,7 @@ def test_a_post_is_refused(as_alice: Client, ready: Workspace) -> None:
 
 
 def test_its_story_takes_few_queries(
-    alice: User, refused: Workspace, django_assert_num_queries
+    alice: User, refused: Workspace, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     browser = browser_of(alice)
     # the session, its user, the workspace, its operations, their steps, the events,

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -334,7 +335,9 @@ def _run_python(
     gid: int = GROUP,
     as_nobody: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if as_nobody else {}
+    who: dict[str, Any] = {}
+    if as_nobody:
+        who = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     python = _everybodys_python() if as_nobody else sys.executable
     place = _everybodys_place(root.parent) if as_nobody else native.PLACE
     return subprocess.run(
@@ -343,7 +346,7 @@ def _run_python(
         capture_output=True,
         text=True,
         timeout=60,
-        **who,  # type: ignore[call-overload]
+        **who,
     )
 
 
@@ -443,8 +446,7 @@ def test_killed_at_any_point_it_leaves_nobody_and_can_be_repeated(
     entries = plant(root, directories=20, files=40)
     first = root / "outer19/inner19/file0"
     for wait_for in (lambda: root, lambda: first):
-        killed = _start_and_kill(root, wait_for, walker=walker)
-        _wait(lambda pids=killed: not any(_is_alive(pid) for pid in pids))
+        _wait_until_ended(_start_and_kill(root, wait_for, walker=walker))
     report = own(root, walker)
     assert report.entries == entries
     assert report.failed_count == 0
@@ -486,6 +488,10 @@ def _is_alive(pid: int) -> bool:
     except OSError:
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _wait_until_ended(pids: set[int]) -> None:
+    _wait(lambda: not any(_is_alive(pid) for pid in pids))
 
 
 def _wait(is_so: Callable[[], bool]) -> None:

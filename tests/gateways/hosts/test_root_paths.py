@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from provisioner.gateways.hosts import root_paths
 from provisioner.gateways.hosts.root_paths import sample_root_paths
 
@@ -44,7 +46,9 @@ def test_links_pipes_and_what_lies_outside_are_not_read(tmp_path: Path) -> None:
     assert sample_root_paths(root) == []
 
 
-def test_time_and_numbers_are_bounded(tmp_path: Path, monkeypatch) -> None:
+def test_time_and_numbers_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(30):
         (tmp_path / f"file{number}").write_text(str(tmp_path))
     assert sample_root_paths(tmp_path, seconds=-1) == []

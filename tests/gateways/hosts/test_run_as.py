@@ -95,7 +95,13 @@ def test_nothing_runs_as_root(uid: int, gid: int) -> None:
 )
 def test_errors_keep_their_class_and_facts(kind: str) -> None:
     with pytest.raises(getattr(errors, kind)) as raised:
-        run("fail", **{"class": kind})
+        run_module_as(
+            "tests.gateways.hosts.errand",
+            request={"verb": "fail", "class": kind},
+            uid=UID,
+            gid=GID,
+            timeout_seconds=30.0,
+        )
 
     error = raised.value
     assert isinstance(error, errors.GatewayError)

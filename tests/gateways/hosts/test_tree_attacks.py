@@ -49,7 +49,7 @@ def walk(request: pytest.FixtureRequest, walker: Walker) -> Walk:
 
 def state_of(root: Path) -> dict[bytes, tuple[object, ...]]:
     """Return what must not change of every inode: existence, kind, owner, content."""
-    found = {}
+    found: dict[bytes, tuple[object, ...]] = {}
     for directory, names, files in os.walk(os.fsencode(root)):
         for path in (directory, *(os.path.join(directory, n) for n in names + files)):
             status = os.lstat(path)

@@ -127,7 +127,7 @@ def test_where_calls_wait_for_a_server_many_threads_leave_nothing_out(
 ) -> None:
     native.build()
     shim = tmp_path / "slow_chown.so"
-    compile_shim = ["cc", "-shared", "-fPIC", "-o", shim, SLOW_CALLS, "-ldl"]
+    compile_shim = ["cc", "-shared", "-fPIC", "-o", str(shim), str(SLOW_CALLS), "-ldl"]
     subprocess.run(compile_shim, check=True)
     entries = plant(tmp_path / "clone", directories=12, files=12)
     monkeypatch.setenv("LD_PRELOAD", str(shim))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +26,9 @@ def digest_of(rows: list[tuple[str, int]]) -> HaveDigest:
 
 
 @given(ROWS, st.randoms())
-def test_the_digest_does_not_depend_on_the_order(rows, random) -> None:
+def test_the_digest_does_not_depend_on_the_order(
+    rows: list[tuple[str, int]], random: Random
+) -> None:
     shuffled = list(rows)
     random.shuffle(shuffled)
 
@@ -33,7 +36,9 @@ def test_the_digest_does_not_depend_on_the_order(rows, random) -> None:
 
 
 @given(ROWS, st.data())
-def test_the_digest_tells_another_revision_apart(rows, data) -> None:
+def test_the_digest_tells_another_revision_apart(
+    rows: list[tuple[str, int]], data: st.DataObject
+) -> None:
     if not rows:
         return
     index = data.draw(st.integers(0, len(rows) - 1))

@@ -5,7 +5,7 @@ import pytest
 from provisioner.lab.perforce.filters import parse_filter
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 
-RECORD = {
+RECORD: dict[str, str | bytes | int] = {
     "headType": "text+x",
     "headRev": 12,
     "depotFile": "//depot/a b/x*y",

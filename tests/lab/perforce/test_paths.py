@@ -14,7 +14,7 @@ from provisioner.lab.perforce.views import View, ViewLine
 from tests.lab.perforce.properties import patient
 
 _names = st.text(
-    st.characters(exclude_characters="\0\n", exclude_categories=("Cs",)), min_size=1
+    st.characters(exclude_characters="\0\n", exclude_categories=["Cs"]), min_size=1
 )
 _specs = st.sampled_from(
     ["#1", "#head", "#have", "#none", "#0", "@12", "@client-1", "@2026/01/02"]
