@@ -1,7 +1,7 @@
-"""What can go wrong with a system that is not ours, in terms of what to do next.
+"""Failures of remote systems, by what to do next.
 
-The class answers the only question a caller has to ask: may another try help?
-Sentences are for people: what happened; no secrets, no stack traces.
+The class answers the only question of a caller: can a retry help? Sentences tell people
+what happened, without secrets and stack traces.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from provisioner.lib.storable import shown
 class GatewayError(Exception):
     """A remote system failed; raise one of the subclasses.
 
-    `system` is "ontap", "perforce" or "host"; `operation` is the verb that was
-    tried ("volume create"); `remote_code` is the far side's own code as text, or
-    "" where it gave none.
+    `system` is "ontap", "perforce" or "host"; `operation` is what was tried ("volume
+    create"); `remote_code` is the remote system's own code as text, "" if it gave none.
     """
 
     def __init__(
@@ -36,7 +35,7 @@ class GatewayError(Exception):
         return self.sentence
 
     def log_context(self) -> dict[str, str]:
-        """Return the keys under which this error enters a log line."""
+        """Return the keys of this error for a log line."""
         return {
             "system": self.system,
             "operation": self.operation,
@@ -46,44 +45,44 @@ class GatewayError(Exception):
 
 
 class TransientGatewayError(GatewayError):
-    """Another try may help; the step is repeated after a pause."""
+    """A retry may help; the step is repeated after a pause."""
 
 
 class Unreachable(TransientGatewayError):
-    """No answer: refused, cut off, or too late. The effect may have happened."""
+    """No answer: refused, disconnected, or too late. The effect may have happened."""
 
 
 class Busy(TransientGatewayError):
-    """The far side is there but asks to come back later."""
+    """The remote system answers, but asks to come back later."""
 
 
 class PermanentGatewayError(GatewayError):
-    """Another try with the same request will fail the same way."""
+    """Repeating the same request will fail the same way."""
 
 
 class AuthFailed(PermanentGatewayError):
-    """The far side does not accept our account, or its ticket or certificate."""
+    """The remote system does not accept our account, ticket or certificate."""
 
 
 class NotFound(PermanentGatewayError):
-    """What the request names does not exist there."""
+    """What the request names does not exist."""
 
 
 class AlreadyExists(PermanentGatewayError):
-    """The name is taken there."""
+    """The name is taken."""
 
 
 class InUse(PermanentGatewayError):
-    """Something still depends on it: clones, opened files, mounts."""
+    """Something depends on it: clones, opened files, mounts."""
 
 
 class Refused(PermanentGatewayError):
-    """The far side understood and said no: a rule, a limit, a missing right."""
+    """The remote system said no: a rule, a limit, a missing right."""
 
 
 class LimitReached(Refused):
-    """The far side has as many of them as it can have."""
+    """The remote system has reached its maximum number of these."""
 
 
 class OutOfSpace(Refused):
-    """The far side has no room for it."""
+    """The remote system has no space for it."""

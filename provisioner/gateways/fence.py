@@ -1,9 +1,9 @@
-"""Leave to act, asked for right before anything is changed far away or on disk.
+"""Permission to act, requested right before anything is changed remotely or on disk.
 
-A worker that was frozen, or cut off from the database, wakes in the middle of something
-that another has gone on with. So every door that changes something asks first whether
-who acts still may; whoever runs a step says whom to ask. Without that, as in tests of
-one gateway and in sweeps, nobody is asked.
+A worker that was frozen, or cut off from the database, can wake up after another worker
+has taken over. So everything that makes a change first checks whether the caller may
+still act. Whoever runs a step provides the check. Without one, as in sweeps and in
+tests of a single gateway, everything is permitted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Leave = Callable[[], None]
 
 
 def _nobody_to_ask() -> None:
-    """Nothing else can have gone on with what is done here."""
+    """Permit: nobody else can have taken over."""
 
 
 _leave: ContextVar[Leave] = ContextVar("leave", default=_nobody_to_ask)
@@ -24,7 +24,7 @@ _leave: ContextVar[Leave] = ContextVar("leave", default=_nobody_to_ask)
 
 @contextmanager
 def asking(leave: Leave) -> Iterator[None]:
-    """Have `leave` asked before each act in the block; it raises to refuse."""
+    """Call `leave` before each change in the block; it raises to refuse."""
     before = _leave.set(leave)
     try:
         yield
@@ -33,5 +33,8 @@ def asking(leave: Leave) -> Iterator[None]:
 
 
 def require_leave() -> None:
-    """Go on only with leave. Raises: what the one raises who is asked."""
+    """Continue only with permission.
+
+    Raises: whatever the check raises.
+    """
     _leave.get()()

@@ -1,6 +1,6 @@
-"""Is anybody there, and is it who it should be? Asked before a library is.
+"""Can a server be reached, and is it the right one? Checked before a library is used.
 
-Libraries say that "it failed"; these say why: the name, the port, the certificate.
+Libraries only say that "it failed". These checks say why: name, port, certificate.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ P4PORT = (
     r"\A(?:(?:tcp|ssl)(?:4|6|46|64)?:)?(?![rRjJ][sS][hH]:)"
     rf"(?:(?:{_NAME}|{_LITERAL})?:)?{_NUMBER}\Z"
 )
-"""A P4PORT that is an address; as a pattern PostgreSQL reads it, too.
+"""A P4PORT that is an address, as a pattern that PostgreSQL also understands.
 
-The library takes others (rsh:, jsh:) as commands, which it would run here.
+The library runs others (rsh:, jsh:) as commands on this host.
 """
 
 _P4PORT = re.compile(P4PORT)
@@ -35,7 +35,7 @@ _SCHEME = re.compile(r"\A(?:tcp|ssl)(?:4|6|46|64)?:")
 
 
 def check_port(host: str, port: int, *, system: str, timeout_seconds: float) -> None:
-    """See that a name resolves and that something answers at the port.
+    """Check that the name resolves and that something answers at the port.
 
     Raises: Unreachable.
     """
@@ -45,10 +45,10 @@ def check_port(host: str, port: int, *, system: str, timeout_seconds: float) -> 
 def check_certificate(
     host: str, port: int, *, ca_file: str, system: str, timeout_seconds: float
 ) -> None:
-    """Shake hands by TLS, trusting what the CA file ("": the system) vouches for.
+    """Do a TLS handshake, trusting the CA file, or the system's authorities for "".
 
-    Raises: AuthFailed (the CA file, or the certificate, and what is wrong with it),
-    Unreachable (no answer, or none by TLS).
+    Raises: AuthFailed (the CA file or the certificate, and what is wrong with it),
+    Unreachable (no answer, or none with TLS).
     """
     context = _context(ca_file, system=system)
     plain = _open(host, port, system=system, timeout_seconds=timeout_seconds)
@@ -62,10 +62,10 @@ def check_certificate(
                 f"{error.verify_message.rstrip('.')}.",
                 system=system,
             ) from error
-        except OSError as error:  # a TimeoutError and an ssl.SSLError are, too
+        except OSError as error:  # including TimeoutError and ssl.SSLError
             raise _wrong(
                 Unreachable,
-                f"{host}:{port} answers, but not by TLS.",
+                f"{host}:{port} answers, but not with TLS.",
                 system=system,
             ) from error
 
@@ -73,7 +73,7 @@ def check_certificate(
 def perforce_address(p4port: str) -> tuple[str, int]:
     """Return host and port of a P4PORT.
 
-    Raises: ValueError where it is no address, such as a command (rsh:).
+    Raises: ValueError (not an address, but for example a command, rsh:).
 
     Source: p4 help environment, P4PORT.
     """
@@ -84,12 +84,12 @@ def perforce_address(p4port: str) -> tuple[str, int]:
 
 
 def is_encrypted(p4port: str) -> bool:
-    """Return whether a P4PORT asks for TLS."""
+    """Return whether a P4PORT uses TLS."""
     return p4port.startswith("ssl")
 
 
 def _bare(host: str) -> str:
-    """Return an IPv6 address without its brackets, and every other host as it is."""
+    """Return an IPv6 address without brackets; other hosts unchanged."""
     return host.removeprefix("[").removesuffix("]")
 
 
@@ -113,7 +113,7 @@ def _open(
     try:
         return socket.create_connection((_bare(host), port), timeout=timeout_seconds)
     except (socket.gaierror, UnicodeError) as error:
-        sentence = f"The name {host} is not known to this machine's resolver."
+        sentence = f"The name {host} cannot be resolved on this machine."
         raise _wrong(Unreachable, sentence, system=system) from error
     except TimeoutError as error:
         sentence = f"{host}:{port} did not answer within {timeout_seconds:g} s."

@@ -1,6 +1,6 @@
-"""The gateway for a site: the one place where rows and secrets become accounts.
+"""The gateways of a site: the one place that makes accounts of rows and secrets.
 
-Gateways are made once per process and account, so connections stay open.
+Each process creates a gateway once per account, so that connections stay open.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from provisioner.gateways.perforce.types import PerforceAccount
 
 
 class PerforceAddress(Protocol):
-    """What a Perforce server's row has to say."""
+    """What is needed of a Perforce server's row."""
 
     name: str
     p4port: str
@@ -31,7 +31,7 @@ class PerforceAddress(Protocol):
 
 
 class SiteAddress(Protocol):
-    """What a site's row has to say."""
+    """What is needed of a site's row."""
 
     name: str
     ontap_host: str
@@ -42,7 +42,7 @@ class SiteAddress(Protocol):
 
 
 def ontap_account(site: SiteAddress) -> OntapAccount:
-    """Return where and as whom the site's SVM is managed."""
+    """Return where to manage the site's SVM, and with which account."""
     return OntapAccount(
         host=site.ontap_host,
         port=site.ontap_port,
@@ -54,7 +54,7 @@ def ontap_account(site: SiteAddress) -> OntapAccount:
 
 
 def perforce_account(server: PerforceAddress) -> PerforceAccount:
-    """Return where and as whom Cloneyard speaks to the server."""
+    """Return how Cloneyard connects to the server."""
     return PerforceAccount(
         port=server.p4port,
         user=server.p4user,
@@ -76,7 +76,7 @@ def perforce(server: PerforceAddress) -> PerforceGateway:
 
 
 def perforce_for(server: PerforceAddress, *, client: str) -> PerforceGateway:
-    """Return the gateway to the server as from the Host of a client."""
+    """Return the gateway to the server, reporting the Host of a client as ours."""
     gateway = perforce(server)
     spec = gateway.clients.find(client)
     if spec is None or not spec.host:
@@ -85,12 +85,12 @@ def perforce_for(server: PerforceAddress, *, client: str) -> PerforceGateway:
 
 
 def perforce_as(account: PerforceAccount) -> PerforceGateway:
-    """Return a gateway as somebody else; their ticket is not kept."""
+    """Return a gateway for another account, whose ticket is not kept."""
     return PerforceGateway(account)
 
 
 def hasty_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGateway:
-    """Return a gateway for somebody who waits: no command may be silent for longer."""
+    """Return a gateway for callers who wait: it limits the silence of commands."""
     account = perforce_account(server)
     return _perforce_gateway(
         replace(account, timeout_seconds=seconds, bulk_timeout_seconds=seconds)
@@ -99,9 +99,9 @@ def hasty_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGatewa
 
 @contextmanager
 def first_ontap(site: SiteAddress, *, seconds: float) -> Iterator[OntapGateway]:
-    """Give a gateway that nobody has used before, so that it proves all of its way.
+    """Provide an unused gateway, which therefore tests the whole connection.
 
-    No request may take longer than so many seconds.
+    No request may take longer than `seconds`.
     """
     account = replace(ontap_account(site), timeout_seconds=seconds)
     with closing(OntapGateway(account)) as gateway:
@@ -109,7 +109,7 @@ def first_ontap(site: SiteAddress, *, seconds: float) -> Iterator[OntapGateway]:
 
 
 def first_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGateway:
-    """Return a gateway that signs in anew; no command may be silent for longer."""
+    """Return a gateway that signs in again; it limits the silence of commands."""
     account = perforce_account(server)
     return PerforceGateway(
         replace(account, timeout_seconds=seconds, bulk_timeout_seconds=seconds)

@@ -84,7 +84,7 @@ def test_a_failure_keeps_what_comes_after_it_from_being_looked_at(
 
 
 ONTAP_FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
-    "name": ({"ontap_host": "no\x00such"}, "ontap_address", "resolver"),
+    "name": ({"ontap_host": "no\x00such"}, "ontap_address", "cannot be resolved"),
     "no file": ({"ontap_ca_file": "/no/ca.pem"}, "ontap_certificate", "is not there"),
     "no certificate": (
         {"ontap_ca_file": "/etc/passwd"},

@@ -1,4 +1,4 @@
-"""Run a template's build command: unprivileged, in a sandbox, in time."""
+"""Run a template's build command: unprivileged, in a sandbox, with a time limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from provisioner.gateways.hosts.tree_lock import TreeLock
 
 LOOK_EVERY_SECONDS = 0.05
 LONGEST_LOOK_SECONDS = 0.5
-# Beside the time that it gives to what does not listen.
+# On top of the time that it gives to processes that ignore SIGTERM.
 SANDBOX_ENDS_WITHIN_SECONDS = 3.0
 LAST_LINES = 5
 LAST_BYTES = 4000
@@ -42,10 +42,10 @@ class BuildProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildResult:
-    """`exit_code` is negative for the signal that ended the build.
+    """`exit_code` is negative if a signal ended the build.
 
-    `last_lines` is text that a database takes; the log has the bytes as they came.
-    `in_force` names what of the sandbox this host has, `missing` why not the rest.
+    `last_lines` is valid database text; the log has the raw bytes. `in_force` names the
+    sandbox features that this host supports, `missing` why it lacks the others.
     """
 
     exit_code: int
@@ -71,16 +71,16 @@ def run_build(
     progress: Callable[[BuildProgress], None] | None = None,
     bounds: Bounds = DEFAULT_BOUNDS,
 ) -> BuildResult:
-    """Run `/bin/sh -c command` as uid and gid and wait for it, no longer than allowed.
+    """Run `/bin/sh -c command` as uid and gid, and wait for it up to a time limit.
 
-    Output goes to `log_path` as it comes; an earlier log of the same name is replaced.
-    What `stop_leftover` stops is stopped first, and another host's command waited for.
-    Nothing that the command has started outlives it: at its end, at the time limit, and
-    when this process ends, the kernel ends the sandbox with all that is in it.
+    Output goes to `log_path` as it arrives, replacing an earlier log of that name.
+    Before it starts, leftovers are stopped as by `stop_leftover`, and commands of other
+    hosts waited for. Nothing that the command started outlives it: when it ends, at the
+    time limit, or when this process ends, the kernel kills everything in the sandbox.
 
-    Raises: ValueError for uid 0 or gid 0 when the caller is root; Refused where this
-    host cannot do what `bounds` ask for; TransientGatewayError where the sandbox did
-    not start or was killed, Busy while another host runs a command there.
+    Raises: ValueError (uid 0 or gid 0 when the caller is root); Refused (this host
+    cannot provide what `bounds` require); TransientGatewayError (the sandbox did not
+    start, or was killed); Busy (another host is running a command there).
     """
     is_root = os.geteuid() == 0
     if is_root and (uid <= 0 or gid <= 0):
@@ -129,7 +129,7 @@ def run_build(
 
 
 def _lock_of(tree: Path, *, place: str, bounds: Bounds) -> TreeLock:
-    """Return the lock of a tree, which outlives a command whose worker is silent."""
+    """Return the lock of a tree, which outlives a command whose worker falls silent."""
     return TreeLock(
         tree,
         place=place,
@@ -140,7 +140,7 @@ def _lock_of(tree: Path, *, place: str, bounds: Bounds) -> TreeLock:
 
 
 def _start(order: Order, *, log: int) -> subprocess.Popen[bytes]:
-    """Start the sandbox. What the command gets travels on its standard input."""
+    """Start the sandbox. The order for the command travels on its standard input."""
     process = subprocess.Popen(  # noqa: S603 - our own module
         bare_command(SANDBOX),
         cwd="/",
@@ -161,9 +161,9 @@ def _start(order: Order, *, log: int) -> subprocess.Popen[bytes]:
 def _saying_that_we_live(
     process: subprocess.Popen[bytes], *, lock: TreeLock, every_seconds: float
 ) -> Iterator[None]:
-    """Say it to the sandbox and in the tree, by a thread of its own.
+    """Signal that we are alive, to the sandbox and in the tree, from a separate thread.
 
-    A database that is away is no reason to stop.
+    A database that is unavailable is no reason to stop.
     """
     assert process.stdin is not None
     stdin, is_over = process.stdin, threading.Event()
@@ -186,7 +186,7 @@ def _saying_that_we_live(
 def _end(
     process: subprocess.Popen[bytes], *, grace_seconds: float
 ) -> list[dict[str, Any]]:
-    """Have the sandbox end, and return what it said."""
+    """Make the sandbox end, and return its last report."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -233,8 +233,8 @@ def _not_run(sentence: str) -> TransientGatewayError:
 def stop_leftover(cwd: Path, *, notes: Path) -> None:
     """Stop the sandbox that a killed worker of this host left running in a directory.
 
-    `notes` is where the log of that build was. The kernel ends it with its worker; one
-    that is still at it here gets no time for that.
+    `notes` is the directory of that build's log. The kernel ends a sandbox with its
+    worker; one that is still alive is killed without grace.
     """
     note = note_of(cwd, notes=notes)
     try:
@@ -260,9 +260,9 @@ def _stop_sandbox(pid: int) -> None:
 
 
 def note_of(cwd: Path, *, notes: Path) -> Path:
-    """Return the file with the process of the build that runs in a directory.
+    """Return the file that records the process of a build in a directory.
 
-    Other hosts, and containers, have other files: the number means nothing there.
+    Other hosts and containers use other files, as the number means nothing there.
 
     Source: proc(5) boot_id, namespaces(7).
     """
@@ -285,7 +285,7 @@ def _environment(given: Mapping[str, str], *, home: Path) -> dict[str, str]:
 def _wait(
     process: subprocess.Popen[bytes], *, ends_at: float, on_look: Callable[[], None]
 ) -> bool:
-    """Wait for the command; return whether its time ran out."""
+    """Wait for the command; return whether it ran out of time."""
     pause = LOOK_EVERY_SECONDS
     while True:
         left = ends_at - time.monotonic()
@@ -311,7 +311,7 @@ def _report(
 
 
 def _started_at(pid: int) -> str:
-    """Return when a process began, in clock ticks since boot (proc(5), field 22)."""
+    """Return when a process started, in clock ticks since boot (proc(5), field 22)."""
     stat = Path(f"/proc/{pid}/stat").read_text()
     return stat.rpartition(")")[2].split()[19]
 

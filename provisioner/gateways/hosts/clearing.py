@@ -1,8 +1,8 @@
-"""Remove what Perforce does not manage from a tree in which nobody works.
+"""Remove what Perforce does not manage from a tree that nobody works in.
 
-Started by run_as.py as the uid that owns the tree. Directories are opened one below the
-other and never by a path, so a link that is put in the way leads nowhere; other
-filesystems are not entered. Several at a time: a file server takes its time for each.
+run_as.py starts it as the uid that owns the tree. Directories are opened one below the
+other and never by path, so a symlink cannot redirect it. Other filesystems are not
+entered. Several run in parallel, as a file server needs time for each.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def run(request: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> Any:
 
 
 class Versioned:
-    """Which files below `root` stay, and the directories that lead to them.
+    """Which files below `root` are kept, and the directories that lead to them.
 
-    Kept as hashes: a million names are big. Two of one hash could only let a file stay
-    that should go.
+    Kept as hashes to save memory. A collision can only keep a file that should be
+    removed.
     """
 
     def __init__(self, root: Path) -> None:
@@ -67,7 +67,7 @@ class Versioned:
         self._directories: set[int] = set()
 
     def add(self, path: str) -> None:
-        """Let the file at this local path stay."""
+        """Keep the file at this local path."""
         inside = os.fsencode(path).removeprefix(self._prefix)
         self._files.add(hash(inside))
         while (cut := inside.rfind(b"/")) > 0:
@@ -86,10 +86,10 @@ class Versioned:
 def clear_tree(
     root: Path, *, keep: Versioned, show: Callable[[int], None] = lambda removed: None
 ) -> ClearReport:
-    """Remove everything below `root` but what `keep` has; safe to repeat.
+    """Remove everything below `root` except what `keep` contains. Safe to repeat.
 
-    What stands where a file or a directory of `keep` belongs, and is the other of the
-    two, goes as well.
+    A directory where a file should be, or a file where a directory should be, is
+    removed.
     """
     root_fd = os.open(root, ENTER)
     try:
@@ -100,7 +100,7 @@ def clear_tree(
 
 @dataclass
 class _Found:
-    """What one directory came to: what is below it, and what became of its files."""
+    """The result of one directory: its subdirectories, and what became of its files."""
 
     directories: list[bytes] = field(default_factory=list)
     removed: int = 0
@@ -150,7 +150,7 @@ class _Clearing:
             self._show(self._removed)
 
     def _visit(self, path: bytes) -> _Found:
-        """Remove the files of a directory that nobody keeps; list what is below it."""
+        """Remove the unversioned files of a directory; list its subdirectories."""
         found = _Found()
         try:
             with self._reached(path) as fd:
@@ -195,7 +195,7 @@ class _Clearing:
 
 
 def _open_directory(name: bytes, *, dir_fd: int) -> int:
-    """Open a directory, also where its mode keeps its owner out."""
+    """Open a directory, even if its mode denies its owner access."""
     try:
         return os.open(name, ENTER, dir_fd=dir_fd)
     except PermissionError:
@@ -208,7 +208,7 @@ def _open_directory(name: bytes, *, dir_fd: int) -> int:
 
 
 def _entries(fd: int, *, device: int) -> Iterable[tuple[bytes, bool]]:
-    """Yield name and whether it is a directory; what is mounted there is left out."""
+    """Yield each name and whether it is a directory; mount points are left out."""
     for name in os.listdir(fd):
         with contextlib.suppress(FileNotFoundError):
             known = os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -218,7 +218,7 @@ def _entries(fd: int, *, device: int) -> Iterable[tuple[bytes, bool]]:
 
 
 def _let_us_write(fd: int) -> None:
-    """Builds make directories that nobody may write to, as caches do."""
+    """Make a directory writable: builds create read-only ones, such as caches."""
     mode = stat.S_IMODE(os.fstat(fd).st_mode)
     if mode & stat.S_IRWXU != stat.S_IRWXU:
         os.fchmod(fd, mode | stat.S_IRWXU)

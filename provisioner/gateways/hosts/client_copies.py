@@ -1,4 +1,4 @@
-"""Copies of a client's work in another client's tree, made as the owner of both."""
+"""A client's work copied to another client's tree, as the owner of both."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def shelve_copies_as(
     uid: int,
     gid: int,
 ) -> CopyReport:
-    """Shelve from a stand-in what the account's user has opened on `source`.
+    """Shelve, through a stand-in, what the account's user has opened on `source`.
 
-    Raises: what PerforceGateway.shelves.shelve_copies raises; ChildFailed.
+    Raises: as PerforceGateway.shelves.shelve_copies; ChildFailed.
     Source: p4 shelve.
     """
     answer = _perforce(
@@ -67,7 +67,7 @@ def open_copies_as(
 ) -> OpenReport:
     """Open what the account's shelves hold on a new client.
 
-    Raises: what PerforceGateway.shelves.open_copies raises; ChildFailed.
+    Raises: as PerforceGateway.shelves.open_copies; ChildFailed.
     Source: p4 unshelve.
     """
     answer = _perforce(
@@ -96,9 +96,9 @@ def merge_opened_as(
     uid: int,
     gid: int,
 ) -> MergeReport:
-    """Bring what the account's user has opened up to a submitted change.
+    """Merge a submitted change into what the account's user has opened.
 
-    Raises: what PerforceGateway.changes.merge_opened raises; ChildFailed.
+    Raises: as PerforceGateway.changes.merge_opened; ChildFailed.
     Source: p4 sync, p4 resolve -am.
     """
     answer = _perforce(

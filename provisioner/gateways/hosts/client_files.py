@@ -1,4 +1,4 @@
-"""Perforce verbs that read or write a client's files, run as the owner of the files."""
+"""Perforce verbs that read or write a client's files, run as their owner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from provisioner.gateways.perforce.types import (
     TreeSize,
 )
 
-# The end of a wait, not an estimate: a first sync of a large product takes an hour.
+# Time limits, not estimates: the first sync of a large product takes an hour.
 SYNC_WITHIN_SECONDS = 12 * 3600.0
 RECONCILE_WITHIN_SECONDS = 4 * 3600.0
 CLEAR_WITHIN_SECONDS = 4 * 3600.0
@@ -51,13 +51,14 @@ def sync_as(
 ) -> SyncReport:
     """Bring the client's files to the change, written by uid and gid.
 
-    But for `parts`: those to theirs. `in_batches`, `expected` and `on_command` are as
-    in PerforceGateway.files.sync.
+    `parts`, `in_batches`, `expected` and `on_command` are as in
+    PerforceGateway.files.sync.
 
-    Safe to repeat after an interruption, with `replace_leftovers` also after a kill; it
-    is for trees in which nobody works. Without root the files are the caller's.
+    Safe to repeat after an interruption, with `replace_leftovers` also after a kill;
+    use that only for trees that nobody works in. Without root the files belong to the
+    caller.
 
-    Raises: what PerforceGateway.files.sync raises; ChildFailed.
+    Raises: as PerforceGateway.files.sync; ChildFailed.
     Source: p4 sync //client/...@change.
     """
 
@@ -100,7 +101,7 @@ def populate_as(
 ) -> PopulateReport:
     """Bring a clone from one change to another, written by uid and gid.
 
-    Raises: what PerforceGateway.files.populate raises; ChildFailed.
+    Raises: as PerforceGateway.files.populate; ChildFailed.
     Source: p4 sync -p.
     """
     answer = run_module_as(
@@ -124,12 +125,12 @@ def restore_as(
     gid: int,
     in_batches: bool = False,
 ) -> list[str]:
-    """Fetch again, as uid and gid, what was changed or removed without being opened.
+    """Fetch again, as uid and gid, every file that differs from the have list.
 
-    For trees in which nobody works. Returns depot paths; safe to repeat. `in_batches`
-    is as in PerforceGateway.files.reconcile_preview.
+    For trees that nobody works in. Returns depot paths. `in_batches` is as in
+    PerforceGateway.files.reconcile_preview. Safe to repeat.
 
-    Raises: what PerforceGateway.files.restore raises; ChildFailed.
+    Raises: as PerforceGateway.files.restore; ChildFailed.
     Source: p4 reconcile -n -e -d, p4 sync -f path#have.
     """
     answer = run_module_as(
@@ -155,11 +156,11 @@ def clear_as(
     gid: int,
     on_progress: Callable[[int], None],
 ) -> ClearReport:
-    """Remove, as uid and gid, all below its root that the client does not have.
+    """Remove, as uid and gid, everything below the Root that the client does not have.
 
-    `client_root` is its Root, `root` where we see it.
+    `client_root` is the client's Root, `root` the same directory on this host.
 
-    Raises: what clearing.run raises; ChildFailed.
+    Raises: as clearing.run; ChildFailed.
     """
     answer = run_module_as(
         _CLEARING,
@@ -186,11 +187,10 @@ def reconcile_as(
 ) -> list[ReconcileFinding]:
     """Compare the client's files with the have list, reading as uid and gid.
 
-    Opens nothing. With `untracked` files that Perforce does not know are listed too,
-    but for those that the `ignore` patterns (as in P4IGNORE) leave out. `in_batches` is
-    as in PerforceGateway.files.reconcile_preview.
+    Opens nothing. `untracked`, `ignore` and `in_batches` are as in
+    PerforceGateway.files.reconcile_preview.
 
-    Raises: what PerforceGateway.files.reconcile_preview raises; ChildFailed.
+    Raises: as PerforceGateway.files.reconcile_preview; ChildFailed.
     Source: p4 reconcile -n.
     """
     answer = run_module_as(
@@ -215,9 +215,9 @@ def shelve_as(
 ) -> ShelveReport:
     """Shelve what the account's user has opened on the client, reading as uid and gid.
 
-    `account` is the user's, with a ticket of theirs; see PerforceGateway.user_ticket.
+    `account` is that of the user, with their ticket: see PerforceGateway.user_ticket.
 
-    Raises: what PerforceGateway.shelves.shelve_opened raises; ChildFailed.
+    Raises: as PerforceGateway.shelves.shelve_opened; ChildFailed.
     Source: p4 shelve.
     """
     answer = run_module_as(
@@ -250,9 +250,9 @@ def reopen_as(
     uid: int,
     gid: int,
 ) -> ReopenReport:
-    """Open files again as the account's user had them, working as uid and gid.
+    """Open files again as the account's user had them opened, working as uid and gid.
 
-    Raises: what PerforceGateway.shelves.reopen raises; ChildFailed.
+    Raises: as PerforceGateway.shelves.reopen; ChildFailed.
     Source: p4 edit -k, p4 add, p4 delete -k, p4 move -k, p4 unshelve.
     """
     answer = run_module_as(

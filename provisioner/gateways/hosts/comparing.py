@@ -1,8 +1,8 @@
-"""Comparing a workspace's files with Perforce before they go: nothing may be missed.
+"""Compare a workspace's files with Perforce before they go. Nothing may be missed.
 
-`p4 reconcile` compares what the client has. It misses files where the owner has taken
-lines out of the client's view; and what the client does not have we look for ourselves,
-see untracked.py.
+`p4 reconcile` compares what the client has. It misses files that the owner has removed
+from the client's view. Files that the client does not have are found by a walk of our
+own: see untracked.py.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ def compare_files(
     gid: int,
     in_batches: bool = False,
 ) -> list[ReconcileFinding]:
-    """Return what differs from the have list: changed, missing, and untracked files.
+    """Return files that differ from the have list: changed, missing and untracked ones.
 
-    `client` is the workspace's client as it is now, `recorded` as it was handed out,
-    and `change` with `parts` what it was flushed to then; `seen_at` is where we see
-    the root.
-    Where the view was changed since, files that it does not map any more are compared
-    with `change` under the recorded view, by a client of `stand_ins` that is gone
-    afterwards; what lies there at another revision counts as changed.
+    `client` is the workspace's client as it is now, `recorded` as we created it;
+    `change` with `parts` is what it was flushed to then. `seen_at` is the root on this
+    host.
 
-    Untracked is all that is not on the have list and not opened, wherever it is: in the
-    view or outside of it, and whether or not the depot has such a file by now.
+    If the view has changed since, files that it no longer maps are compared with
+    `change` under the recorded view, through a client of `stand_ins` that is deleted
+    afterwards. A file there at another revision counts as changed.
 
-    `in_batches` is as in PerforceGateway.files.reconcile_preview.
+    Untracked is every file that is neither on the have list nor opened, inside the view
+    or outside, whether or not the depot has such a file by now.
 
-    Both accounts may be ours; `account`, which reads the files, may be the owner's.
+    `in_batches` is as in PerforceGateway.files.reconcile_preview. Both accounts may be
+    ours; `account`, which reads the files, may be the owner's.
 
-    Raises: what client_files.reconcile_as and untracked.untracked_as raise; what
-    PerforceGateway.clients.save, flush and mapped_paths raise, where the view changed.
+    Raises: as client_files.reconcile_as and untracked.untracked_as; if the view has
+    changed, also as PerforceGateway.clients.save, files.flush and clients.mapped_paths.
     """
 
     def reconciled(name: str, as_whom: PerforceAccount) -> list[ReconcileFinding]:
@@ -76,7 +76,7 @@ def compare_files(
             in_batches=in_batches,
         )
 
-    # Another attempt that was killed may have left one.
+    # An attempt that was killed may have left one.
     stand_ins.remove_all(gateway, Purpose.COMPARE)
     claimed = dataclasses.replace(account, host=client.host)
     found = reconciled(client.name, claimed)
@@ -114,7 +114,7 @@ def _not_mapped(
     *,
     seen: Sequence[ReconcileFinding],
 ) -> list[ReconcileFinding]:
-    """Return what differs where the client's view maps nothing any more."""
+    """Return what differs among files that the client's view no longer maps."""
     paths = {finding.path for finding in seen}
     others = [
         finding
@@ -128,7 +128,7 @@ def _not_mapped(
 
 
 def _opened(gateway: PerforceGateway, client: ClientSpec) -> set[str]:
-    """Return where the client's opened files are, as far as its view maps them."""
+    """Return the local paths of the client's opened files that its view maps."""
     return {
         client_path_to_local(file.client_file, client=client.name, root=client.root)
         for file in gateway.changes.list_opened(client.name)
@@ -137,7 +137,7 @@ def _opened(gateway: PerforceGateway, client: ClientSpec) -> set[str]:
 
 
 def is_same_view(client: ClientSpec, recorded: ClientSpec) -> bool:
-    """Say whether two clients of one name map the same, however it is written."""
+    """Return whether two clients of one name map the same files."""
     if client.stream != recorded.stream:
         return False
     return _lines(client) == _lines(recorded)
@@ -155,7 +155,7 @@ def _stand_in(
 ) -> ClientSpec:
     """Return a client of ours with the recorded view at the same root.
 
-    Not of the stream: its view would be what the stream maps now.
+    It is not a stream client: its view would follow the stream as it is now.
     """
     name = stand_ins.new_name(Purpose.COMPARE)
     return dataclasses.replace(
@@ -163,7 +163,7 @@ def _stand_in(
         name=name,
         root=client.root,
         host="",
-        # The audit reads whose it is from this.
+        # The drift check reads from this whose client it is.
         description=f"Compares files for the Cloneyard workspace {client.name} "
         f"({stand_ins.tag}).\n",
         options=recorded.options.replace(" locked", " unlocked"),

@@ -1,9 +1,9 @@
-"""Going through a tree by descriptors: at any depth, and never out of it.
+"""Walking a tree by descriptors: to any depth, and never out of it.
 
 A path has at most 4,096 bytes, a tree has no such limit. One directory is open at a
-time; the way back up is `..`, which has to lead to where we came from. Symbolic links
-are entries and no ways, other filesystems are not entered, and what a file server shows
-as `.snapshot` is not part of the tree.
+time. The way back up is `..`, which must lead to where we came from. Symbolic links are
+not followed, other filesystems are not entered, and what a file server shows as
+`.snapshot` is not part of the tree.
 
 Source: openat(2), path_resolution(7); `.snapshot` in every directory of an NFS mount:
 NetApp, "Make snapshot copies visible to clients".
@@ -27,9 +27,9 @@ ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, kw_only=True)
 class Directory:
-    """A directory of a tree, open as `fd` until the next one is asked for.
+    """A directory of a tree, open as `fd` until the next one is requested.
 
-    `path` is from the root, "" for the root itself.
+    `path` is relative to the root, "" for the root itself.
     """
 
     fd: int
@@ -37,18 +37,18 @@ class Directory:
     entries: list[os.DirEntry[str]]
 
     def path_of(self, name: str) -> str:
-        """Return the path of one of its entries from the root."""
+        """Return the path of an entry from the root."""
         return f"{self.path}/{name}" if self.path else name
 
 
 def directories(
     root: Path, *, on_closed: Callable[[str], None] | None = None
 ) -> Iterator[Directory]:
-    """Yield each directory below `root`, itself first.
+    """Yield each directory below `root`, and first the root itself.
 
-    One that vanishes meanwhile is passed over. One that we may not enter is told to
-    `on_closed` by its path; without that it ends the walk. Who changes the tree while
-    it is gone through, so that `..` leads elsewhere, ends the walk.
+    A directory that vanishes is skipped. The path of one that we may not enter is
+    passed to `on_closed`, or ends the walk if there is none. If somebody moves
+    directories during the walk, so that `..` leads elsewhere, the walk ends.
 
     Raises: OSError, Busy.
     """
@@ -94,9 +94,9 @@ def _leave(at: Descent) -> None:
 
 @dataclass
 class Level:
-    """A directory on the way to the present one, and where to go from it.
+    """A directory on the way to the current one, and its subdirectories still to visit.
 
-    `stays` says that there is something in it which is not to be removed.
+    `stays` means that it contains something that must not be removed.
     """
 
     name: str
@@ -106,10 +106,10 @@ class Level:
 
 
 class Descent:
-    """The directory that is open as `fd`, and the way to it: `levels`, the root first.
+    """The directory open as `fd`, and the way to it: `levels`, the root first.
 
-    The root is its own to close. `minds_mounts` says that other mounts of the same
-    filesystem are to be told from the root's.
+    The caller closes the root. With `minds_mounts`, other mounts of the same filesystem
+    are told apart from the root's.
     """
 
     def __init__(self, root_fd: int, *, minds_mounts: bool = False) -> None:
@@ -123,11 +123,11 @@ class Descent:
         os.close(self.root_fd)
 
     def names_to(self, *names: str) -> list[str]:
-        """Return the names that lead from the root to here, and on."""
+        """Return the names that lead from the root to here, followed by these."""
         return [*(level.name for level in self.levels[1:]), *names]
 
     def enter(self, name: str) -> bool:
-        """Go into a directory; return whether it is on our filesystem, or left alone.
+        """Enter a directory; return False, and stay, if it is on another filesystem.
 
         Raises: OSError.
         """
@@ -140,7 +140,7 @@ class Descent:
         return is_ours
 
     def has(self, name: str) -> bool:
-        """Return whether a name is on our filesystem, and nothing is mounted on it.
+        """Return whether a name is on our filesystem, with nothing mounted on it.
 
         Raises: OSError.
         """
@@ -156,10 +156,10 @@ class Descent:
         )
 
     def leave(self) -> None:
-        """Go back to where the present directory was entered from.
+        """Return to the directory from which the current one was entered.
 
-        Raises: OSError: FileNotFoundError where that has been moved. Then only what is
-        above can be reached, by leaving again.
+        Raises: OSError; FileNotFoundError if that has been moved. Only directories
+        above it can then be reached, by leaving again.
         """
         self.levels.pop()
         if self.levels:
@@ -169,7 +169,7 @@ class Descent:
 
     def _open_above(self) -> int:
         identity = self.levels[-1].identity
-        with contextlib.suppress(PermissionError):  # to be read, not to be gone through
+        with contextlib.suppress(PermissionError):  # it may be read, but not entered
             above = open_directory("..", dir_fd=self.fd)
             if _identity(above) == identity:
                 return above
@@ -181,7 +181,7 @@ class Descent:
 
 
 def open_directory(name: str | bytes, *, dir_fd: int) -> int:
-    """Open a directory by its name in another one, and no link.
+    """Open a directory by its name in another one; never a link.
 
     Raises: OSError.
     """
@@ -211,7 +211,7 @@ def reached(
 
 
 def mount_id_of(fd: int) -> int:
-    """Return which mount a descriptor was opened in; a bind mount is one of its own.
+    """Return the mount through which a descriptor was opened; a bind mount has its own.
 
     Source: mnt_id in proc_pid_fdinfo(5).
     """

@@ -1,4 +1,4 @@
-"""Small files in somebody else's directory, written so that nobody can be fooled."""
+"""Small files in another user's directory, written safely."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from provisioner.gateways.hosts.descent import ENTER
 def write_as_owner(
     root: Path, name: str, content: str, *, uid: int, gid: int, mode: int = 0o644
 ) -> None:
-    """Have a file of this name and content in `root`, owned by uid and gid.
+    """Write a file of this name and content in `root`, owned by uid and gid.
 
-    Atomic: the old file or the new one is there, never half of one. Whatever stood
-    under the name is replaced and never followed. Safe to repeat.
+    Atomic: either the old or the new file is there, never part of one. Whatever had the
+    name is replaced and never followed. Safe to repeat.
 
-    Raises: ValueError for a name with a slash or a root uid; PermanentGatewayError
-    where the file system refuses, as it does where a directory has the name.
+    Raises: ValueError (a name with a slash, a root uid); PermanentGatewayError (the
+    file system refuses, for example as a directory has the name).
     """
     if "/" in name or name in ("", ".", ".."):
         raise ValueError(f"Not the name of a file: {name!r}.")
@@ -44,9 +44,9 @@ def write_as_owner(
 
 
 def close_directory(path: Path) -> None:
-    """Have nobody but its owner enter a directory, which is no link. Safe to repeat.
+    """Let only the owner enter a directory, which must not be a link. Safe to repeat.
 
-    Raises: PermanentGatewayError where it is somebody else's.
+    Raises: PermanentGatewayError (it belongs to somebody else).
     """
     try:
         directory = os.open(path, ENTER)
@@ -66,7 +66,7 @@ def close_directory(path: Path) -> None:
 def _write(
     directory: int, name: str, content: str, *, owner: tuple[int, int], mode: int
 ) -> None:
-    """Make a new file in an open directory; one that cannot be finished is removed."""
+    """Create a file in an open directory; remove it if it cannot be completed."""
     file = os.open(
         name,
         os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,

@@ -1,4 +1,4 @@
-"""What is unsaved in a workspace: how much of it, and what of it to archive."""
+"""Unsubmitted work in a workspace: how much there is, and what to archive."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from provisioner.gateways.perforce.types import (
 Counts = dict[str, dict[str, int]]
 
 KINDS = {"edit": "changed", "delete": "missing", "add": "untracked"}
-"""What a finding of reconcile is called here, by its action."""
+"""Our name for a finding of reconcile, by its action."""
 
 GONE = ("delete", "move/delete")
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnsavedFiles:
-    """All that retiring a workspace would lose, and where its client's files are.
+    """Everything that retiring a workspace would lose, and where its files are.
 
-    `root` is the client's Root as the server has it; `shelved` has the files of the
-    shelved changes by change.
+    `root` is the client's Root as the server has it; `shelved` maps changes to their
+    shelved files.
     """
 
     client: str
@@ -46,14 +46,13 @@ class UnsavedFiles:
 
 
 def count_unsaved(unsaved: UnsavedFiles, *, seen_at: Path) -> Counts:
-    """Return {kind: {"count", "bytes"}}; kinds with nothing are absent.
+    """Return {kind: {"count", "bytes"}}, without kinds that have nothing.
 
     Kinds are opened, changed, missing, untracked, pending (changes without files or
-    shelf) and shelved. Sizes are those of the files on disk, as far as they can be
-    looked at without following a link; of shelved files, those that the server keeps.
-    `seen_at` is where this host sees the root.
+    shelf) and shelved. Sizes are those on disk, where readable without following a
+    link; for shelved files, those on the server. `seen_at` is the root on this host.
 
-    Raises: Refused where that is no directory of its own.
+    Raises: Refused (that is not a real directory).
     """
     counts: Counts = {}
 
@@ -86,12 +85,12 @@ def entries_to_archive(
     *,
     seen_at: Path | None = None,
 ) -> list[ArchiveEntry]:
-    """Return what no shelf has: what is opened and not shelved, and what is not opened.
+    """Return the work that no shelf holds: opened but not shelved, and not opened.
 
-    `reports` are what shelving said, one for each user who had files opened. Files
-    that are missing, or opened for delete and not shelved, are entries too: the
-    manifest names them. With `seen_at`, where this host sees the root, so are files on
-    disk whose names are opened for delete: no shelf and no reconcile knows of them.
+    `reports` are the results of shelving, one for each user who had files opened. Files
+    that are missing, or opened for delete and not shelved, are included, so the
+    manifest lists them. With `seen_at`, the root on this host, so are files on disk
+    whose names are opened for delete: neither a shelf nor reconcile covers them.
     """
     shelved: set[str] = set()
     reasons: dict[str, str] = {}
@@ -174,14 +173,14 @@ class Looking:
         os.close(self._fd)
 
     def has(self, path: str) -> bool:
-        """Say whether something other than a directory has this path."""
+        """Return whether anything but a directory has this path."""
         try:
             return self._tree.has_content(path)
         except CannotLook:
             return False
 
     def size_of(self, path: str) -> int:
-        """Return how big a plain file is; 0 for all else and what cannot be seen."""
+        """Return the size of a plain file, 0 for anything else or unreadable."""
         try:
             return self._tree.size_of(path)
         except CannotLook:
@@ -189,9 +188,9 @@ class Looking:
 
 
 def _place(file: OpenedFile, unsaved: UnsavedFiles) -> str:
-    """Return the path from the root of an opened file."""
+    """Return the path of an opened file from the root."""
     if not file.client_file:
-        # The view does not map it any more: its depot path is all there is to say.
+        # The view no longer maps it, so only its depot path is known.
         return unescape_path(file.depot_file.lstrip("/"))
     local = client_path_to_local(
         file.client_file, client=unsaved.client, root=unsaved.root
@@ -200,5 +199,5 @@ def _place(file: OpenedFile, unsaved: UnsavedFiles) -> str:
 
 
 def _relative(path: str, *, root: str) -> str:
-    """Return a path from the root; one that is not below it comes back as it is."""
+    """Return a path relative to the root; a path outside of it stays as it is."""
     return path.removeprefix(root.rstrip("/") + "/")

@@ -1,4 +1,4 @@
-"""Things in a template's tree that would surprise the owner of a clone of it."""
+"""Things in a template's tree that would surprise the owner of a clone."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class LintFinding:
 
 
 def lint_tree(root: Path) -> list[LintFinding]:
-    """Return what to know about a tree before it is cloned, at most 20 of each kind.
+    """Return findings about a tree before it is cloned, at most 20 of each kind.
 
-    Set-uid and set-gid bits and capabilities of files are removed, since a clone makes
-    its owner theirs; nothing else is changed. Nothing is followed out of the tree.
+    Set-uid and set-gid bits and file capabilities are removed, as a clone would hand
+    them to its owner. Nothing else is changed, and no link is followed out of the tree.
 
-    Raises: PermanentGatewayError where a bit cannot be removed; OSError; Busy.
+    Raises: PermanentGatewayError (a bit cannot be removed); OSError; Busy.
     """
     kept: list[LintFinding] = []
     seen: dict[str, int] = {}
@@ -68,7 +68,7 @@ def _findings(root: Path) -> Iterator[LintFinding]:
 
 
 def as_text(path: str) -> str:
-    r"""Return a path with what is not UTF-8 in it shown as \xff."""
+    r"""Return a path as text, with bytes that are not UTF-8 as \xff."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 

@@ -1,7 +1,7 @@
-"""Files that steps print into: for workers, the web server and nobody else.
+"""Log files of steps: for workers and the web server, and nobody else.
 
-They tell of source code and of builds' secrets, and lie on hosts that people sign in
-to. Their group is that of the directory, so that a web server of another user can read
+They reveal source code and secrets of builds, and are on hosts that people sign in to.
+Their group is that of the directory, so that a web server of another user can read
 them: docs/configuration.md, LOG_DIR.
 """
 
@@ -22,7 +22,7 @@ _OTHERS = 0o007
 
 
 class LogUnwritable(TransientGatewayError):
-    """The log of a step cannot be written; nothing of the step was begun."""
+    """The log of a step cannot be written; the step was not started."""
 
     def __init__(self, path: Path, error: OSError) -> None:
         super().__init__(
@@ -36,7 +36,7 @@ class LogUnwritable(TransientGatewayError):
 
 
 def begin_log(path: Path) -> BinaryIO:
-    """Open a log that is empty, and that others cannot read; have its directory.
+    """Open an empty log that others cannot read; create its directory.
 
     Raises: LogUnwritable.
     """
@@ -46,7 +46,7 @@ def begin_log(path: Path) -> BinaryIO:
         file = os.open(path, flags, mode=FILE_MODE)
     except OSError as error:
         raise LogUnwritable(path, error) from error
-    with suppress(PermissionError):  # another worker's, of an earlier attempt
+    with suppress(PermissionError):  # of another worker, from an earlier attempt
         os.fchmod(file, FILE_MODE)
         os.fchown(file, -1, path.parent.stat().st_gid)
     os.ftruncate(file, 0)
@@ -54,22 +54,25 @@ def begin_log(path: Path) -> BinaryIO:
 
 
 def close_logs(directory: Path) -> None:
-    """Have others enter neither the directory of logs nor what lies in it by now.
+    """Deny others access to the log directory and to everything in it.
 
     Raises: OSError.
     """
     close_directory_of_logs(directory)
     for entry in os.scandir(directory):
-        with suppress(OSError):  # gone meanwhile, or another user's
+        with suppress(OSError):  # deleted in between, or owned by another user
             mode = entry.stat(follow_symlinks=False).st_mode & 0o7777
             if mode & _OTHERS and entry.is_file(follow_symlinks=False):
                 os.chmod(entry.path, mode & ~_OTHERS)
 
 
 def close_directory_of_logs(directory: Path) -> None:
-    """Have the directory of logs, and others not enter it. Raises: OSError."""
+    """Create the log directory, and deny others access to it.
+
+    Raises: OSError.
+    """
     directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
     mode = directory.stat().st_mode & 0o7777
     if mode & _OTHERS:
-        with suppress(PermissionError):  # whose it is has to close it
+        with suppress(PermissionError):  # its owner must close it
             directory.chmod(mode & ~_OTHERS)

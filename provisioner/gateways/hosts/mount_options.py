@@ -1,7 +1,7 @@
 """Which NFS mount options a site may use for workspaces.
 
 Source: nfs(5) and mount(8) of Linux; NetApp's technical report on Perforce for the two
-that are refused.
+options that are refused.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _WITH_VALUE = {
         _NUMBER,
     ),
 }
-# Each set holds options of which a mount can have one only.
+# A mount can have only one option of each set.
 _EXCLUSIVE = (
     {"hard", "soft", "softerr"},
     {"ro", "rw"},
@@ -94,9 +94,9 @@ _WORDS = frozenset().union(*_EXCLUSIVE)
 
 
 class MountOptionRefused(ValueError):
-    """An option that would hurt, or that is none.
+    """A mount option that is harmful or unknown.
 
-    `code` is stable; `sentence` says the reason and what to do.
+    `code` is stable; `sentence` gives the reason and what to do.
     """
 
     def __init__(self, code: str, sentence: str) -> None:
@@ -106,7 +106,7 @@ class MountOptionRefused(ValueError):
 
 
 def check_mount_options(text: str) -> list[str]:
-    """Return the options of a comma-separated list, in its order.
+    """Return the options of a comma-separated list, in order.
 
     Raises: MountOptionRefused.
     """

@@ -1,4 +1,4 @@
-"""Where volumes are seen on this host: mounts, junction paths, waiting for them."""
+"""Where this host sees volumes: mounts, junction paths, and waiting for them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import Path
 from provisioner.gateways.errors import Busy, Refused, Unreachable
 
 BTRFS_FIRST_INODE = 256
-"""The inode of a subvolume's top. Source: BTRFS_FIRST_FREE_OBJECTID, btrfs on-disk."""
+"""The inode of a subvolume's root. Source: BTRFS_FIRST_FREE_OBJECTID, btrfs on-disk."""
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.01, 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mount:
-    """One line of /proc/self/mountinfo. `root` is what of the filesystem is mounted."""
+    """A line of /proc/self/mountinfo. `root` is the mounted part of the filesystem."""
 
     mount_point: Path
     root: str
@@ -31,7 +31,7 @@ class Mount:
 
 
 def _mounts() -> list[Mount]:
-    """Return this process' mounts in the order they were made.
+    """Return the mounts that this process sees, in order of mounting.
 
     Source: proc_pid_mountinfo(5).
     """
@@ -60,13 +60,13 @@ def _unescaped(text: str) -> str:
 
 
 def find_mount(path: Path) -> Mount | None:
-    """Return the mount that holds `path`, None where the path does not exist."""
+    """Return the mount that holds `path`, None if the path does not exist."""
     try:
         resolved = path.resolve(strict=True)
     except OSError:
         return None
     holding = [m for m in _mounts() if resolved.is_relative_to(m.mount_point)]
-    # Of mounts on one another, the last made is the one that is seen.
+    # Of several mounts at one place, the last one is visible.
     return max(enumerate(holding), key=lambda n: (len(n[1].mount_point.parts), n[0]))[1]
 
 
@@ -77,9 +77,9 @@ def has_mounts_below(path: str) -> bool:
 
 
 def is_whole_filesystem(path: str) -> bool:
-    """Say whether a directory is the top of a filesystem, a volume or a subvolume.
+    """Return whether a directory is the root of a filesystem, volume or subvolume.
 
-    Then no file below it has a name elsewhere. False where it cannot be told.
+    If it is, no file below it has a hard link elsewhere. False if unknown.
     """
     directory = Path(path).resolve()
     holding, above = find_mount(directory), find_mount(directory.parent)
@@ -90,18 +90,19 @@ def is_whole_filesystem(path: str) -> bool:
     if holding.mount_point != directory:
         return False
     if holding.fs_type.startswith("nfs"):
-        # A junction that was crossed; a mount by hand may be of a part of a volume.
+        # A crossed junction is. A manual mount may show only part of a volume.
         return above.fs_type.startswith("nfs")
     return holding.root == "/"
 
 
 def path_below(mount_root: Path, *, junction_path: str) -> Path:
-    """Return where a junction path is on a host that mounts the namespace there.
+    """Return the path of a junction on this host, which mounts the namespace.
 
-    Every directory on the way is a real one inside `mount_root`. The junction itself
-    may be a symbolic link where root or this process made it, in a directory nobody
-    else may write to (that is how the lab mounts without root); then the answer is
-    where it leads. What is not there yet is no error: see `wait_until_visible`.
+    `mount_root` is where the namespace is mounted. Every directory on the way is a real
+    one below it. The junction itself may be a symbolic link, if root or this process
+    created it in a directory that nobody else may write to. (The lab mounts like this
+    without root.) The result is then its target. A path that does not exist yet is no
+    error: see `wait_until_visible`.
 
     Raises: Refused.
     """
@@ -109,7 +110,7 @@ def path_below(mount_root: Path, *, junction_path: str) -> Path:
     is_absolute = len(parts) > 1 and not parts[0]
     if not is_absolute or "\0" in junction_path or {"", ".", ".."} & set(parts[1:]):
         raise _refused(
-            f"{junction_path!r} is not a junction path: it begins with '/', names "
+            f"{junction_path!r} is not a junction path. One begins with '/', names "
             "something, and has no '..' in it."
         )
     path = mount_root.resolve()
@@ -125,7 +126,7 @@ def path_below(mount_root: Path, *, junction_path: str) -> Path:
 
 
 def _check_link_is_ours(link: Path, *, holder: Path) -> None:
-    """Refuse a junction that somebody else may have led to where he liked."""
+    """Refuse a junction link that another user could have created."""
     trusted = {0, os.geteuid()}
     directory = holder.stat()
     is_open_to_others = stat.S_IMODE(directory.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
@@ -145,12 +146,12 @@ def _refused(sentence: str) -> Refused:
 
 
 def wait_until_visible(path: Path, *, timeout_seconds: float) -> None:
-    """Wait until there is a directory at `path` on this host.
+    """Wait until `path` is a directory on this host.
 
-    A client remembers for a while that a name was not there; reading its directory
-    makes it look again.
+    An NFS client caches for a while that a name does not exist. Reading the directory
+    above makes it look again.
 
-    Raises: Unreachable when the time is over.
+    Raises: Unreachable (time limit).
     """
 
     def is_visible() -> bool:
@@ -172,9 +173,9 @@ def wait_until_visible(path: Path, *, timeout_seconds: float) -> None:
 
 
 def wait_until_gone(path: Path, *, timeout_seconds: float) -> None:
-    """Wait until nothing is at `path`; a stale handle of a destroyed volume is nothing.
+    """Wait until `path` is gone. A stale handle of a destroyed volume counts as gone.
 
-    Raises: Busy when the time is over.
+    Raises: Busy (time limit).
     """
 
     def is_gone() -> bool:

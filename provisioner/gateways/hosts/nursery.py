@@ -1,11 +1,10 @@
-"""Processes that start at once: forked from one that has imported what they run.
+"""Processes that start at once: forked from one that has already imported our modules.
 
-An interpreter with our modules takes 0.2 s of processor time to start, and preparing
-or retiring a workspace takes several. So each process of ours that needs them starts
-one nursery, with nothing in its environment, which forks on request. It hears of
-nothing but descriptors: what is to be done travels on the child's standard input, and
-`do_as_ordered` of a module reads it there: here that of `run_as`. Tests have nurseries
-of their own, for whole programs.
+An interpreter with our modules takes 0.2 s of processor time to start, and preparing or
+retiring a workspace takes several. So each process that needs them starts one nursery,
+with an empty environment, which forks on request. A nursery receives only descriptors:
+the order travels on the child's standard input, where `do_as_ordered` of a module reads
+it, usually that of `run_as`. Tests have nurseries of their own, for whole programs.
 
 The nursery ends with the process that started it, and its children with the nursery.
 """
@@ -30,7 +29,7 @@ from typing import IO, NoReturn
 from provisioner.lib.garbage import spare_what_is_loaded
 
 RUNNER = "provisioner.gateways.hosts.run_as"
-# What children run most, imported before anybody asks.
+# The most used modules, imported in advance.
 MODULES = (
     "provisioner.gateways.hosts.transferred_files",
     "provisioner.gateways.hosts.client_copies",
@@ -46,11 +45,11 @@ ENDS_WITHIN_SECONDS = 5.0
 
 
 class NurseryEnded(Exception):
-    """The process that forks was killed; another can be started."""
+    """The nursery was killed; another one can be started."""
 
 
 class Child:
-    """A forked process, to be used like a `Popen`; it stays known until `wait`."""
+    """A forked process, used like a `Popen`. Its pid is valid until `wait`."""
 
     def __init__(
         self,
@@ -69,9 +68,9 @@ class Child:
         self._control = control
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; return its exit code, or minus the signal that it died of.
+        """Wait for the end; return the exit code, or minus the signal that ended it.
 
-        Until then its pid, which is its group's, is nobody else's.
+        Until then its pid, which is also its process group, is not reused.
 
         Raises: subprocess.TimeoutExpired.
         """
@@ -79,21 +78,21 @@ class Child:
             if not select.select([self._control], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(f"pid {self.pid}", timeout or 0.0)
             said = self._control.recv(ANSWER_BYTES)
-            # The nursery was killed, and the kernel killed what it had forked.
+            # The nursery was killed, so the kernel killed its children.
             self.returncode = int(said) if said else -signal.SIGKILL
             self._control.close()
         return self.returncode
 
     def kill(self) -> None:
-        """Kill it with all that it has started."""
+        """Kill it and everything that it started."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
 
 class Nursery:
-    """The process that forks, seen from the one that it belongs to.
+    """The process that forks, as seen by the process that owns it.
 
-    It imports `runner` and `modules` before it forks, and has its children call
+    It imports `runner` and `modules` before it forks; its children call
     `runner.do_as_ordered()`.
     """
 
@@ -115,7 +114,7 @@ class Nursery:
     def fork(self) -> Child:
         """Fork a child, which reads its order.
 
-        Raises: NurseryEnded; OSError where the system has no process for it.
+        Raises: NurseryEnded; OSError (the system cannot create a process).
         """
         control, their_control = socket.socketpair()
         stdin, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
@@ -155,7 +154,7 @@ class Nursery:
         return pid
 
     def end(self) -> None:
-        """Let it end, and wait for that."""
+        """End it, and wait for that."""
         with self._lock:
             self._line.close()
         try:
@@ -166,13 +165,13 @@ class Nursery:
 
 
 class _Own:
-    """The nursery of this process, once one was needed."""
+    """The nursery of this process, once it has needed one."""
 
     def __init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
-        """Have none yet."""
+        """Start without one."""
         self.lock = threading.Lock()
         self.nursery: Nursery | None = None
 
@@ -194,15 +193,15 @@ class _Own:
 
 
 _own = _Own()
-# A fork of ours has to start its own: this one is its parent's.
+# A forked process must start its own: this one is its parent's.
 os.register_at_fork(after_in_child=_own.begin)
 atexit.register(_own.end)
 
 
 def fork_child() -> Child:
-    """Fork a child that reads its order, from a new nursery where ours was killed.
+    """Fork a child that reads its order. A nursery that was killed is replaced.
 
-    Raises: NurseryEnded where that ends, too; OSError as `Nursery.fork`.
+    Raises: NurseryEnded (the new one ended, too); OSError as Nursery.fork.
     """
     nursery = _own.get()
     try:
@@ -222,7 +221,7 @@ class _Forked:
 
 
 class _Serving:
-    """Forks on request, tells how children end, and forgets them when told to."""
+    """Forks on request, reports how children end, and forgets them when told to."""
 
     def __init__(self, line: socket.socket) -> None:
         self.line = line
@@ -234,7 +233,7 @@ class _Serving:
         signal.set_wakeup_fd(self.ring, warn_on_full_buffer=False)
 
     def serve(self, work: Callable[[], None]) -> None:
-        """Serve until the other end of the line is closed."""
+        """Serve until the other end closes the connection."""
         while True:
             ended = {c.control: p for p, c in self.children.items() if c.has_ended}
             waited_for: list[socket.socket | int] = [self.line, self.bell, *ended]
@@ -262,7 +261,7 @@ class _Serving:
             return
         if pid == 0:
             self._be_child(streams, control, work)
-        with suppress(OSError):  # it was faster, or has ended
+        with suppress(OSError):  # it has already ended
             os.setpgid(pid, pid)
         for descriptor in streams:
             os.close(descriptor)
@@ -272,7 +271,7 @@ class _Serving:
     def _be_child(
         self, streams: list[int], control: int, work: Callable[[], None]
     ) -> NoReturn:
-        """Work, and end as a program does."""
+        """Do the work, then exit like a program."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setpgid(0, 0)

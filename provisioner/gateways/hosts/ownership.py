@@ -1,7 +1,7 @@
 """Give every entry of a clone to its owner, many at a time.
 
-What it can never do: leave the clone's filesystem, follow a link, resolve a path a
-second time, give anything to root.
+It never leaves the clone's filesystem, follows a link, resolves a path a second time,
+or gives anything to root.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from provisioner.gateways.hosts.trees.run import EntryFailed, Walker, run_walk
 
 OPERATION = "change ownership"
 HIGHEST_ID = 2**32 - 2
-"""The id above it, -1 for the kernel, means "leave as it is"."""
+"""The id above it, -1 for the kernel, means "do not change"."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnershipProgress:
-    """`entries` are those handled so far: changed, right already, or failed."""
+    """`entries` were handled so far: changed, already right, or failed."""
 
     entries: int
     changed: int
@@ -35,17 +35,17 @@ class OwnershipProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnershipReport:
-    """What became of every entry, the root included.
+    """What became of every entry, including the root.
 
-    `entries` = `changed` + `already_right` + `failed_count`. `failures` has the first
-    thousand; where there are more, `failures_file` has all of them, a JSON list
-    [path, errno] per line, and is the caller's to remove. `skipped` are mount points
-    and subvolumes, which were not entered. `privileges_cleared` counts the files that
-    were seen to lose a setuid or setgid bit, as chown(2) has it.
+    `entries` = `changed` + `already_right` + `failed_count`. `failures` holds the first
+    thousand. If there are more, `failures_file` has all of them, one JSON list [path,
+    errno] per line; the caller must remove it. `skipped` are mount points and
+    subvolumes, which were not entered. `privileges_cleared` counts files that were seen
+    to lose a setuid or setgid bit, as chown(2) describes.
 
-    Where the root is the top of a volume, as clones are, not every entry is looked at
-    before it is changed: single entries that were right already among many that were
-    not then count as changed, and `privileges_cleared` is the least it can be.
+    If the root is the top of a volume, as in a clone, not every entry is examined
+    before it is changed. Some that were already right may then count as changed, and
+    `privileges_cleared` is a lower bound.
     """
 
     walker: Walker
@@ -70,15 +70,15 @@ def change_ownership(
     should_stop: Callable[[], bool] | None = None,
     walker: Walker | None = None,
 ) -> OwnershipReport:
-    """Give everything below `root`, and `root` itself, to `uid` and `gid`.
+    """Give the root and everything below it to `uid` and `gid`.
 
-    Safe to repeat and to kill at any point: what is right already is left alone.
-    `should_stop` is asked about ten times a second; `walker` None is the compiled one
-    where there is one.
+    Safe to repeat and to kill at any point: entries that are right are left alone.
+    `should_stop` is called about ten times a second. Without `walker`, the compiled one
+    is used if there is one.
 
-    Raises: ValueError for an id that is no ordinary user's or group's; Refused where
-    the root is no directory of its own or may not be given away; Unreachable when the
-    file server stops answering.
+    Raises: ValueError (not the id of an ordinary user or group); Refused (the root is
+    not a real directory, or may not be given away); Unreachable (the file server
+    stopped answering).
 
     Source: fchownat(2), openat(2).
     """
@@ -111,7 +111,7 @@ def change_ownership(
 
 
 def check_id(number: int, *, what: str) -> None:
-    """Refuse what is not the id of an ordinary user or group: 0, -1 and beyond."""
+    """Refuse a number that is not an ordinary user or group id: 0, -1 and beyond."""
     if isinstance(number, bool) or not 0 < number <= HIGHEST_ID:
         raise ValueError(f"{what} {number!r} is not one that files may be given to.")
 
@@ -140,7 +140,7 @@ def check_root(root: Path, *, operation: str) -> None:
 
 
 def not_permitted(*, uid: int, gid: int) -> str:
-    """Say why this process may not give something away."""
+    """Return why this process may not change an owner."""
     if os.geteuid() != 0:
         return (
             f"it could not be given to uid {uid} and gid {gid}, because only root may "

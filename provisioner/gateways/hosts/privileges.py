@@ -1,6 +1,6 @@
-"""Files that make whoever runs them somebody else: set-uid, set-gid, capabilities.
+"""Files that run with the rights of others: set-uid, set-gid, capabilities.
 
-A set-gid directory is none of them: it only says which group new files in it have.
+A set-gid directory is not one of them: it only sets the group of new files in it.
 
 Source: inode(7), capabilities(7) "File capabilities".
 """
@@ -17,17 +17,17 @@ CAPABILITIES = "security.capability"
 _BITS = {stat.S_ISUID: "set-uid", stat.S_ISGID: "set-gid"}
 _NO_ATTRIBUTES = (errno.ENODATA, errno.ENOTSUP)
 _SOMETHING_ELSE = (errno.ELOOP, errno.ENXIO)
-# Never a device or a pipe that would be waited for, nor what a link leads to.
+# Never opens a device or a pipe, which could block, nor follows a link.
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def drop_privileges(name: str, *, above: int, path: str) -> list[str]:
-    """Have a file hand no privileges to who runs it; return what it had.
+    """Remove the privileges that a file gives to whoever runs it; return what it had.
 
-    `above` is its directory, `path` for people. Who replaces it meanwhile is not
-    followed. Safe to repeat.
+    `above` is its directory, `path` its name in messages. A link that replaces it is
+    not followed. Safe to repeat.
 
-    Raises: PermanentGatewayError where the file system refuses.
+    Raises: PermanentGatewayError (the file system refuses).
     """
     try:
         mode = os.stat(name, dir_fd=above, follow_symlinks=False).st_mode
@@ -40,7 +40,7 @@ def drop_privileges(name: str, *, above: int, path: str) -> list[str]:
         if error.errno in _SOMETHING_ELSE:
             return []
         raise PermanentGatewayError(
-            f"{path} gives privileges to who runs it, and that could not be changed: "
+            f"{path} has set-uid, set-gid or capabilities that could not be removed: "
             f"{error.strerror}. Remove the file, then build again.",
             system="host",
             operation="drop privileges",
@@ -53,9 +53,9 @@ def _bits(mode: int) -> list[str]:
 
 
 def _may(name: str, above: int) -> bool:
-    """Return whether it has capabilities, also where nobody may run it yet.
+    """Return whether it has capabilities, even if nobody may execute it yet.
 
-    Its owner may, after a chmod, which leaves them.
+    Its owner could allow that with chmod, which keeps them.
     """
     return _has_capabilities(f"/proc/self/fd/{above}/{name}", follow_symlinks=False)
 

@@ -1,4 +1,4 @@
-"""Starting our own modules as processes, and having them end when we do."""
+"""Starting our own modules as processes that end when we do."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _BARE_START = (
 
 
 def bare_command(module: str) -> list[str]:
-    """Return the argv that runs a module of ours on the standard library alone.
+    """Return the argv that runs a module of ours with only the standard library.
 
-    Neither site-packages nor PYTHON* variables are looked at: it starts in 20 ms, and
-    nobody's environment decides what runs as root. The last argument is our pid, for
+    It ignores site-packages and PYTHON* variables. So it starts in 20 ms, and no
+    environment decides what runs as root. The last argument is our pid, for
     `die_with_parent`.
     """
     return [
@@ -40,9 +40,9 @@ def bare_command(module: str) -> list[str]:
 
 
 def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when `parent_pid` ends, however it ends.
+    """Have the kernel kill this process when `parent_pid` ends, for whatever reason.
 
-    Call it after a fork or a change of uid, both of which forget it.
+    Call it after a fork or a change of uid, as both reset it.
     Source: PR_SET_PDEATHSIG in prctl(2).
     """
     libc = ctypes.CDLL(None, use_errno=True)
@@ -50,14 +50,15 @@ def die_with_parent(parent_pid: int) -> None:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
     if os.getppid() != parent_pid:
-        # It ended before we asked.
+        # The parent has already ended.
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def json_lines(process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any] | None]:
-    """Yield what a process says, None ten times a second; {} at the end of it.
+    """Yield the JSON objects that a process writes, and {} at its end.
 
-    Names that are not UTF-8 may come escaped as JSON has it, or as they are.
+    Yields None ten times a second in between. Names that are not UTF-8 may be escaped
+    as in JSON, or not at all.
     """
     assert process.stdout is not None
     descriptor, pending = process.stdout.fileno(), b""

@@ -1,12 +1,12 @@
-"""When somebody last changed something in a tree: a look that stays cheap.
+"""When somebody last changed something in a tree, found cheaply.
 
-Directories first, from the top: making, removing or renaming an entry moves the time
-of its directory. Files are looked at in what is left of the budget, those of the
-directories that changed last before the others. It stops after so many entries or
-seconds and says how far it came.
+Directories first, from the top: creating, removing or renaming an entry changes the
+time of its directory. The rest of the budget goes to files, beginning with those of the
+most recently changed directories. It stops after a number of entries or seconds, and
+reports how far it got.
 
-It reads times and nothing else, by directory descriptors, through no link and on one
-filesystem: what its owner does to the tree meanwhile cannot lead it elsewhere.
+It only reads times, through directory descriptors, on one filesystem and through no
+link. So nothing that the owner does to the tree meanwhile can lead it elsewhere.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_SECONDS = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Recency:
-    """The newest modification that was found, and what was looked at for it."""
+    """The newest modification found, and how much was examined for it."""
 
     newest_at: dt.datetime | None
     newest_path: str
@@ -71,7 +71,7 @@ def newest_modification(
 ) -> Recency:
     """Return when the tree was last changed, as far as the budget reaches.
 
-    Raises: Unreachable where the root cannot be opened.
+    Raises: Unreachable (the root cannot be opened).
     """
     ends = time.monotonic() + most_seconds
     try:
@@ -99,7 +99,7 @@ def newest_modification(
 
 
 def _look_at_directories(walk: _Walk) -> None:
-    """Note every directory's time, the upper ones first."""
+    """Record each directory's time, from the top down."""
     device = os.fstat(walk.root_fd).st_dev
     waiting: deque[tuple[str, ...]] = deque([()])
     while waiting and not walk.is_over():
@@ -114,7 +114,7 @@ def _look_at_directories(walk: _Walk) -> None:
                 walk.found.append((about.st_mtime, parts))
                 waiting.extend(_below(fd, parts))
         except OSError:
-            walk.is_cut = True  # closed to us, or gone meanwhile
+            walk.is_cut = True  # not readable for us, or already gone
 
 
 def _below(fd: int, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -125,7 +125,7 @@ def _below(fd: int, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _look_at_files(walk: _Walk) -> None:
-    """Note files' times, in the directories that changed last before the others."""
+    """Record times of files, beginning with the directories changed last."""
     for _, parts in sorted(walk.found, reverse=True):
         if walk.is_over():
             return

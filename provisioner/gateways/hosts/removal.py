@@ -16,7 +16,7 @@ OPERATION = "remove contents"
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalProgress:
-    """`entries` are those handled so far: removed or failed."""
+    """`entries` were handled so far: removed or failed."""
 
     entries: int
     removed: int
@@ -25,11 +25,11 @@ class RemovalProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalReport:
-    """What became of the entries below the root; the root itself stays.
+    """What became of the entries below the root; the root itself is kept.
 
-    Directories in which something stayed are not counted: what stayed is in
-    `failures` (all of it in `failures_file` beyond a thousand, a JSON list
-    [path, errno] per line) or in `skipped`, which are mount points and subvolumes.
+    Directories that could not be emptied are not counted. What remains in them is in
+    `failures` or in `skipped`, which are mount points and subvolumes. Beyond a thousand
+    failures, `failures_file` has all of them, one JSON list [path, errno] per line.
     """
 
     entries: int
@@ -48,13 +48,13 @@ def remove_contents(
     should_stop: Callable[[], bool] | None = None,
     walker: Walker | None = None,
 ) -> RemovalReport:
-    """Remove everything below `root`, on its filesystem alone.
+    """Remove everything below `root` that is on its filesystem.
 
-    Safe to repeat and to kill at any point: what is gone is gone. `walker` None is the
-    compiled one where there is one.
+    Safe to repeat and to kill at any point. Without `walker`, the compiled one is used
+    if there is one.
 
-    Raises: Refused where the root is no directory of its own; Unreachable when the
-    file server stops answering.
+    Raises: Refused (the root is not a real directory); Unreachable (the file server
+    stopped answering).
 
     Source: unlinkat(2), openat(2).
     """

@@ -1,7 +1,7 @@
-"""Put files that would be lost into an archive in their owner's rescue area.
+"""Archive files that would be lost, in their owner's rescue area.
 
-What it can never do: follow a link, leave the workspace's filesystem, or leave a
-directory under its final name that is not complete and checked.
+It never follows a link, never leaves the workspace's filesystem, and gives a directory
+its final name only when the archive is complete and verified.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from provisioner.gateways.hosts.rescues.place import Place
 
 OPERATION = "rescue files"
 STALLED_AFTER_SECONDS = 600.0
-"""No byte moved for so long: a file server does not answer."""
+"""After so long without a byte, the file server counts as not answering."""
 
 _TAG = re.compile(r"[0-9a-z]{6}")
 
@@ -42,7 +42,7 @@ _TAG = re.compile(r"[0-9a-z]{6}")
 class ArchiveEntry:
     """A path from the workspace's root, and what Perforce knows about it.
 
-    `kind` is what made us look: opened, changed, missing, untracked.
+    `kind` is why it is archived: opened, changed, missing, untracked.
     """
 
     path: str
@@ -57,7 +57,7 @@ class ArchiveEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class ArchiveProgress:
-    """`files_total` counts the entries, also those that have no content."""
+    """`files_total` counts all entries, including those without content."""
 
     files: int
     files_total: int
@@ -68,7 +68,7 @@ class ArchiveProgress:
 class ArchiveProblem:
     """An entry that is not in the archive as it was found.
 
-    `state` is unreadable, vanished, torn (it changed while it was read) or special (a
+    `state` is unreadable, vanished, torn (changed while it was read) or special (a
     device, socket or pipe).
     """
 
@@ -81,8 +81,8 @@ class ArchiveProblem:
 class ArchiveReport:
     """What became of the entries.
 
-    `files` and `size_bytes` count what is in the tar file, whose checksum is `sha256`;
-    `counts` has {"count", "stored", "bytes"} by kind.
+    `files` and `size_bytes` count the contents of the tar file, whose checksum is
+    `sha256`; `counts` has {"count", "stored", "bytes"} by kind.
     """
 
     directory: Path
@@ -94,7 +94,7 @@ class ArchiveReport:
 
     @property
     def is_complete(self) -> bool:
-        """Say whether all content that there was is in it."""
+        """Whether the archive has all content that existed."""
         return not self.problems
 
 
@@ -103,7 +103,7 @@ class ArchiveDamaged(PermanentGatewayError):
 
 
 class ArchiveIncomplete(Exception):
-    """Some of the content could not be read; nothing of the archive was kept."""
+    """Some content could not be read, so the archive was not kept."""
 
     def __init__(self, problems: tuple[ArchiveProblem, ...]) -> None:
         super().__init__(f"{len(problems)} entries could not be archived.")
@@ -126,26 +126,26 @@ def archive_files(
     progress: Callable[[ArchiveProgress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> ArchiveReport:
-    """Write the entries below `root` to a new directory of the owner's, and check it.
+    """Archive the entries below `root` in a new directory of the owner, and verify it.
 
     The directory is `rescue_root`/`owner`/`workspace`-<UTC time>-`tag`<four letters>.
-    It is the owner's (uid, gid), for nobody else to read, and has work.tar,
+    It belongs to the owner (uid, gid), nobody else can read it, and it has work.tar,
     manifest.json, SHA256SUMS and README.txt, and a copy of each of the `attachments` by
-    name. `metadata` goes into the manifest; its "shelves", as in Rescue.shelves, go
-    into the README too.
+    name. `metadata` goes into the manifest; its "shelves", as in Rescue.shelves, also
+    go into the README.
 
-    `tag`, six letters or digits, is the workspace's: a try that was killed leaves a
-    hidden directory behind, which the next one with the tag removes. A second complete
-    directory may come of a caller that was killed before it knew.
+    `tag`, six letters or digits, belongs to the workspace. An attempt that was killed
+    leaves a hidden directory, which the next attempt with that tag removes. If a caller
+    was killed before it learned of a complete archive, there can be a second one.
 
-    Holes of files stay holes. With `only_complete`, what lacks content that is there is
-    not kept: ArchiveIncomplete then.
+    Holes in files are preserved. With `only_complete`, an archive that lacks existing
+    content is not kept: ArchiveIncomplete is raised.
 
-    Raises: ValueError for ids of root and for names that are no names; Refused where
-    the rescue area does not take it (remote_code is rescue_disk_full,
+    Raises: ValueError (ids of root, invalid names); Refused (the rescue area does not
+    accept it, and nothing is left there; remote_code is rescue_disk_full,
     rescue_over_quota, rescue_read_only, rescue_root_missing, rescue_not_permitted or
-    rescue_failed; nothing is left there); ArchiveDamaged where it does not read back;
-    Unreachable when a file server stops answering; TransientGatewayError when stopped.
+    rescue_failed); ArchiveDamaged (it does not read back); Unreachable (a file server
+    stopped answering); TransientGatewayError (stopped).
     """
     check_id(uid, what="uid")
     check_id(gid, what="gid")
@@ -161,7 +161,7 @@ def archive_files(
         "root": str(root),
         "rescue_root": str(rescue_root),
         "owner": owner,
-        # Its own letters, too: two of one workspace may come within a second.
+        # Random letters, as two of one workspace may come within a second.
         "name": f"{workspace}-{at:%Y%m%dT%H%M%SZ}-{tag}{secrets.token_hex(2)}",
         "leftover": _leftover(workspace, tag=tag),
         "uid": uid,
@@ -203,16 +203,16 @@ def _problems(told: dict[str, Any]) -> tuple[ArchiveProblem, ...]:
 
 
 def _leftover(workspace: str, *, tag: str) -> str:
-    """Return the pattern of what a try that was killed leaves."""
+    """Return the pattern of names that a killed attempt leaves."""
     return rf"\.{re.escape(workspace)}-[0-9TZ]+-{tag}[0-9a-f]{{4}}\.partial"
 
 
 def remove_leftovers(
     rescue_root: Path, *, owner: str, workspace: str, tag: str, uid: int, gid: int
 ) -> None:
-    """Remove what killed tries have left, where no further one came to do so.
+    """Remove what killed attempts left, if no later attempt has done so.
 
-    Complete archives stay. Safe to repeat.
+    Complete archives are kept. Safe to repeat.
     """
     Place.clear(
         {
@@ -227,7 +227,7 @@ def remove_leftovers(
 
 
 def _merged(entries: Iterable[ArchiveEntry]) -> list[ArchiveEntry]:
-    """Return the entries by path, one for each path: the first that was given."""
+    """Return one entry per path, the first one given, sorted by path."""
     by_path: dict[str, ArchiveEntry] = {}
     for entry in entries:
         by_path.setdefault(entry.path, entry)
@@ -241,7 +241,7 @@ def _run(
     relay: Callable[[dict[str, int]], None],
     should_stop: Callable[[], bool] | None,
 ) -> dict[str, Any]:
-    """Have the process do it; return its last line."""
+    """Run the process for the order; return its last line."""
     require_leave()
     process = subprocess.Popen(  # noqa: S603 - our own module
         bare_command("provisioner.gateways.hosts.rescues"),
@@ -290,7 +290,7 @@ def _listen(
         if line is None:
             if time.monotonic() - moved_at > STALLED_AFTER_SECONDS:
                 raise Unreachable(
-                    "The rescue did not get on for "
+                    "The rescue made no progress for "
                     f"{STALLED_AFTER_SECONDS:.0f} seconds: a file server does not "
                     "answer.",
                     system="host",
@@ -302,7 +302,7 @@ def _listen(
             relay(line["progress"])
         elif "alive" not in line:
             return _outcome(line)
-    raise AssertionError  # the lines end with an outcome
+    raise AssertionError  # the last line is always an outcome
 
 
 def _outcome(line: dict[str, Any]) -> dict[str, Any]:
@@ -329,7 +329,7 @@ def _outcome(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Have the process end: asked first, so that it clears up behind itself."""
+    """End the process: politely first, so that it cleans up."""
     process.terminate()
     try:
         process.wait(timeout=5)
@@ -350,5 +350,5 @@ def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
         try:
             process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            # It hangs in the kernel, on a dead mount; it ends when that answers.
+            # It hangs in the kernel, on a dead mount, and ends when that answers.
             process.returncode = -9

@@ -1,4 +1,4 @@
-"""What a file system lacks: writing fails alike without bytes and without inodes."""
+"""Which resource is used up: without bytes or without inodes, writing fails alike."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from enum import StrEnum
 from pathlib import Path
 
 NO_SPACE = os.strerror(errno.ENOSPC)
-"""What programs print for both."""
+"""What programs print in both cases."""
 
 _LITTLE = 0.1
 
 
 class Lack(StrEnum):
-    """What there is too little of."""
+    """The resource that is used up."""
 
     BYTES = "bytes"
     INODES = "inodes"
 
 
 def lack_at(path: Path) -> Lack | None:
-    """Return which of both is used up, for the most part, where the path lies.
+    """Return which resource is most likely used up on the filesystem of the path.
 
-    What failed may have removed some of its files by now. A file system that does not
-    count inodes says that there are none. Source: statvfs(3).
+    The program that failed may already have removed some of its files. A file system
+    that does not count inodes reports zero of them. Source: statvfs(3).
     """
     status = os.statvfs(path)
     inodes_left = status.f_favail / status.f_files if status.f_files else 1.0

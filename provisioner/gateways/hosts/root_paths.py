@@ -1,6 +1,6 @@
-"""Files of a build that name the template's own directory: in a clone they mislead.
+"""Build output that contains the template's own directory, which is wrong in a clone.
 
-A sample, bounded in time, files and bytes. What a build made is told by its mode:
+A sample, limited in time, files and bytes. Build output is recognized by its mode:
 versioned files are read-only unless they are opened or the client says allwrite.
 """
 
@@ -27,10 +27,10 @@ NAMED = 20
 
 
 def sample_root_paths(root: Path, *, seconds: float = SECONDS) -> list[LintFinding]:
-    """Return which of the sampled files hold the path of the tree's root.
+    """Return those of the sampled files that contain the path of the tree's root.
 
-    Directories are taken in an order that is the same each time; links are not
-    followed, and what cannot be read is passed over.
+    Directories are taken in an order that is the same every time. Links are not
+    followed, and unreadable entries are skipped.
     """
     needle = re.compile(re.escape(os.fsencode(root)) + rb"(?![\w.-])")
     ends = time.monotonic() + seconds
@@ -96,7 +96,7 @@ def _is_writable_file(entry: os.DirEntry[str]) -> bool:
 
 
 def _beginning(path: str) -> bytes:
-    """Read the first part of a regular file; "" where it is none any more."""
+    """Read the first part of a regular file; "" if it is no longer one."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -1,16 +1,15 @@
 """Run one of our modules in a process of its own, as the uid that owns the files.
 
-The child is forked from a nursery of ours, started as we are: it imports the module,
-then drops its privileges for good, then works. So the uid needs no access to the
-interpreter.
+The child is forked from our nursery with our own rights. It imports the module, drops
+its privileges for good, then works. So the uid needs no access to the interpreter.
 Secrets travel on standard input, never in argv or the environment.
 
-The uid is a person's, who may signal the child, so it says every few seconds that it
-lives: one that somebody stopped is killed, and gives back what its step holds. Nobody
-but root may trace it or read its memory, where a ticket is.
+The uid is that of a person, who may signal the child. So the child reports every few
+seconds that it is alive. One that somebody has stopped is killed, which releases what
+its step holds. Only root may trace it or read its memory, where a ticket is.
 
 A module that can be run this way has `run(request, show) -> result`: JSON objects in
-and out, and `show(progress)` for what it is worth saying meanwhile.
+and out, and `show(progress)` for progress.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ UMASK = 0o022
 LINES_OF_STDERR_KEPT = 20
 READ_WITHIN_SECONDS = 1.0
 BEAT_EVERY_SECONDS = 1.0
-# Beyond it all of us were stopped, not only busy.
+# After a longer silence all of us were stopped, not just busy.
 MOST_BEAT_SECONDS = 5.0
 SILENT_AFTER_SECONDS = 60.0
 LOOK_EVERY_SECONDS = 1.0
@@ -52,7 +51,7 @@ class ChildFailed(errors.TransientGatewayError):
 
 
 class ModuleBroke(Exception):
-    """The module raised what is no GatewayError: a bug of ours, with its stack."""
+    """The module raised something else than a GatewayError: a bug, with its stack."""
 
 
 def run_module_as(
@@ -64,13 +63,13 @@ def run_module_as(
     timeout_seconds: float,
     on_progress: Callable[[Json], None] | None = None,
 ) -> Json:
-    """Return what `module.run(request, show)` returns, having run it as uid and gid.
+    """Run `module.run(request, show)` as uid and gid, and return its result.
 
-    Without root the caller's own uid and gid are used, whatever was asked for. The
-    child dies with this process.
+    Without root it runs as the caller, whatever uid and gid say. The child dies with
+    this process.
 
-    Raises: the GatewayError that the module raised; ChildFailed where it did not
-    answer; ModuleBroke for bugs; ValueError for uid or gid 0 or less.
+    Raises: the GatewayError that the module raised; ChildFailed (no answer);
+    ModuleBroke (a bug); ValueError (uid or gid 0 or less).
     """
     if uid <= 0 or gid <= 0:
         raise ValueError("Nothing is run as uid or gid 0.")
@@ -120,11 +119,11 @@ def _forked_for(module: str, *, uid: int) -> Child:
 
 
 def _unseen(progress: Json) -> None:
-    """Nobody asked to be told."""
+    """Do nothing: for callers without `show`."""
 
 
 class _Watch(threading.Thread):
-    """Kills a child that takes too long, or that says nothing at all."""
+    """Kills a child that takes too long, or that falls silent."""
 
     def __init__(self, child: Child, *, timeout_seconds: float) -> None:
         super().__init__(daemon=True)
@@ -152,7 +151,7 @@ class _Watch(threading.Thread):
 
     @contextlib.contextmanager
     def not_listening(self) -> Iterator[None]:
-        """Take no silence for the child's while we do not read what it says."""
+        """Do not count time in which we do not read as the child's silence."""
         self._heard_at = None
         yield
         self._heard_at = time.monotonic()
@@ -168,7 +167,7 @@ class _Watch(threading.Thread):
 
 
 class _Noise:
-    """What a child writes to stderr, read as it comes, of which the end is kept."""
+    """What a child writes to stderr, of which the end is kept."""
 
     def __init__(self, child: Child) -> None:
         self._lines: list[bytes] = []
@@ -176,14 +175,14 @@ class _Noise:
         self._reader.start()
 
     def _read(self, child: Child) -> None:
-        # Whatever the child has started may hold it open; then it is closed by us.
+        # A process that the child started may keep it open; then we close it.
         with contextlib.suppress(OSError, ValueError):
             for line in child.stderr:
                 self._lines.append(line)
                 del self._lines[:-LINES_OF_STDERR_KEPT]
 
     def end(self) -> str:
-        """Return its last line, "" without any, once the child has ended."""
+        """Return its last line, "" if there is none, after the child has ended."""
         self._reader.join(READ_WITHIN_SECONDS)
         lines = b"".join(self._lines).decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
@@ -249,7 +248,7 @@ def _error_from(told: dict[str, str]) -> errors.GatewayError:
 def _drop_privileges(*, uid: int, gid: int, parent: int) -> None:
     """Become uid and gid for good, closed to others of that uid; die with the parent.
 
-    The prctls come last: the kernel forgets both when credentials change.
+    The prctl calls come last, as a change of credentials resets both settings.
     Source: prctl(2) PR_SET_PDEATHSIG, PR_SET_DUMPABLE.
     """
     if os.geteuid() == 0:
@@ -261,11 +260,11 @@ def _drop_privileges(*, uid: int, gid: int, parent: int) -> None:
     libc.prctl(_PR_SET_DUMPABLE, 0)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        os._exit(1)  # it died before we asked
+        os._exit(1)  # the parent has already ended
 
 
 def _answers() -> Callable[[Json], None]:
-    """Return how to answer; what a library prints goes to stderr from now on."""
+    """Return how to answer, and redirect the output of libraries to stderr."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     one_at_a_time = threading.Lock()
@@ -279,10 +278,10 @@ def _answers() -> Callable[[Json], None]:
 
 
 def _beat(say: Callable[[Json], None], *, parent: int) -> None:
-    """Say that we live, until we end. Libraries that work for long let this run.
+    """Report that we are alive until we end. Libraries that work for long let this run.
 
-    Where the parent was stopped, or all of us were for longer, somebody else may have
-    gone on: then we end, wherever we are.
+    If the parent was stopped, or all of us were for longer than allowed, another worker
+    may have taken over: then we end at once.
     """
     with contextlib.suppress(OSError):
         while True:
@@ -295,15 +294,15 @@ def _beat(say: Callable[[Json], None], *, parent: int) -> None:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Return whether a process was stopped by a signal (proc(5), field 3)."""
+    """Return whether a signal has stopped a process (proc(5), field 3)."""
     with contextlib.suppress(OSError):
         stat = Path(f"/proc/{pid}/stat").read_text()
         return stat.rpartition(")")[2].split()[0] in ("T", "t")
-    return False  # gone: then the kernel ends us, or hidden from us
+    return False  # ended, so that the kernel ends us; or hidden from us
 
 
 def _general_class(error: errors.GatewayError) -> str:
-    """Return the class that the parent knows; a system's own ones are kinds of it."""
+    """Return the base class that the parent knows, for a class of one system."""
     return next(
         kind.__name__
         for kind in type(error).__mro__
@@ -312,7 +311,7 @@ def _general_class(error: errors.GatewayError) -> str:
 
 
 def do_as_ordered() -> None:
-    """Read an order from standard input, carry it out, answer on standard output."""
+    """Read an order from standard input, run it, and answer on standard output."""
     order = json.load(sys.stdin)
     say = _answers()
     module = importlib.import_module(order["module"])
@@ -338,6 +337,6 @@ def do_as_ordered() -> None:
         say({"bug": traceback.format_exc()})
     else:
         say({"result": result})
-    # At once: nothing is to be tidied up, and no thread of a library is waited for.
+    # At once: there is nothing to clean up, and no thread of a library to wait for.
     sys.stderr.flush()
     os._exit(0)

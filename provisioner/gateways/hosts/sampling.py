@@ -1,4 +1,4 @@
-"""Look at some entries of a tree to learn whether all have the right owner."""
+"""Check some entries of a tree to learn whether all have the right owner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 
 PER_DIRECTORY = 8
 PER_REMOTE_DIRECTORY = 20
-PATH_BYTES = 4096  # with the NUL at its end. Source: PATH_MAX, limits.h
+PATH_BYTES = 4096  # including the NUL at its end. Source: PATH_MAX, limits.h
 NAME_BYTES = 255  # Source: NAME_MAX, limits.h
 
 
@@ -28,10 +28,9 @@ class OwnershipSample:
 def sample_ownership(
     root: Path, *, uid: int, gid: int, sample_size: int
 ) -> OwnershipSample:
-    """Look at the root and at up to `sample_size` entries at several depths.
+    """Check the root and up to `sample_size` entries at several depths.
 
-    Deterministic: the same tree gives the same sample. Links are looked at, never
-    through.
+    Deterministic: the same tree gives the same sample. Links are checked, not followed.
     """
     checked, mismatches = 0, []
     for path, status in _sampled(root):
@@ -46,12 +45,12 @@ def sample_ownership(
 def sample_ownership_remotely(
     ontap: OntapGateway, volume_uuid: str, *, uid: int, gid: int, sample_size: int
 ) -> OwnershipSample:
-    """Look as sample_ownership does, but ask ONTAP: for where no host sees the volume.
+    """Do as sample_ownership, but ask ONTAP: for volumes that no host sees.
 
-    Directories with a dot in their names are not gone into: in an URL, a dot stands
-    for something else there.
+    Directories with a dot in their names are not entered, as a dot has another meaning
+    in the URL.
 
-    Raises: NotFound, Refused (our account may not look, or the release cannot).
+    Raises: NotFound, Refused (our account may not ask, or the release cannot answer).
     """
     checked, mismatches = 0, []
     waiting = deque([""])
@@ -74,7 +73,7 @@ def sample_ownership_remotely(
 def _sampled(root: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Yield a few entries of each directory, directories breadth first.
 
-    What lies deeper than a path may be long comes last, depth first.
+    Directories deeper than the longest possible path come last, depth first.
     """
     yield str(root), os.lstat(root)
     waiting, deep = deque([str(root)]), []
@@ -103,7 +102,7 @@ def _sampled_by_descriptors(root: str) -> Iterator[tuple[str, os.stat_result]]:
 def _sorted(
     entries: Iterable[os.DirEntry[str]],
 ) -> tuple[list[os.DirEntry[str]], list[os.DirEntry[str]]]:
-    """Return what are no directories, and the directories, each by name."""
+    """Return the entries that are not directories, and the directories, by name."""
     files: list[os.DirEntry[str]] = []
     below: list[os.DirEntry[str]] = []
     for entry in sorted(entries, key=lambda entry: entry.name):
@@ -112,7 +111,7 @@ def _sorted(
 
 
 def _spread(entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-    """Return a few of the entries, the first and the last among them."""
+    """Return a few of the entries, including the first and the last."""
     if len(entries) <= PER_DIRECTORY:
         return entries
     last = len(entries) - 1

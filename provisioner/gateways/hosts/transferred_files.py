@@ -1,7 +1,7 @@
-"""Files taken from one workspace's tree into another's, as the owner of both.
+"""Files copied from one workspace's tree into another's, as the owner of both.
 
-What lies in the other tree is never overwritten: a copy that differs from it gets a
-name of its own. No link is followed and neither filesystem is left.
+Nothing in the target tree is overwritten: a copy that differs from an existing file
+gets another name. No link is followed, and neither filesystem is left.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class CopyOutcome:
-    """What became of each path: `copied`, `same` as what lay there, or neither.
+    """What became of each path: `copied`, already the `same`, or neither.
 
-    `kept_aside` has (path, the name that its copy got), `failed` (path, reason).
+    `kept_aside` has pairs of a path and the name of its copy, `failed` of a path and
+    the reason.
     """
 
     copied: tuple[str, ...]
@@ -55,9 +56,9 @@ def copy_files_as(
 ) -> CopyOutcome:
     """Copy files and links at these paths from one root to another.
 
-    Mode and modification time go with them. Where something else has the name, or
+    Mode and modification time are kept. If something else has the name, or with
     `always_aside`, the copy's name ends with `label`, and a number if that is taken.
-    Safe to repeat: what is there with the same content is not copied again.
+    Safe to repeat: files with the same content are not copied again.
 
     Raises: ChildFailed.
     """
@@ -87,7 +88,7 @@ def copy_files_as(
 def differing_as(
     source: Path, target: Path, paths: Sequence[str], *, uid: int, gid: int
 ) -> tuple[str, ...]:
-    """Return the paths at which the two trees have not the same content.
+    """Return the paths whose content differs between the two trees.
 
     Raises: ChildFailed.
     """
@@ -107,10 +108,10 @@ def differing_as(
 
 
 def stamp_of(root: Path, paths: Sequence[str], *, read: Collection[str]) -> str:
-    """Return a fingerprint of what is at these paths, in hex.
+    """Return a fingerprint of the files at these paths, in hex.
 
-    Another one means that somebody wrote there meanwhile. What is in `read` is known by
-    its content, as p4 itself touches files that it opens; all else by size and time.
+    It changes when somebody writes to them. Paths in `read` count by their content, as
+    p4 itself touches files that it opens; all others by size and modification time.
     """
     digest = hashlib.sha256()
     with _Opened(root) as tree:
@@ -137,7 +138,7 @@ def _content_of(found: Found) -> str:
 
 
 def run(request: Json, show: Callable[[Json], None]) -> Json:
-    """Do what the request says, for run_module_as."""
+    """Run the request, for run_module_as."""
     if request["verb"] == "compare":
         return _compare(request)
     copying = _Copying(
@@ -168,7 +169,7 @@ def _compare(request: Json) -> Json:
 
 
 class _Opened:
-    """A tree for the length of a with block."""
+    """Opens a tree for the block."""
 
     def __init__(self, root: Path) -> None:
         self._fd = os.open(root, ENTER)
@@ -183,7 +184,7 @@ class _Opened:
 
 
 class _Copying:
-    """Puts copies into a tree."""
+    """Writes copies into a tree."""
 
     def __init__(self, target: str, *, label: str, always_aside: bool) -> None:
         self._root = os.open(target, ENTER)
@@ -198,7 +199,7 @@ class _Copying:
         os.close(self._root)
 
     def copy(self, source: Tree, path: str) -> None:
-        """Copy one entry, and keep what became of it."""
+        """Copy one entry, and record the outcome."""
         try:
             with source.opened(path) as found:
                 if not (found.is_file or found.is_link):
@@ -238,7 +239,7 @@ class _Copying:
         return [*first, aside, *numbered]
 
     def _enter(self, way: Sequence[str]) -> int:
-        """Return a directory below the root, made where it is missing."""
+        """Return a directory below the root, and create it if it is missing."""
         directory = os.dup(self._root)
         for part in way:
             with contextlib.suppress(FileExistsError):
@@ -251,7 +252,7 @@ class _Copying:
         return directory
 
     def _try(self, found: Found, directory: int, name: str) -> str | None:
-        """Return "copied" or "same", None where something else has the name."""
+        """Return "copied" or "same", or None if something else has the name."""
         if _has_same(found, directory, name):
             return "same"
         if found.is_link:
@@ -260,14 +261,14 @@ class _Copying:
             except FileExistsError:
                 return None
             return "copied"
-        # The same for the same name: what a killed try left is found and replaced.
+        # Derived from the name, so that the leftover of a killed attempt is replaced.
         called = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
         temporary = f".cloneyard-copy-{called}"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=directory)
         try:
             self._write(found, directory, temporary)
-            # A link never takes the place of anything, as a rename would.
+            # Unlike a rename, a link never replaces anything.
             os.link(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
         except FileExistsError:
             return None
@@ -291,7 +292,7 @@ class _Copying:
 
 
 def _has_same(found: Found, directory: int, name: str) -> bool:
-    """Say whether what has this name, if anything, is the same."""
+    """Return whether the file of this name, if any, is the same."""
     try:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):

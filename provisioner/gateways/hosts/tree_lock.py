@@ -1,9 +1,9 @@
-"""A file at the root of a tree that says which host runs a command in it.
+"""A file at the root of a tree that names the host running a command in it.
 
-A host that is cut off from the database goes on with its command, and another is given
-the step: both write to the same volume. So who comes second waits until the first has
-ended, or has said nothing for as long as its command may live without a worker. No
-clocks are compared: a lock that changes while somebody looks is alive.
+A host that is cut off from the database continues its command while another host gets
+the step: both would write to the same volume. So the second host waits until the first
+has ended, or has been silent for as long as its command may live without a worker. No
+clocks are compared: a lock that changes while it is watched is alive.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class TreeLock:
-    """The lock of one tree. `place` names the host until it is booted anew.
+    """The lock of one tree. `place` names the host until its next boot.
 
-    A lock of the same place is what a killed worker left: its command has been stopped.
+    A lock of the same place was left by a killed worker, whose command has been
+    stopped.
     """
 
     def __init__(self, tree: Path, *, place: str, stale_seconds: float) -> None:
@@ -37,10 +38,10 @@ class TreeLock:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[TreeLock]:
-        """Hold the lock in the block, and `beat` it in there.
+        """Hold the lock in the block, which must `beat` it.
 
-        Raises: Busy while another host is at it; TransientGatewayError where the lock
-        cannot be written.
+        Raises: Busy (another host is running a command); TransientGatewayError (the
+        lock cannot be written).
         """
         try:
             while not self._make():
@@ -61,14 +62,14 @@ class TreeLock:
                 self._path.unlink()
 
     def beat(self) -> None:
-        """Say that the command is alive; one that removed the lock gets it back."""
+        """Report that the command is alive; write the lock again if it was removed."""
         try:
             os.utime(self._path, follow_symlinks=False)
         except FileNotFoundError:
             with contextlib.suppress(OSError):
                 self._make()
         except OSError:
-            pass  # a full volume, or no access: the command finds that out, too
+            pass  # a full volume, or no access: the command will notice that, too
 
     def _make(self) -> bool:
         try:
@@ -80,7 +81,7 @@ class TreeLock:
         return True
 
     def _holder(self) -> tuple[str, str]:
-        """Return the name and the place of the host that holds it; "" if unknown."""
+        """Return name and place of the host that holds it, "" if unknown."""
         with contextlib.suppress(OSError):
             fd = os.open(self._path, _READ)
             with os.fdopen(fd, "rb") as file:
@@ -100,22 +101,22 @@ class TreeLock:
                 raise Busy(
                     f"A command still runs in {self._path.parent} on "
                     f"{self._holder()[0] or 'another host'}, which may be cut off from "
-                    "the database. This goes on when that one has ended.",
+                    "the database. This continues when that command has ended.",
                     system="host",
                     operation="run command",
                 )
 
     def _moment(self) -> int | None:
-        """Return when it was beaten last, None where it is gone.
+        """Return the time of the last beat, None if the lock is gone.
 
-        Opened, since NFS clients keep what they know of a file that is not.
+        The file is opened first, as NFS clients cache attributes of files that are not.
         """
         try:
             fd = os.open(self._path, _READ)
         except FileNotFoundError:
             return None
         except OSError:
-            return 0  # no lock of ours: a command put something else there
+            return 0  # not a lock of ours: a command put something else there
         try:
             return os.fstat(fd).st_mtime_ns
         finally:

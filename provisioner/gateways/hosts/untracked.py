@@ -1,10 +1,11 @@
 """Files that a client does not have, found by walking its tree ourselves.
 
-`p4 reconcile -a` lists what is “present in your workspace, but missing in the depot”. A
-file that somebody else has added to the depot meanwhile is neither that nor on the have
-list, so it goes unsaid. So do names that are not UTF-8, and files outside the view.
+`p4 reconcile -a` reports files “present in your workspace, but missing in the depot”.
+It says nothing of a file that somebody else has added to the depot meanwhile and that
+is not on the have list. Nor does it report names that are not UTF-8, or files outside
+the view.
 
-Started by run_as.py as the uid that owns the tree. Directories are opened one below the
+run_as.py starts it as the uid that owns the tree. Directories are opened one below the
 other, no link is followed, and other filesystems are not entered.
 
 Source: p4 reconcile, p4 have;
@@ -41,14 +42,14 @@ def untracked_as(
     uid: int,
     gid: int,
 ) -> list[str]:
-    """Return paths from the root of files and links that are not on the have list.
+    """Return files and links that are not on the have list, as paths from the root.
 
-    What the `ignore` patterns (as in P4IGNORE) leave out is left out; opened files are
-    among them. A directory that uid and gid may not list is one as well: nobody knows
-    what is in it. Bytes that are not UTF-8 are escaped as os.fsdecode does.
-    `client_root` is the client's Root, `root` where we see it.
+    Opened files are included; paths that the `ignore` patterns (as in P4IGNORE) exclude
+    are not. A directory that uid and gid may not list is reported itself, as its
+    contents are unknown. Bytes that are not UTF-8 are escaped as by os.fsdecode.
+    `client_root` is the client's Root, `root` the same directory on this host.
 
-    Raises: what PerforceGateway.files.local_paths raises; ChildFailed.
+    Raises: as PerforceGateway.files.local_paths; ChildFailed.
     """
     answer = run_module_as(
         __name__,
@@ -68,7 +69,7 @@ def untracked_as(
 
 
 def run(request: Json, show: Callable[[Json], None]) -> Json:
-    """Do it, for run_module_as.
+    """Run the request, for run_module_as.
 
     Raises: any GatewayError of `p4 have`.
     """
@@ -86,9 +87,9 @@ def run(request: Json, show: Callable[[Json], None]) -> Json:
 
 
 def leaves_below(root: Path) -> Iterator[bytes]:
-    """Yield paths from the root of all files, links, and directories we may not list.
+    """Yield all files, links, and directories we may not list, as paths from the root.
 
-    Devices, sockets and pipes hold no content, and are left out.
+    Devices, sockets and pipes have no content, and are left out.
     """
     closed: list[str] = []
     for directory in directories(root, on_closed=closed.append):

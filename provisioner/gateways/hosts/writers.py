@@ -1,6 +1,7 @@
 """Which processes of this host hold files of a tree open for writing.
 
-Source: proc(5), /proc/PID/fd and fdinfo. Without root those of others are not seen.
+Source: proc(5), /proc/PID/fd and fdinfo. Without root, processes of other users are not
+visible.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Writer:
-    """`path` is from the root of the tree."""
+    """A process that writes. `path` is relative to the root of the tree."""
 
     pid: int
     program: str

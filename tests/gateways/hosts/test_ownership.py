@@ -221,7 +221,7 @@ def test_a_file_with_a_name_outside_is_left_and_named(
     assert (report.changed, report.failed_count) == (entries, 1)
     (failure,) = report.failures
     assert (failure.path, failure.errno) == ("outer0/inside", errno.EMLINK)
-    assert "names outside this tree" in str(failure)
+    assert "hard links outside this tree" in str(failure)
 
 
 @needs_root

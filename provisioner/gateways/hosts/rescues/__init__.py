@@ -1,5 +1,5 @@
-"""The process that writes and checks archives of unsaved work.
+"""The process that writes and verifies archives of unsubmitted work.
 
-Standard library only: it is started bare, as the host worker's own user, and may be
-root. It is a process of its own so that a file server that hangs holds no worker.
+Standard library only: it starts bare, as the host worker's own user, and may be root.
+It is a separate process so that a file server that hangs blocks no worker.
 """

@@ -30,11 +30,11 @@ class _Stopped(BaseException):
 
 
 class _Incomplete(Exception):
-    """Content that is there could not be read: nothing of the archive is kept."""
+    """Existing content could not be read: the archive is not kept."""
 
 
 class _Pulse:
-    """Tells the caller, once a second, that we are still at work."""
+    """Tells the caller, once a second, that we are still working."""
 
     def __init__(self) -> None:
         self._told_at = 0.0
@@ -53,7 +53,7 @@ def say(**line: Any) -> None:
 
 
 def main() -> None:
-    """Do as ordered; the last line says how it ended."""
+    """Run the order; the last line reports how it ended."""
     die_with_parent(int(sys.argv[1]))
     order = json.loads(sys.stdin.readline())
     try:
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _archive(order: Json) -> Json:
-    """Write the archive, read it back, and give it its name."""
+    """Write the archive, verify it, and give it its final name."""
     root = os.open(order["root"], ENTER)
     tree = Tree(root, uid=order["uid"], gid=order["gid"])
     entries = list(_entries())
@@ -95,7 +95,7 @@ def _archive(order: Json) -> Json:
 
 
 def _bytes_of(entries: list[Json], *, root: int) -> int:
-    """Return what the contents take without their holes, as far as it is seen."""
+    """Return the size of the contents without holes, as far as known."""
     total = 0
     for entry in entries:
         with contextlib.suppress(OSError):
@@ -106,12 +106,12 @@ def _bytes_of(entries: list[Json], *, root: int) -> int:
 
 
 def _entries() -> Iterator[Json]:
-    """Yield the entries that the caller sends, a line each; the last one is empty."""
+    """Yield the entries that the caller sends, one per line, up to an empty line."""
     for line in sys.stdin:
         if line == "\n":
             return
         yield json.loads(line)
-    raise _Stopped  # the caller ended before it had told all
+    raise _Stopped  # the caller ended before it had sent all
 
 
 def _stop(signal_number: int, frame: object) -> None:

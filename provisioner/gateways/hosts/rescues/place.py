@@ -1,4 +1,4 @@
-"""The directory that an archive is written into, and its way to its final name."""
+"""The directory that an archive is written into, until it gets its final name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CODES = {
 
 
 class NoPlace(Exception):
-    """The rescue area does not take the archive; `code` is stable."""
+    """The rescue area does not accept the archive; `code` is stable."""
 
     def __init__(self, sentence: str, *, code: str) -> None:
         super().__init__(sentence)
@@ -35,7 +35,7 @@ class NoPlace(Exception):
 
 
 class Place:
-    """A directory under a name of its own, which gets its final name when complete."""
+    """A directory under a temporary name, which gets its final name when complete."""
 
     def __init__(self, order: Json) -> None:
         self._root: str = order["rescue_root"]
@@ -56,9 +56,9 @@ class Place:
     @classmethod
     @contextlib.contextmanager
     def prepared(cls, order: Json) -> Iterator[Place]:
-        """Have an empty directory; whatever goes wrong, nothing stays behind.
+        """Provide an empty directory. If anything goes wrong, nothing is left.
 
-        What an earlier try left is removed first.
+        The leftover of an earlier attempt is removed first.
 
         Raises: NoPlace.
         """
@@ -73,7 +73,7 @@ class Place:
 
     @classmethod
     def clear(cls, order: Json) -> None:
-        """Remove what tries that were killed have left; what resists stays."""
+        """Remove what killed attempts left; ignore what cannot be removed."""
         place = cls(order)
         with contextlib.suppress(OSError):
             path = os.path.join(place._root, place._owner)
@@ -88,7 +88,7 @@ class Place:
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn what the file system says into a refusal.
+        """Turn errors of the file system into a refusal.
 
         Raises: NoPlace.
         """
@@ -106,7 +106,7 @@ class Place:
             ) from error
 
     def require_room(self, wanted_bytes: int) -> None:
-        """Refuse what has no room here, before anything is written.
+        """Refuse an archive that does not fit, before anything is written.
 
         Raises: NoPlace.
         """
@@ -121,7 +121,7 @@ class Place:
             )
 
     def publish(self) -> None:
-        """Give it to its owner, and then its final name.
+        """Give the directory to its owner, and then its final name.
 
         Raises: NoPlace.
         """
@@ -138,7 +138,7 @@ class Place:
                 dst_dir_fd=self._owner_fd,
             )
             os.fsync(self._owner_fd)
-            # The directory around it is the owner's, who may have put another there.
+            # The directory above belongs to the owner, who may have replaced it.
             found = os.stat(self._name, dir_fd=self._owner_fd, follow_symlinks=False)
         if not os.path.samestat(found, os.fstat(self.directory)):
             raise NoPlace(
@@ -174,7 +174,7 @@ class Place:
             os.close(fd)
 
     def _remove(self, name: str) -> None:
-        """Remove a directory of plain files."""
+        """Remove a directory that contains only plain files."""
         fd = os.open(name, ENTER, dir_fd=self._owner_fd)
         try:
             for inner in os.listdir(fd):
@@ -188,6 +188,6 @@ class Place:
             if self.directory >= 0:
                 self._remove(self._partial)
         if self._owner_was_made:
-            # Only while it is empty.
+            # Only if it is empty.
             with contextlib.suppress(OSError):
                 os.rmdir(os.path.join(self._root, self._owner))

@@ -1,4 +1,4 @@
-"""Opening what is in a tree, and nothing that is outside of it."""
+"""Opening entries of a tree, and nothing outside of it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class CannotLook(Exception):
-    """There is nothing to look at or to read; see the classes below."""
+    """An entry cannot be examined or read; see the classes below."""
 
 
 class NotThere(CannotLook):
-    """Nothing has this name (any more)."""
+    """Nothing has this name, or no longer."""
 
 
 class BehindLink(CannotLook):
-    """A directory on the way is a symbolic link: `link` is its path from the root."""
+    """A directory on the way is a symlink; `link` is its path from the root."""
 
     def __init__(self, link: str) -> None:
         super().__init__(link)
@@ -31,12 +31,12 @@ class BehindLink(CannotLook):
 
 
 class CannotRead(CannotLook):
-    """It is there and cannot be read; the argument is a sentence that says why."""
+    """It exists but cannot be read; the argument is a sentence that says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """One entry of the tree. `fd` is open for reading where it is a file, else -1."""
+    """An entry of the tree. `fd` is open for reading if it is a file, else -1."""
 
     status: os.stat_result
     fd: int = -1
@@ -55,10 +55,10 @@ class Found:
 class Tree:
     """A directory below which entries are opened, one component after the other.
 
-    No component is ever followed if it is a link, and none is on another filesystem.
-    Descriptors of the directories on the way are kept: entries that come in the order
-    of their paths share them. Where root may not read, as on a file server that maps
-    root to nobody, `uid` and `gid` are tried.
+    No component is followed if it is a link, and none is on another filesystem.
+    Descriptors of directories on the way are kept, as entries in path order share them.
+    If root may not read, as on a file server that squashes root, `uid` and `gid` are
+    tried.
     """
 
     root_fd: int
@@ -72,7 +72,7 @@ class Tree:
 
     @contextlib.contextmanager
     def opened(self, path: str) -> Iterator[Found]:
-        """Open the entry at a path from the root, for the length of a with block.
+        """Open the entry at a path from the root, for the block.
 
         Raises: NotThere, BehindLink, CannotRead.
         """
@@ -86,7 +86,7 @@ class Tree:
                 os.close(found.fd)
 
     def size_of(self, path: str) -> int:
-        """Return the size of a plain file at a path from the root, 0 for all else.
+        """Return the size of a plain file at a path from the root, 0 for anything else.
 
         Raises: NotThere, BehindLink, CannotRead.
         """
@@ -94,7 +94,7 @@ class Tree:
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
     def has_content(self, path: str) -> bool:
-        """Say whether a plain file or a link has this path from the root.
+        """Return whether a plain file or a link has this path from the root.
 
         Raises: NotThere, BehindLink, CannotRead.
         """
@@ -113,7 +113,7 @@ class Tree:
             os.close(self._way.pop()[1])
 
     def _directory(self, parts: list[str]) -> int:
-        """Return a descriptor of the directory; it stays open for a while."""
+        """Return a descriptor of the directory, which stays open for a while."""
         known = 0
         while known < min(len(parts), len(self._way)):
             if self._way[known][0] != parts[known]:
@@ -139,7 +139,7 @@ class Tree:
             raise
         if os.fstat(fd).st_dev != self.device:
             os.close(fd)
-            raise CannotRead("It lies on another file system, mounted there.")
+            raise CannotRead("It is on another file system, mounted there.")
         return fd
 
     def _find(self, directory: int, name: str) -> Found:
@@ -168,7 +168,7 @@ class Tree:
 def _parts(path: str) -> list[str]:
     parts = path.split("/")
     if "\0" in path or {"", ".", ".."} & set(parts):
-        raise CannotRead("It lies outside the workspace.")
+        raise CannotRead("It is outside the workspace.")
     return parts
 
 

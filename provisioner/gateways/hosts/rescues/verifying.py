@@ -1,4 +1,4 @@
-"""Reading an archive back: every checksum, and every file against the manifest."""
+"""Verifying an archive: every checksum, and every file against the manifest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Damaged(Exception):
-    """The archive is not what was written; the argument says where."""
+    """The archive is not as it was written; the argument says where."""
 
 
 def verify(
@@ -31,7 +31,7 @@ def verify(
 ) -> dict[str, str]:
     """Read the whole archive; return the checksums of its files.
 
-    `beat` is called for every block that was read.
+    Calls `beat` for every block that it has read.
 
     Raises: Damaged.
     """
@@ -46,7 +46,7 @@ def verify(
 
 def _file(directory: int, name: str) -> IO[bytes]:
     fd = os.open(name, _READ, dir_fd=directory)
-    # What was written a moment ago is to come from the disk.
+    # Read from the disk what was written a moment ago.
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     return os.fdopen(fd, "rb", buffering=BLOCK_BYTES)
 
@@ -59,25 +59,27 @@ def _check_sums(directory: int, beat: Callable[[], None]) -> dict[str, str]:
         ]
     sums = {name: digest for digest, _, name in told}
     if not {TAR, MANIFEST} <= sums.keys() or any("/" in name for name in sums):
-        raise Damaged(f"{SUMS} does not name what must be there.")
+        raise Damaged(f"{SUMS} does not list the required files.")
     for name, expected in sums.items():
         with _file(directory, name) as file:
             if _sha256(file, beat) != expected:
-                raise Damaged(f"{name} has another checksum than it was written with.")
+                raise Damaged(
+                    f"{name} does not have the checksum with which it was written."
+                )
     return sums
 
 
 def _rows(manifest: IO[bytes]) -> Iterator[Json]:
-    """Yield the entries, which have a line each, between the first and the last."""
+    """Yield the entries, one per line, between the first line and the last."""
     head = manifest.readline()
     if json.loads(head + b"]}")["format"] != FORMAT:
-        raise Damaged(f"{MANIFEST} has a format that is not known here.")
+        raise Damaged(f"{MANIFEST} has an unknown format.")
     for line in manifest:
         if line == b"]}\n":
             return
         row: Json = json.loads(line.rstrip(b",\n"))
         yield row
-    raise Damaged(f"{MANIFEST} is cut off.")
+    raise Damaged(f"{MANIFEST} is truncated.")
 
 
 def _members(
@@ -108,9 +110,9 @@ def _compare(
         if not (same_name and same_link) or not (
             is_torn or digest == row.get("sha256", "")
         ):
-            raise Damaged(f"{TAR} has something else than {row['path']!r}.")
+            raise Damaged(f"{TAR} has another entry instead of {row['path']!r}.")
     if next(members, None) is not None:
-        raise Damaged(f"{TAR} has more than {MANIFEST} says.")
+        raise Damaged(f"{TAR} has more entries than {MANIFEST}.")
 
 
 def _sha256(file: Any, beat: Callable[[], None]) -> str:

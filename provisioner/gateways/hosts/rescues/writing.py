@@ -1,8 +1,8 @@
-"""Writing an archive: a tar file, a manifest, checksums, and how to use them.
+"""Writing an archive: a tar file, a manifest, checksums, and instructions.
 
-The tar file is not compressed: much of what people leave is compressed or binary
-already, storage compresses by itself, reading it needs no more than `tar`, and what is
-left of a damaged one can be read from the next header on.
+The tar file is not compressed. Much of what people leave is compressed or binary
+already, and storage compresses by itself. Plain `tar` can read it, and a damaged one is
+readable again from the next header on.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Json = dict[str, Any]
 TAR, MANIFEST, SUMS, README = "work.tar", "manifest.json", "SHA256SUMS", "README.txt"
 FORMAT = 1
 STORED = "stored"
-"""`state` of an entry whose content is in the tar file; all others say why it is not:
-missing, vanished (where something had just been found), unreadable, special, directory,
-behind_link; torn is stored, but changed while it was read, twice."""
+"""`state` of an entry whose content is in the tar file. All others say why it is not:
+missing, vanished (after it had been found), unreadable, special, directory,
+behind_link. A torn entry is stored, but changed while it was read, twice."""
 
 _PROBLEMS = {
-    "vanished": "It was there when it was looked for, and is not now.",
+    "vanished": "It was found at first, but is gone now.",
     "unreadable": "It cannot be read.",
     "torn": "It changed while it was read, twice.",
-    "special": "It is no file: a device, socket or pipe.",
+    "special": "It is not a file but a device, socket or pipe.",
 }
 _FOUND_ON_DISK = ("changed", "untracked")
 
@@ -51,7 +51,7 @@ _NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class _Summed(io.RawIOBase):
-    """A new file in a directory, with the SHA-256 of what is written."""
+    """A new file in a directory, with the SHA-256 of its content."""
 
     def __init__(self, directory: int, name: str) -> None:
         self.name_in_directory = name
@@ -67,7 +67,7 @@ class _Summed(io.RawIOBase):
         return self._file.write(data)
 
     def mark(self) -> tuple[int, Any]:
-        """Return where it is now, for `go_back`."""
+        """Return the current position, for `go_back`."""
         return self.tell(), self.sha256.copy()
 
     def go_back(self, mark: tuple[int, Any]) -> None:
@@ -78,20 +78,20 @@ class _Summed(io.RawIOBase):
         self.sha256 = sha256
 
     def finish(self) -> str:
-        """Have it on disk; return its checksum."""
+        """Flush it to disk; return its checksum."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
         return self.sha256.hexdigest()
 
     def abandon(self) -> None:
-        """Close it, whatever is in it."""
+        """Close it, whatever it contains."""
         with contextlib.suppress(OSError):
             self._file.close()
 
 
 class _Exactly:
-    """Reads as many bytes as a header promised; what a shorter file lacks is zeros."""
+    """Reads as many bytes as a header promised; pads a shorter file with zeros."""
 
     def __init__(self, fd: int, tell: Callable[[int], None]) -> None:
         self._fd = fd
@@ -115,15 +115,15 @@ class _Exactly:
         return data.ljust(size, b"\0")
 
     def finish(self) -> None:
-        """Nothing is left to do: all of it was read."""
+        """Do nothing: all of it has been read."""
 
 
 Piece = tuple[int, int]
-"""Where data begins in a file, and how many bytes there are."""
+"""Offset and length of data in a file."""
 
 
 def data_of(fd: int, status: os.stat_result) -> list[Piece] | None:
-    """Return where a file has data, None where it has no holes worth the name.
+    """Return where a file has data, None if it has no significant holes.
 
     Source: lseek(2), SEEK_DATA and SEEK_HOLE.
     """
@@ -137,7 +137,7 @@ def data_of(fd: int, status: os.stat_result) -> list[Piece] | None:
             at = min(os.lseek(fd, begin, os.SEEK_HOLE), status.st_size)
             pieces.append((begin, at - begin))
     except OSError as error:
-        if error.errno != errno.ENXIO:  # no data beyond
+        if error.errno != errno.ENXIO:  # no more data
             return None
     finally:
         os.lseek(fd, 0, os.SEEK_SET)
@@ -145,7 +145,7 @@ def data_of(fd: int, status: os.stat_result) -> list[Piece] | None:
 
 
 class _Sparse:
-    """Reads a map of a file's data, and then the data; its holes count as zeros.
+    """Reads a map of a file's data, and then the data; holes count as zeros.
 
     Source: GNU tar, "Storing Sparse Files", PAX format, version 1.0.
     """
@@ -190,7 +190,7 @@ class _Sparse:
         return data.ljust(size, b"\0")
 
     def finish(self) -> None:
-        """Take what is left for a hole: of a file that did not change, it is one."""
+        """Count the rest as a hole, which it is unless the file has changed."""
         if not self._left:
             self._hash_zeros(self._size)
         self.bytes_read = self._hashed_to
@@ -206,7 +206,7 @@ _ZEROS = bytes(BLOCK_BYTES)
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a name is UTF-8: no other reads back as a sparse file's."""
+    """Return whether a name is UTF-8, as the name of a sparse file must be."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -215,11 +215,11 @@ def _is_text(name: str) -> bool:
 
 
 def _as_sparse(info: tarfile.TarInfo, source: _Sparse, *, size: int) -> None:
-    """Have the header of a member say that it is a sparse file of this size."""
+    """Mark a member's header as that of a sparse file of this size."""
     directory, _, name = info.name.rpartition("/")
     stored_as = "/".join(part for part in (directory, "GNUSparseFile.0", name) if part)
     info.pax_headers = {
-        "path": stored_as,  # first: tarfile takes the last word on a name
+        "path": stored_as,  # first, as tarfile uses the last value of a name
         "GNU.sparse.major": "1",
         "GNU.sparse.minor": "0",
         "GNU.sparse.name": info.name,
@@ -253,11 +253,11 @@ class Archive:
 
     @property
     def lacks_content(self) -> bool:
-        """Whether content that is there is not in it."""
+        """Whether existing content is missing from it."""
         return any(state != "special" for _, state, _ in self.problems)
 
     def write(self, entries: Iterable[Json], *, attachments: dict[str, str]) -> None:
-        """Write everything; afterwards it is on disk."""
+        """Write everything, and flush it to disk."""
         try:
             self._write_work(entries)
             for name, path in attachments.items():
@@ -316,7 +316,7 @@ class Archive:
     def _rows(
         self, entries: Iterable[Json], *, tar: tarfile.TarFile, work: _Summed
     ) -> Iterator[Json]:
-        """Store the entries, and the links that stand in the way of one."""
+        """Store the entries, and any link that is in the way of one."""
         links: set[str] = set()
         for entry in entries:
             row = self._store(entry, tar=tar, work=work)
@@ -333,7 +333,7 @@ class Archive:
     # -- one entry
 
     def _store(self, entry: Json, *, tar: tarfile.TarFile, work: _Summed) -> Json:
-        """Put one entry into the tar file; return its row of the manifest."""
+        """Add one entry to the tar file; return its row of the manifest."""
         mark, offset = work.mark(), tar.offset
 
         def go_back() -> None:
@@ -354,7 +354,7 @@ class Archive:
                 return entry | {
                     "state": "behind_link",
                     "behind": way.link,
-                    "reason": f"{way.link} on its way is a symbolic link.",
+                    "reason": f"{way.link} on the way to it is a symbolic link.",
                 }
             except CannotRead as failure:
                 go_back()
@@ -362,7 +362,7 @@ class Archive:
             if row["state"] == STORED or is_last:
                 return row
             go_back()
-        raise AssertionError  # the loop returns
+        raise AssertionError  # the loop always returns
 
     def _add(self, path: str, found: Found, *, tar: tarfile.TarFile) -> Json:
         info = tarfile.TarInfo(path)
@@ -433,14 +433,14 @@ def _seen(found: Found) -> Json:
 def _not_stored(status: os.stat_result, *, kind: str) -> Json:
     if stat.S_ISDIR(status.st_mode):
         if kind == "untracked":
-            # Such directories are found for what is in them.
+            # Such directories are found through their contents.
             return {"state": "unreadable", "reason": "Its content cannot be listed."}
         return {"state": "directory", "reason": "A directory has its name."}
     return {"state": "special", "reason": _PROBLEMS["special"]}
 
 
 def readme(metadata: Json) -> str:
-    """Return how to bring the work back."""
+    """Return instructions to restore the work."""
     root = metadata.get("root") or "the workspace"
     shelves = [
         f"    p4 unshelve -s {shelf['change']}        # was change {shelf['was']}\n"

@@ -1,7 +1,7 @@
 """The process beside a command: order as JSON on stdin, JSON lines on stdout.
 
-After the order the worker says that it lives, byte by byte. Our stderr is the command's
-log. SIGTERM stops the command; so does its parent's end.
+After the order, the worker sends a byte now and then to show that it is alive. Our
+stderr is the command's log. SIGTERM stops the command, and so does our parent's end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ READ_BYTES = 1 << 16
 
 
 class Report:
-    """What the worker hears. No program that is executed gets the descriptor."""
+    """What the worker hears. No executed program gets the descriptor."""
 
     def __init__(self) -> None:
         self._descriptor = os.dup(1)
@@ -37,7 +37,7 @@ class Report:
 
 
 class Beats:
-    """What says that the worker lives. Time in which the host sleeps counts, too."""
+    """Signs of life of the worker. Time in which the host sleeps counts, too."""
 
     def __init__(self, *, silent_seconds: float) -> None:
         self.descriptor = os.dup(0)
@@ -54,7 +54,7 @@ class Beats:
         return max(0.0, self._heard_at + self._silent_seconds - self._now())
 
     def take(self) -> bool:
-        """Take note of what was said; return whether there will be more."""
+        """Take what was sent; return whether more can come."""
         said = os.read(self.descriptor, READ_BYTES)
         self._heard_at = self._now()
         return bool(said)
@@ -86,7 +86,7 @@ class Log:
 
 
 def main() -> None:
-    """Run the command as ordered; the last line says how it ended."""
+    """Run the command as ordered; the last line reports how it ended."""
     parent = int(sys.argv[1])
     said = json.loads(sys.stdin.buffer.readline())
     order = Order(**{**said, "bounds": Bounds(**said["bounds"])})
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def _enter_namespace(report: Report) -> None:
-    """Have children in a PID namespace; without root by a user namespace of one uid."""
+    """Enter a PID namespace; without root through a user namespace of one uid."""
     try:
         if os.geteuid() == 0:
             kernel.unshare(kernel.CLONE_NEWPID)
@@ -113,7 +113,7 @@ def _enter_namespace(report: Report) -> None:
 
 
 def _become_owner_of_namespaces() -> None:
-    """Keep uid and gid; no others are known inside. Source: user_namespaces(7)."""
+    """Keep uid and gid, the only ones known inside. Source: user_namespaces(7)."""
     uid, gid = os.geteuid(), os.getegid()
     kernel.unshare(kernel.CLONE_NEWUSER)
     for name, text in (
@@ -163,7 +163,7 @@ def _tell_of_group(group: Cgroup | None, bounds: Bounds, report: Report) -> None
 def _start_and_relay(order: Order, report: Report, group: Cgroup | None) -> Log:
     beats = Beats(silent_seconds=order.bounds.worker_silent_seconds)
     output, output_end = os.pipe()
-    # One closes when init is gone, the other when we are.
+    # One closes when init ends, the other when we end.
     ended, ended_end = os.pipe()
     ours, ours_end = os.pipe()
     pid = os.fork()
@@ -191,9 +191,9 @@ def _start_and_relay(order: Order, report: Report, group: Cgroup | None) -> Log:
 
 
 def _relay(output: int, log: Log, beats: Beats, *, until_closed: int) -> bool:
-    """Pass output on until init has ended, with what was written until then.
+    """Pass output on until init has ended, including the last of it.
 
-    Return False where the worker fell silent before.
+    Return False if the worker fell silent before.
     """
     waited_for = [output, until_closed, beats.descriptor]
     while True:

@@ -1,4 +1,4 @@
-"""What a command may see and take."""
+"""What a command may see and use."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What holds a command, as far as the host can.
+    """The limits of a command, as far as the host can enforce them.
 
-    `hidden` are paths that it does not see, `shown` pairs of where something in them
-    is seen all the same, and what. `cgroup` is the directory below which a group is
-    made, "" for the worker's own. 0 bytes and 0 processors are as many as there are.
-    What is asked to end and does not is killed after `grace_seconds`. A worker that
-    is frozen says nothing: after `worker_silent_seconds` its command is killed, so that
-    whoever takes the step over is alone in the volume.
+    `hidden` are paths that it does not see. `shown` are pairs for exceptions in them:
+    where something is seen, and what. `cgroup` is the directory below which a group is
+    created, "" for the worker's own. 0 bytes and 0 processors mean no limit. Processes
+    that ignore SIGTERM are killed after `grace_seconds`. A frozen worker falls silent:
+    its command is killed after `worker_silent_seconds`, so that whoever takes over the
+    step has the volume to itself.
     """
 
     hidden: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """A command with all that it gets. Without `uid` it runs as whoever starts it."""
+    """A command with everything it gets. Without `uid` it runs as its starter."""
 
     command: str
     cwd: str

@@ -1,4 +1,4 @@
-"""A control group of version 2 for each command, where we may make one.
+"""A version 2 control group for each command, if we may create one.
 
 Source: Documentation/admin-guide/cgroup-v2.rst.
 """
@@ -14,19 +14,19 @@ from pathlib import Path
 CPU_PERIOD_MICROSECONDS = 100_000
 EMPTY_WITHIN_SECONDS = 2.0
 PREFIX = "cloneyard-"
-# One that is younger may be about to be joined.
+# A younger one may be about to be joined.
 LEFT_AFTER_SECONDS = 60.0
 
 
 class Cgroup:
-    """A group of our own; `bounds` names the controllers that bound it."""
+    """A group of our own; `bounds` names the controllers that limit it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.bounds: list[str] = []
 
     def bound(self, controller: str, files: dict[str, str]) -> None:
-        """Write limits; a controller that is not enabled here has no such files."""
+        """Write limits; controllers that are not enabled here have no such files."""
         try:
             for name, text in files.items():
                 (self.path / name).write_text(text)
@@ -35,7 +35,7 @@ class Cgroup:
         self.bounds.append(controller)
 
     def join(self) -> None:
-        """Take the calling process in, and what it forks from now on."""
+        """Move the calling process in, and with it what it forks from now on."""
         (self.path / "cgroup.procs").write_text("0")
 
     @property
@@ -47,7 +47,7 @@ class Cgroup:
         return any(line.startswith("oom_kill ") and line[9:] != "0" for line in lines)
 
     def end(self) -> None:
-        """Kill all that is in it, however it hides, and remove it."""
+        """Kill everything in it, however it hides, and remove the group."""
         with contextlib.suppress(OSError):
             (self.path / "cgroup.kill").write_text("1")
         ends = time.monotonic() + EMPTY_WITHIN_SECONDS
@@ -65,13 +65,13 @@ class Cgroup:
 def make_cgroup(
     below: str, *, memory_bytes: int, processes: int, cpus: float
 ) -> Cgroup | None:
-    """Make a group below the one given, else below our own; None where we may not."""
+    """Create a group below the given one, or our own; None if not permitted."""
     try:
         parent = Path(below) if below else _own()
         if not (parent / "cgroup.procs").exists():
             return None
         for controller in ("memory", "pids", "cpu"):
-            # Refused where processes are in the parent itself, as ours mostly are.
+            # Refused if processes are in the parent itself, as ours usually are.
             with contextlib.suppress(OSError):
                 (parent / "cgroup.subtree_control").write_text(f"+{controller}")
         _remove_left(parent)
@@ -92,7 +92,7 @@ def make_cgroup(
 
 
 def _remove_left(parent: Path) -> None:
-    """Remove groups of sandboxes that were killed; the kernel keeps those in use."""
+    """Remove groups of killed sandboxes; the kernel keeps those in use."""
     for path in parent.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > LEFT_AFTER_SECONDS:
@@ -102,7 +102,7 @@ def _remove_left(parent: Path) -> None:
 def _own() -> Path:
     """Return the directory of the group that we are in.
 
-    Raises: FileNotFoundError where there is no version 2.
+    Raises: FileNotFoundError (no version 2).
     """
     lines = Path("/proc/self/cgroup").read_text().splitlines()
     ours = next((line[3:] for line in lines if line.startswith("0::")), None)

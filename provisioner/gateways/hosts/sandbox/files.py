@@ -1,6 +1,6 @@
-"""What a command sees of the host's files: all but what is private, and other people's.
+"""What a command sees of the host's files: all but private ones and those of others.
 
-Runs in a mount namespace of its own, as its owner.
+It runs in a mount namespace of its own, as the owner of that namespace.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COVER_BYTES = 1 << 20
 def arrange_files(
     *, hidden: list[str], shown: list[tuple[str, str]], tmp_bytes: int
 ) -> None:
-    """Make temporary directories private and hide paths, but for those in `shown`.
+    """Make temporary directories private and hide paths, except those in `shown`.
 
     `shown` are pairs: where something is seen, and what.
 
@@ -36,7 +36,7 @@ def arrange_files(
     """
     with contextlib.ExitStack() as opened:
         sources = [(Path(at), _open(what, opened)) for at, what in shown]
-        # One for all: each could hold as much memory otherwise.
+        # One for all: otherwise each could use this much memory.
         first, *others = filter(os.path.isdir, PRIVATE)
         _mount_tmpfs(first, mode="1777", size=tmp_bytes)
         for path in others:
@@ -50,16 +50,16 @@ def arrange_files(
 
 
 def leave_mounts() -> None:
-    """Have mounts of our own, which nobody else sees.
+    """Get a mount namespace that nobody else sees.
 
-    Raises: OSError, as where AppArmor lets nobody mount.
+    Raises: OSError (for example as AppArmor forbids mounts).
     """
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("", "/", flags=MS_SLAVE | MS_REC)
 
 
 def mount_proc() -> None:
-    """Have a /proc of the processes in our own namespace."""
+    """Mount a /proc for the processes of our namespace."""
     kernel.mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
 
@@ -88,7 +88,7 @@ def _cover(paths: list[str]) -> list[str]:
 
 
 def _show(at: Path, source: int) -> None:
-    """Have the source at a path, unless nothing covers it there."""
+    """Show the source at a path, unless nothing covers it there."""
     with contextlib.suppress(OSError):
         if os.path.samestat(at.stat(), os.fstat(source)):
             return

@@ -33,11 +33,11 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
 
 class _NoNamespace(Exception):
-    """What was asked for takes namespaces, and we may make none."""
+    """The request needs namespaces, which we may not create."""
 
 
 class Init:
-    """Runs one command; `say` reports, `parent_has_ended` closes with our parent."""
+    """Runs one command. `say` reports; `parent_has_ended` closes with our parent."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Init:
         self._parent_has_ended = parent_has_ended
 
     def run(self) -> NoReturn:
-        """Run the command, end what it leaves, say how it ended, and end."""
+        """Run the command, end what it leaves, report how it ended, and end."""
         has_namespace = os.getpid() == 1
         try:
             self._die_with_parent(signal.SIGKILL if has_namespace else signal.SIGTERM)
@@ -85,7 +85,7 @@ class Init:
     def _die_with_parent(self, number: int) -> None:
         kernel.signal_at_parents_end(number)
         if select.select([self._parent_has_ended], [], [], 0)[0]:
-            os._exit(1)  # it ended before we asked
+            os._exit(1)  # the parent has already ended
 
     def _arrange(self) -> None:
         bounds = self._order.bounds
@@ -119,7 +119,7 @@ class Init:
         try:
             os.setsid()
             with contextlib.suppress(OSError):
-                # Where memory runs out, it is not the worker that has to go.
+                # If memory runs out, the command must go, not the worker.
                 Path("/proc/self/oom_score_adj").write_text(OOM_SCORE)
             os.dup2(self._output, 1)
             os.dup2(self._output, 2)
@@ -176,8 +176,8 @@ def _attend(
 ) -> int:
     """Reap until nothing is left; return how the command ended.
 
-    When it has, or SIGTERM comes, the others are asked to end, and killed where they
-    do not.
+    When it has ended, or on SIGTERM, the others are asked to end, and killed if they do
+    not.
     """
     code, kill_at = 0, None
     while True:
@@ -217,7 +217,7 @@ def _signal_namespace(number: int) -> None:
 
 
 def signal_descendants(number: int) -> None:
-    """Signal all that descends from us, until none is left that was not."""
+    """Signal all our descendants, until every one has been signaled."""
     signalled: set[int] = set()
     while new := _descendants() - signalled:
         for pid in new:

@@ -1,4 +1,4 @@
-"""System calls that Python 3.11 does not have. The standard library alone."""
+"""System calls that Python 3.11 lacks. Standard library only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _prctl(option: int, argument: int = 0) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Leave namespaces for new ones. Source: unshare(2)."""
+    """Move to new namespaces. Source: unshare(2)."""
     _check(_libc.unshare(flags))
 
 
@@ -52,29 +52,29 @@ def mount(
 
 
 def signal_at_parents_end(number: int) -> None:
-    """Get a signal when the parent ends. Forks and changes of uid forget it."""
+    """Get a signal when the parent ends. Forks and changes of uid reset it."""
     _prctl(_PR_SET_PDEATHSIG, number)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever descends from us and loses its own."""
+    """Become the parent of descendants that lose theirs."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def hide_memory() -> None:
-    """Let nobody of the same uid trace this process, until it executes a program."""
+    """Deny tracing to others of the same uid, until this process runs a program."""
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def forgo_bounding_set() -> None:
-    """Let no program give this process capabilities, ever. Needs CAP_SETPCAP."""
+    """Ensure that no program gives this process capabilities. Needs CAP_SETPCAP."""
     last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
     for capability in range(last + 1):
         _prctl(_PR_CAPBSET_DROP, capability)
 
 
 def forgo_privileges() -> None:
-    """Have no capabilities, and get none: no set-uid program has an effect any more.
+    """Drop all capabilities for good; set-uid programs have no effect from now on.
 
     Source: prctl(2) PR_SET_NO_NEW_PRIVS, capset(2).
     """

@@ -1,8 +1,8 @@
-"""The compiled walk, where it was built: `compiled/*.c` for this machine.
+"""The compiled walk, if it was built: `compiled/*.c` for this machine.
 
-`make` builds it into the environment that this interpreter runs from, so who may put a
-program there may also put an interpreter there: it asks for no new trust. Its name has
-the hash of its source, so one that was built from another source is never run.
+`make` builds it into the environment of this interpreter. Anyone who can put a program
+there can also replace the interpreter, so it needs no additional trust. Its name holds
+the hash of its source, so a build of another source never runs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import IO
 SOURCE = Path(__file__).with_name("compiled")
 PLACE = Path(sys.prefix, "libexec", "cloneyard")
 OLDEST_LINUX = (5, 8)
-"""It tells mounts apart by STATX_MNT_ID. Source: statx(2)."""
+"""The first Linux with STATX_MNT_ID, which tells mounts apart. Source: statx(2)."""
 
 USAGE_STATUS = 2
-"""What it ends with when it is started without arguments: it can be run here."""
+"""Its exit code without arguments, which proves that it runs here."""
 
 FLAGS = (
     "-O2",
@@ -37,11 +37,11 @@ FLAGS = (
 
 
 class BuildFailed(Exception):
-    """Why there is no compiled walk; the sequential one runs then."""
+    """Why there is no compiled walk; the sequential one runs instead."""
 
 
 def program_path() -> Path:
-    """Return where the program of this source belongs."""
+    """Return the path of the program for this source."""
     digest = hashlib.sha256()
     for path in sorted(SOURCE.glob("*.[ch]")):
         digest.update(path.read_bytes())
@@ -49,7 +49,7 @@ def program_path() -> Path:
 
 
 def find_program() -> Path | None:
-    """Return the program if it was built, runs here, and nobody else may change it."""
+    """Return the program if it is built, runs here, and only we may change it."""
     program = program_path()
     if _linux() < OLDEST_LINUX or not os.access(program, os.X_OK):
         return None
@@ -57,7 +57,7 @@ def find_program() -> Path | None:
 
 
 def build() -> Path:
-    """Compile the program unless it is there; return where it is.
+    """Compile the program if it is missing; return its path.
 
     Raises: BuildFailed.
     """
@@ -104,7 +104,7 @@ def _run(command: list[str], *, status: int) -> None:
 
 
 def main(output: IO[str]) -> None:
-    """Build unless it is there, and say which walk runs from now on."""
+    """Build it if it is missing, and report which walk will run."""
     if find_program() is not None:
         return
     try:

@@ -1,4 +1,4 @@
-"""The caller's end of a walk: start the process, relay what it says, end it."""
+"""The caller's side of a walk: start the process, relay its reports, end it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from provisioner.gateways.hosts.trees import native
 log = logging.getLogger(__name__)
 
 Walker = Literal["compiled", "sequential"]
-"""What walks: the program of `native`, where it was built, or `sequential`."""
+"""Which walk runs: the program of `native` if it was built, or `sequential`."""
 
 FAILURES_KEPT = 1000
-"""Failures kept in memory; all of them, from the first on, go to a file then."""
+"""How many failures are kept in memory. With more, all of them go to a file."""
 
 STALLED_AFTER_SECONDS = 300.0
-"""No entry handled for so long: the file server does not answer."""
+"""After so long without an entry, the file server counts as not answering."""
 
 
 SENTENCES = {
@@ -45,17 +45,17 @@ SENTENCES = {
     24: "too many open files",
     28: "no space left",
     30: "the file system is read-only",
-    31: "it also has names outside this tree (hard links), which would change with it",
-    39: "it is not empty: something was put there meanwhile",
+    31: "it has hard links outside this tree, which would change with it",
+    39: "it is not empty: something was created there meanwhile",
     116: "stale file handle: it was replaced on the server",
     122: "over quota",
 }
-"""What an errno means here; the others are told as strerror(3) has them."""
+"""What an errno means here. Others are described as by strerror(3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EntryFailed:
-    """`path` is from the root of the tree; names that are not UTF-8 are escaped."""
+    """`path` is relative to the root; names that are not UTF-8 are escaped."""
 
     path: str
     errno: int
@@ -68,7 +68,7 @@ class EntryFailed:
 
 @dataclass(kw_only=True)
 class Told:
-    """What a walk has told so far: counts, failures, and what was not entered."""
+    """What a walk has reported so far: counts, failures, and what it did not enter."""
 
     walker: Walker
     counts: Counter[str] = field(default_factory=Counter)
@@ -89,13 +89,13 @@ def run_walk(
     should_stop: Callable[[], bool] | None,
     walker: Walker | None,
 ) -> Told:
-    """Give a tree to `owner`, or remove what is below its root where that is None.
+    """Give a tree to `owner`, or remove everything below its root if that is None.
 
     `progress` gets the counts and the seconds so far; `not_permitted` is the sentence
-    for EPERM; `walker` None is the compiled one where there is one. The process ends
-    with this call, and with this process.
+    for EPERM. Without `walker`, the compiled one is used if there is one. The process
+    ends with this call, and with this process.
 
-    Raises: Refused, TransientGatewayError; Unreachable when nothing moves any more.
+    Raises: Refused, TransientGatewayError; Unreachable (nothing moves any more).
     """
     walker = walker or ("compiled" if native.find_program() else "sequential")
     relay = _Relay(
@@ -138,7 +138,7 @@ def run_walk(
 def _opened(
     root: Path, *, owner: tuple[int, int] | None
 ) -> tuple[int, list[int | str]]:
-    """Open the root, which the caller has checked; return it, and what to do to it.
+    """Open the root, which the caller has checked; return it with the order.
 
     Raises: OSError.
     """
@@ -161,7 +161,7 @@ def _opened(
 def _walking(
     walker: Walker, root_fd: int, order: list[int | str]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a walk; kill it at the end. Its stderr is ours: a bug, for the log."""
+    """Start a walk; kill it at the end. Its stderr is ours, for bugs."""
     try:
         process = subprocess.Popen(  # noqa: S603 - our own module or what `build` made
             [*_command(walker), *map(str, order)],
@@ -181,7 +181,7 @@ def _walking(
         try:
             process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            # It hangs in the kernel, on a dead mount; it ends when that answers.
+            # It hangs in the kernel, on a dead mount, and ends when that answers.
             process.returncode = -9
 
 
@@ -196,7 +196,7 @@ def _command(walker: Walker) -> list[str]:
 
 @functools.cache
 def _warn_that_it_is_slow() -> None:
-    """Say so once in the life of a process."""
+    """Warn about the slow walk, once per process."""
     log.warning(
         "Chown and removal are slow: they take a file at a time. Install a C compiler "
         "and run python -m provisioner.gateways.hosts.trees.native."
@@ -204,7 +204,7 @@ def _warn_that_it_is_slow() -> None:
 
 
 class _Relay:
-    """Turns lines into what was told."""
+    """Turns lines into `Told`."""
 
     def __init__(
         self, *, walker: Walker, operation: str, not_permitted: str, root: Path
@@ -216,7 +216,7 @@ class _Relay:
         self._file: IO[str] | None = None
 
     def take(self, line: dict[str, Any]) -> bool:
-        """Note one line; say whether it was the last."""
+        """Take one line; return whether it was the last."""
         if "progress" in line:
             self.told.counts = Counter(line["progress"])
         elif "failed" in line:
@@ -260,8 +260,8 @@ class _Relay:
         self._file.write(json.dumps([failure.path, failure.errno]) + "\n")
 
     def root_failed(self, number: int) -> NoReturn:
-        """Raise what it means that nothing could be done at all."""
-        # A stale handle or a failing server may be right again after a pause.
+        """Raise the error for a walk that could not do anything."""
+        # A stale handle or a failing server may recover after a pause.
         passing = (errno.ENOENT, errno.EIO, errno.ESTALE)
         kind = TransientGatewayError if number in passing else Refused
         raise kind(

@@ -1,6 +1,6 @@
-"""The walk where there is no compiled one: slow, one entry after the other.
+"""The walk without a compiler: slow, one entry after the other.
 
-It takes the same orders as `compiled/walk.h` has them, and answers in the same words.
+It takes the same orders as `compiled/walk.h`, and gives the same answers.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ def say(**line: Any) -> None:
 
 
 class Walk:
-    """Gives each entry to the owner; where there is none, removes it."""
+    """Gives each entry to the owner, or removes it if there is none."""
 
     def __init__(
         self, at: Descent, *, owner: tuple[int, int] | None, is_whole: bool
     ) -> None:
         self._at, self._owner, self._is_whole = at, owner, is_whole
         self._counts = Counter(dict.fromkeys(COUNTS, 0))
-        # By inode: the names of a file, and the way to each from the root.
+        # By inode: the names of a file, and the path to each from the root.
         self._linked: dict[int, dict[tuple[object, str], list[str]]] = {}
         self._said_at = time.monotonic()
 
     def run(self) -> None:
-        """Walk to the end; what the root does not permit is not permitted at all."""
+        """Walk to the end. What the root refuses is refused for all."""
         try:
             if self._owner:
                 self._give(".", self._owner)
@@ -63,7 +63,7 @@ class Walk:
         try:
             is_ours = self._at.enter(name)
         except OSError as error:
-            if error.errno in (errno.ENOTDIR, errno.ELOOP):  # Something replaced it.
+            if error.errno in (errno.ENOTDIR, errno.ELOOP):  # It was replaced.
                 self._act(name)
             else:
                 self._fail(error, name)
@@ -93,7 +93,9 @@ class Walk:
         *above, left = self._at.levels
         try:
             self._at.leave()
-        except OSError as error:  # It was moved, and what waits above is out of reach.
+        except (
+            OSError
+        ) as error:  # It was moved, so the directories above are out of reach.
             for name in above[-1].waiting:
                 self._fail(error, name)
             above[-1].waiting.clear()
@@ -121,7 +123,7 @@ class Walk:
         if (found.st_uid, found.st_gid) == owner:
             self._count("already")
         elif has_names and not self._is_whole:
-            # A directory that is moved meanwhile is read twice: one name all the same.
+            # A directory that is moved meanwhile is read twice, but counts once.
             ways = self._linked.setdefault(found.st_ino, {})
             ways[self._at.levels[-1].identity, name] = self._at.names_to(name)
         else:
@@ -130,7 +132,7 @@ class Walk:
             self._count("done")
 
     def _settle(self, inode: int, ways: list[list[str]]) -> None:
-        """Give a file away if all of its names are in the tree, and still there."""
+        """Give a file away if all of its names are in the tree, and still exist."""
         assert self._owner
         try:
             for *above, name in ways:
@@ -173,13 +175,13 @@ class Walk:
 
 
 def _loses_privilege(mode: int) -> bool:
-    # setgid without group execute means mandatory locking, which chown leaves.
+    # setgid without group execute means mandatory locking; chown keeps it.
     is_setgid = mode & stat.S_ISGID and mode & stat.S_IXGRP
     return stat.S_ISREG(mode) and bool(mode & stat.S_ISUID or is_setgid)
 
 
 def main(parent: str, root_fd: str, has_mounts: str, _: str, *own: str) -> None:
-    """Do as ordered."""
+    """Run the order."""
     die_with_parent(int(parent))
     owner, is_whole = (int(own[0]), int(own[1])) if own else None, "1" in own[2:]
     with closing(Descent(int(root_fd), minds_mounts=has_mounts == "1")) as at:
