@@ -13,7 +13,8 @@ class Action:
 
     What cannot be undone is a link to a page that asks first. `sends` are the hidden
     fields of a form. `look` is "primary", "quiet-danger", "link", or "" for a plain
-    button. `help` says what the action is for, where the page has room for it.
+    button. `help` says what the action is for, where the page has room for it. With
+    `html_id` the focus stays on it when a part of the page is swapped.
     """
 
     label: str
@@ -23,6 +24,7 @@ class Action:
     icon: str = ""
     look: str = ""
     help: str = ""
+    html_id: str = ""
 
 
 class Level(StrEnum):

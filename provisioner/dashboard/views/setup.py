@@ -9,6 +9,7 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect
 
 from provisioner.dashboard.setup import guide_for
+from provisioner.dashboard.setup_page import shown_milestones
 from provisioner.web.http import WebRequest, digest
 
 
@@ -20,7 +21,10 @@ def welcome(request: WebRequest) -> HttpResponse:
     if guide is None:
         home = redirect("workspace-list")
         return HttpResponseClientRedirect(home.url) if request.htmx else home
-    context: dict[str, object] = {"guide": guide}
+    context: dict[str, object] = {
+        "guide": guide,
+        "milestones": shown_milestones(guide, request.user),
+    }
     if request.htmx:
         context["is_news"] = request.GET.get("said") != digest(guide.announcement)
         return render(request, "dashboard/setup/_guide.html", context)

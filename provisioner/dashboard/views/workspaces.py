@@ -19,6 +19,7 @@ from provisioner.dashboard.ending_pages import (
     why_not_retired,
 )
 from provisioner.dashboard.lists import workspaces
+from provisioner.dashboard.setup_page import shown_milestones
 from provisioner.dashboard.workspace_page import WorkspacePage
 from provisioner.leases.queries import policy_for
 from provisioner.lib.refusals import ActionRefused
@@ -39,7 +40,10 @@ def workspace_list(request: WebRequest) -> HttpResponseBase:
     if request.htmx:
         look = Look(workspaces.OWN_WORKSPACES, request)
         return render(request, "workspaces/_list.html", {"listing": look})
-    context = {"home": overviews.home_of(request.user)}
+    home = overviews.home_of(request.user)
+    context: dict[str, object] = {"home": home}
+    if home.guide is not None:
+        context["milestones"] = shown_milestones(home.guide, request.user)
     return list_answer(
         request, workspaces.OWN_WORKSPACES, "workspaces/list.html", context
     )
