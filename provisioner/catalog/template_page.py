@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.urls import reverse
+from django.utils.html import format_html
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.catalog.overviews import TemplateOverview
 from provisioner.web.notices import Action, Level, Notice
+from provisioner.web.templatetags.cloneyard import ago, count
 
 _FAILED = {
     "test_failed": "The test failed. The snapshot is marked.",
@@ -40,6 +42,25 @@ class TemplatePage:
     def notices(self) -> list[Notice]:
         """What has to be said first, the most important first."""
         return [*self._failed(), *self._no_default(), *self._not_refreshed()]
+
+    @property
+    def freshness(self) -> str:
+        """How far what new workspaces get is behind the depot."""
+        lag = self.overview.lag
+        if lag is None:
+            is_known_soon = self.overview.has_default
+            return (
+                "Not known yet" if is_known_soon else "Counted from the first snapshot"
+            )
+        if not lag.changes:
+            return "No change under its view since the default snapshot"
+        return format_html(
+            "{} behind, the first submitted {}, by {}"
+            '<br><span class="aside">The newest is change '
+            '<span class="change">{}</span>.</span>',
+            count(lag.changes, "change", "changes"),
+            *(ago(lag.since), lag.by, lag.newest),
+        )
 
     def _url(self, name: str) -> str:
         return reverse(name, args=[self.template.pk])

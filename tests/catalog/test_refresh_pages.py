@@ -44,9 +44,9 @@ def test_everybody_sees_how_far_a_template_is_behind(
 def test_a_template_that_is_not_behind_says_so(
     as_carol: Client, snapshot: Snapshot
 ) -> None:
-    assert "That is not known yet" in as_carol.get(address_of(snapshot)).text
+    assert "Not known yet" in as_carol.get(address_of(snapshot)).text
     known_to_be_behind(snapshot)
-    assert "Nothing was submitted" in as_carol.get(address_of(snapshot)).text
+    assert "No change under its view" in as_carol.get(address_of(snapshot)).text
     assert "behind" not in as_carol.get("/templates/").text
 
 

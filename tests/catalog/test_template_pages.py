@@ -35,7 +35,7 @@ def test_the_list_shows_what_each_would_give(
 
 
 def test_the_empty_list_tells_whom_to_ask(as_alice: Client, as_admin: Client) -> None:
-    assert "An administrator defines" in as_alice.get("/templates/").text
+    assert "Once an administrator has defined" in as_alice.get("/templates/").text
     assert "/templates/new/" not in as_alice.get("/templates/").text
     assert "/templates/new/" in as_admin.get("/templates/").text
 
@@ -150,7 +150,7 @@ def test_a_build_is_stopped_once_that_is_confirmed(
     address = f"{address_of(template)}build/stop/"
     assert address in as_admin.get(address_of(template)).text
     assert address not in as_alice.get(address_of(template)).text
-    assert "Nothing of this build is published" in as_admin.get(address).text
+    assert "This build publishes nothing" in as_admin.get(address).text
     build.refresh_from_db()
     assert build.state == Operation.State.RUNNING
 
@@ -179,7 +179,7 @@ def test_a_failed_build_says_why_and_where_its_log_is(
 
 def test_a_template_nobody_built_says_so(as_alice: Client, template: Template) -> None:
     page = as_alice.get(address_of(template)).text
-    assert "It was never built." in page
+    assert "It has never been built." in page
     assert "Nothing published yet." in page
 
 

@@ -77,7 +77,7 @@ def test_the_guide_leads_to_the_first_workspace(
     page.get_by_role("link", name="Define a template").click()
     fill(page, {"Name": "first", "View optional": f"//depot/{DEPOT}/... //any/..."})
     fill(page, {"Volume size": "100 MiB"})
-    page.get_by_role("button", name="Define it").click()
+    page.get_by_role("button", name="Define").click()
     page.get_by_role("link", name="My workspaces").click()
     page.get_by_role("button", name="Build first").click()
     expect(page.locator("h1 + .state")).to_have_text("Ready")

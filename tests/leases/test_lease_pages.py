@@ -32,7 +32,7 @@ def test_the_page_and_the_list_say_when_it_ends(
     page = as_alice.get(url(ready)).text
     assert ready.expires_at is not None
     assert exact(ready.expires_at) in page
-    assert "A mail goes out on" in page
+    assert "Reminder mails: " in page
     assert "lease ends" in as_alice.get("/").text
 
 

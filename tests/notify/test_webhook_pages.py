@@ -152,7 +152,7 @@ def test_people_subscribe_on_the_page_and_by_api(
     client.post(where, {"do": "subscribe"})
     client.post(where, {"do": "subscribe"})  # already done
     assert Subscription.objects.get().user == alice
-    assert "Do not mail me" in client.get(page).content.decode()
+    assert "Stop mailing me" in client.get(page).content.decode()
     assert template.events.filter(kind="template_subscribed").count() == 1
     client.post(where, {"do": "unsubscribe"})
     assert not Subscription.objects.exists()

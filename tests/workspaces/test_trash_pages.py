@@ -88,7 +88,7 @@ def test_a_have_list_that_was_kept_is_not_said_to_be_rescued_work(
     page = as_alice.get(f"/workspaces/{trashed.pk}/").text
 
     assert "In the trash" in page
-    assert "What was rescued" not in page
+    assert "Rescued work" not in page
 
 
 def test_it_is_brought_back_with_one_click(
