@@ -20,9 +20,6 @@ from shared.demos import Running, demo_of_its_own
 from shared.processes import processor_seconds
 from shared.verdicts import Limit, exactly, load, say
 
-from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.models import WorkspaceOperation
-
 REQUESTS = int(os.environ.get("QUEUED_REQUESTS", "500"))
 WORKERS = int(os.environ.get("QUEUED_WORKERS", os.cpu_count() or 1))
 GIVE_UP_SECONDS = 3600.0
@@ -76,8 +73,7 @@ def measure(running: Running) -> dict[str, Any]:
 def ask(running: Running) -> float:
     """Ask for all of them; return how many a second."""
     from provisioner.accounts.models import User
-
-    pass
+    from provisioner.workspace_requests.actions import workspace_create
 
     ci = User.objects.get(username="ci")
     began = time.monotonic()
@@ -105,7 +101,7 @@ def wait(workers: list[Any]) -> None:
 def times() -> dict[str, Any]:
     """Return how fast they became ready, and what each step took."""
     from provisioner.engine.models import Step
-    from provisioner.workspaces.models import Workspace
+    from provisioner.workspaces.models import Workspace, WorkspaceOperation
 
     steps = Step.objects.filter(operation__kind=WorkspaceOperation.PROVISION)
     began = min(steps.values_list("first_started_at", flat=True))

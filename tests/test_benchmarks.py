@@ -50,3 +50,21 @@ def test_a_stopped_benchmark_leaves_no_file_and_no_database() -> None:
     while database.exists():
         assert time.monotonic() < deadline, "PostgreSQL runs on"
         time.sleep(0.05)
+
+
+def test_every_benchmark_can_begin() -> None:
+    """Each has to find the project, and to import no model before Django is set up."""
+    folder = settings.BASE_DIR / "benchmarks"
+    begun = {
+        path.name: subprocess.Popen(
+            [sys.executable, "-c", f"import {path.stem}"],
+            cwd=folder,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for path in sorted(folder.glob("*.py"))
+    }
+    said = {name: process.communicate()[1] for name, process in begun.items()}
+
+    assert len(begun) > 10
+    assert not {name: said[name] for name, each in begun.items() if each.returncode}
