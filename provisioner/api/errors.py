@@ -102,6 +102,11 @@ NOT_SIGNED_IN = (
     "Sign in first: send “Authorization: Bearer TOKEN”. "
     "POST /api/v1/tokens gives a token for your username and password."
 )
+DATABASE_AWAY = (
+    "The database does not answer just now. Nothing is lost; ask again in a few "
+    "seconds. What was asked for may have been done: with the same Idempotency-Key "
+    "it is not done twice."
+)
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
@@ -175,9 +180,4 @@ def server_error(request: HttpRequest) -> JsonResponse:
 
 def database_away() -> JsonResponse:
     """Answer while the database cannot be reached, or has broken off a transaction."""
-    detail = (
-        "The database does not answer just now. Nothing is lost; ask again in a few "
-        "seconds. What was asked for may have been done: with the same Idempotency-Key "
-        "it is not done twice."
-    )
-    return JsonResponse({"detail": detail, "code": "database_away"}, status=503)
+    return JsonResponse({"detail": DATABASE_AWAY, "code": "database_away"}, status=503)

@@ -52,7 +52,7 @@ class Pages(CursorPagination):
         return cursor
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        link = {"type": "string", "nullable": True, "format": "uri"}
+        link = {"type": "string", "nullable": True, "format": "uri", "example": None}
         return {
             "type": "object",
             "required": ["next", "previous", "results"],

@@ -9,7 +9,12 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+)
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.serializers import BaseSerializer, Serializer
 
@@ -17,6 +22,7 @@ from provisioner.accounts.authentication import (
     PasswordAuthentication,
     TokenAuthentication,
 )
+from provisioner.api.examples import refusals_of
 from provisioner.api.shapes import ErrorSerializer
 
 REFUSALS = {
@@ -29,6 +35,7 @@ REFUSALS = {
     415: "The body is not application/json.",
     429: "Too many requests with this token, or attempts to sign in that failed; "
     "Retry-After says how long to wait.",
+    503: "The database does not answer just now; Retry-After says when to ask again.",
 }
 WITH_BODY = (400, 413, 415)
 
@@ -45,7 +52,7 @@ RETRY_AFTER = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="Seconds to wait before trying again; after 202, before looking "
     "again where the answer was not held.",
-    response=[202, 429],
+    response=[202, 429, 503],
 )
 REPLAYED = OpenApiParameter(
     "Idempotency-Replayed",
@@ -77,9 +84,15 @@ def described(
     body: type[Serializer[Any]] | None = None,
     operation_id: str | None = None,
     by_anybody: bool = False,
+    examples: Sequence[OpenApiExample] = (),
 ) -> Callable[[Any], Any]:
-    """Describe an operation of the API, with every answer that it can give."""
-    statuses = {401, 429, *refused, *(WITH_BODY if body else ())}
+    """Describe an operation of the API, with every answer that it can give.
+
+    One that has `examples` also shows those refusals that look the same everywhere.
+    """
+    statuses = {401, 429, 503, *refused, *(WITH_BODY if body else ())}
+    if examples:
+        examples = [*examples, *refusals_of(statuses)]
     if status in (201, 202):
         parameters = (*parameters, LOCATION)
     parameters = (*parameters, RETRY_AFTER)
@@ -90,6 +103,7 @@ def described(
         description=description or None,
         request=body,
         parameters=list(parameters),
+        examples=list(examples),
         responses={
             status: ok,
             **(also or {}),

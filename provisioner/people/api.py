@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.decorators import action
@@ -19,6 +19,7 @@ from provisioner.accounts.attempts import TooManyAtOnce, TooManyAttempts, begin_
 from provisioner.accounts.authentication import PasswordAuthentication, Throttled
 from provisioner.accounts.models import ApiToken
 from provisioner.accounts.tokens import LONGEST_DAYS, tokens_of, tokens_visible_to
+from provisioner.api.examples import WRONG_PASSWORD, answer, request_body
 from provisioner.api.fields import IdOrName, Number, Text
 from provisioner.api.pagination import TokenPages
 from provisioner.api.schema import described
@@ -75,14 +76,7 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
         read_only_fields = fields
 
 
-@extend_schema_serializer(
-    component_name="TokenCreate",
-    examples=[
-        OpenApiExample(
-            "For one job", value={"name": "nightly", "days": 30}, request_only=True
-        )
-    ],
-)
+@extend_schema_serializer(component_name="TokenCreate")
 class TokenCreateSerializer(serializers.Serializer[Any]):
     """With any of the last four the token gets workspaces within those bounds, sees and
     changes those that it got, and can do nothing else."""
@@ -128,6 +122,37 @@ class TokenCreatedSerializer(TokenSerializer):
     class Meta(TokenSerializer.Meta):
         fields: tuple[str, ...] = ("token", *TokenSerializer.Meta.fields)
         read_only_fields = fields
+
+
+_MADE: dict[str, Any] = {
+    "token": "3f9c1b7e2d5a4c60a1b2c3d4e5f60718293a4b5c6d7e8f901a2b3c4d5e6f7081",
+    "prefix": "3f9c1b7e2d5a4c6",
+    "name": "nightly",
+    "owner": "ci",
+    "templates": [3],
+    "purposes": ["ci"],
+    "max_lease_seconds": 14400,
+    "max_workspaces": 10,
+    "created_at": "2026-11-24T09:00:00Z",
+    "expires_at": "2026-12-24T09:00:00Z",
+    "last_used_at": None,
+}
+EXAMPLES = [
+    request_body("For yourself", {"name": "laptop"}),
+    request_body(
+        "For one job",
+        {
+            "name": "nightly",
+            "days": 30,
+            "templates": ["main"],
+            "purposes": ["ci"],
+            "max_lease_seconds": 14400,
+            "max_workspaces": 10,
+        },
+    ),
+    answer("Made", _MADE, status=201),
+    WRONG_PASSWORD,
+]
 
 
 class TicketSerializer(serializers.Serializer[Any]):
@@ -195,6 +220,7 @@ class TokenViewSet(ApiViewSet):
         ok=TokenCreatedSerializer,
         status=201,
         refused=[403],
+        examples=EXAMPLES,
     )
     def create(self, request: Request) -> Response:
         asked = self.read_body(TokenCreateSerializer)

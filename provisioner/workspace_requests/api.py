@@ -18,6 +18,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.engine.queries import operations_visible_to
+from provisioner.leases.api import examples
 from provisioner.leases.api import workspaces as s
 from provisioner.leases.api.workspaces import WorkspaceListQuery, WorkspaceRetireQuery
 from provisioner.lib.refusals import (
@@ -55,6 +56,7 @@ class WorkspaceViewSet(ApiViewSet):
         ok=s.WorkspaceSerializer,
         refused=[400],
         parameters=[WorkspaceListQuery],
+        examples=examples.LIST,
     )
     def list(self, request: Request) -> Response:
         query = self.read_query(WorkspaceListQuery)
@@ -87,6 +89,7 @@ class WorkspaceViewSet(ApiViewSet):
         also={201: s.WorkspaceSerializer},
         refused=[403, 409],
         parameters=[WaitQuery, REQUEST_KEY, REPLAYED],
+        examples=examples.CREATE,
     )
     def create(self, request: Request) -> Response:
         seconds = self.read_query(WaitQuery)["wait"]
@@ -166,6 +169,7 @@ class WorkspaceViewSet(ApiViewSet):
         also={202: s.WorkspaceSerializer},
         refused=[400, 404],
         parameters=[WaitQuery],
+        examples=examples.POLL,
     )
     def retrieve(self, request: Request, pk: int) -> Response:
         seconds = self.read_query(WaitQuery)["wait"]
@@ -201,6 +205,7 @@ class WorkspaceViewSet(ApiViewSet):
         status=202,
         refused=[400, 403, 404, 409],
         parameters=[WorkspaceRetireQuery],
+        examples=examples.RETIRE,
     )
     def destroy(self, request: Request, pk: int) -> Response:
         query = self.read_query(WorkspaceRetireQuery)

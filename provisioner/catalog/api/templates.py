@@ -18,6 +18,7 @@ from provisioner.catalog.actions.templates import (
     template_build_stop,
     template_create,
 )
+from provisioner.catalog.api import examples
 from provisioner.catalog.api.refresh_shapes import RefreshSaveSerializer
 from provisioner.catalog.api.shapes import (
     PinningWorkspaceSerializer,
@@ -51,6 +52,7 @@ class TemplateViewSet(ApiViewSet):
         ok=TemplateSerializer,
         refused=[400],
         parameters=[TemplateListQuery],
+        examples=examples.LIST,
     )
     def list(self, request: Request) -> Response:
         query = self.read_query(TemplateListQuery)

@@ -27,7 +27,7 @@ from provisioner.leases.actions.policies import (
     lease_policy_remove_preview,
     lease_policy_save,
 )
-from provisioner.leases.api import shapes
+from provisioner.leases.api import examples, shapes
 from provisioner.leases.api.workspaces import WorkspaceSerializer
 from provisioner.leases.models import LeasePolicy
 from provisioner.workspaces import queries as workspace_queries
@@ -52,6 +52,7 @@ class WorkspaceLeaseViewSet(ApiViewSet):
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
         operation_id="workspaces_extend",
+        examples=examples.EXTEND,
     )
     @action(methods=["post"], detail=True)
     def extend(self, request: Request, pk: int) -> Response:

@@ -1,0 +1,145 @@
+"""The examples of the schema are what the API takes and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from provisioner.api.errors import REFUSAL_STATUS
+from provisioner.api.schema import whole_schema
+
+# What a script writer meets first: sign in, ask, poll, extend, retire, choose.
+SHOWN_FIRST = {
+    "tokens_create": {"request", "201", "400", "401", "403", "429", "503"},
+    "templates_list": {"200", "400", "401", "429", "503"},
+    "workspaces_create": {"request", "201", "202", "400", "401", "403", "409"},
+    "workspaces_list": {"200", "400", "401", "429", "503"},
+    "workspaces_retrieve": {"200", "202", "400", "401", "404", "429", "503"},
+    "workspaces_extend": {"request", "200", "400", "403", "404", "409", "503"},
+    "workspaces_destroy": {"202", "400", "403", "404", "409", "429", "503"},
+}
+
+
+class Shown(NamedTuple):
+    """An example, where it stands (`request` or a status), and its schema."""
+
+    operation: str
+    where: str
+    name: str
+    value: Any
+    schema: dict[str, Any]
+
+
+def examples() -> Iterator[Shown]:
+    for methods in whole_schema()["paths"].values():
+        for operation in methods.values():
+            contents = {"request": operation.get("requestBody", {})}
+            contents.update(operation["responses"])
+            for where, content in contents.items():
+                media = content.get("content", {}).get("application/json", {})
+                for name, example in media.get("examples", {}).items():
+                    yield Shown(
+                        operation["operationId"],
+                        where,
+                        name,
+                        example["value"],
+                        media["schema"],
+                    )
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema whose reference, or only part, is followed."""
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix("#/components/schemas/")
+        return resolved(whole_schema()["components"]["schemas"][name])
+    parts = schema.get("allOf", ())
+    if len(parts) == 1:
+        return {**resolved(parts[0]), **schema, "allOf": ()}
+    return schema
+
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def wrong(value: Any, schema: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Yield what a value has that its schema does not, and the other way round."""
+    schema = resolved(schema)
+    if value is None and schema.get("nullable"):
+        return
+    choices = schema.get("oneOf") or schema.get("anyOf")
+    if choices:
+        if all(list(wrong(value, choice, path)) for choice in choices):
+            yield f"{path}: {value!r} is none of its choices"
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{path}: {value!r} is not one of {schema['enum']}"
+    expected = TYPES.get(schema.get("type", ""))
+    if expected is None:
+        return
+    if not isinstance(value, expected) or (
+        isinstance(value, bool) and bool not in expected
+    ):
+        yield f"{path}: {value!r} is no {schema['type']}"
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from wrong(item, schema.get("items", {}), f"{path}[{index}]")
+    elif isinstance(value, dict):
+        yield from wrong_fields(value, schema, path)
+
+
+def wrong_fields(
+    value: dict[str, Any], schema: dict[str, Any], path: str
+) -> Iterator[str]:
+    fields = schema.get("properties", {})
+    for name in set(schema.get("required", ())) - set(value):
+        yield f"{path}.{name} is missing"
+    for name, inner in value.items():
+        if name in fields:
+            yield from wrong(inner, fields[name], f"{path}.{name}")
+        elif "additionalProperties" not in schema:
+            yield f"{path}.{name} does not exist"
+
+
+def test_every_example_has_the_shape_that_the_schema_says() -> None:
+    problems = {
+        (shown.operation, shown.where, shown.name): found
+        for shown in examples()
+        if (found := list(wrong(shown.value, shown.schema)))
+    }
+
+    assert problems == {}
+
+
+def test_an_example_that_rots_is_found() -> None:
+    schema = {"$ref": "#/components/schemas/Lease"}
+
+    assert list(wrong({"ends_on": "2026-11-24"}, schema))
+    assert list(wrong({"code": "no_such_code", "detail": ""}, error_schema()))
+    assert not list(wrong({"code": "not_found", "detail": ""}, error_schema()))
+
+
+def error_schema() -> dict[str, Any]:
+    return {"$ref": "#/components/schemas/Error"}
+
+
+def test_a_refusal_stands_under_its_status() -> None:
+    for shown in examples():
+        code = isinstance(shown.value, dict) and shown.value.get("code")
+        if code in REFUSAL_STATUS and shown.where != "request":
+            assert shown.where == str(REFUSAL_STATUS[code]), shown
+
+
+@pytest.mark.parametrize("operation", SHOWN_FIRST)
+def test_what_a_script_writer_meets_first_has_examples(operation: str) -> None:
+    found = {shown.where for shown in examples() if shown.operation == operation}
+
+    assert found >= SHOWN_FIRST[operation]
