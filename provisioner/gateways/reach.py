@@ -119,7 +119,7 @@ def _open(
         sentence = f"{host}:{port} did not answer within {timeout_seconds:g} s."
         raise _wrong(Unreachable, sentence, system=system) from error
     except ConnectionRefusedError as error:
-        sentence = f"{host} is there, but nothing listens at port {port}."
+        sentence = f"{host} answers, but nothing listens on port {port}."
         raise _wrong(Unreachable, sentence, system=system) from error
     except OSError as error:
         sentence = f"{host}:{port} cannot be reached: {error.strerror or error}."

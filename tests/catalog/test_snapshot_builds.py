@@ -112,7 +112,7 @@ def test_a_build_waits_while_its_log_cannot_be_written(
     step = operation.steps.get(state=Step.State.RETRYING)
     assert step.name == "build"
     assert "cannot be written" in step.error_message
-    assert "has to make its directory writable" in step.error_message
+    assert "make its directory writable" in step.error_message
     settings.LOG_DIR = writable
     settle(template)
     snapshot_of(Operation.objects.get(pk=operation.pk))

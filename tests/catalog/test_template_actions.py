@@ -129,7 +129,7 @@ INVALID = [
     ),
     ({"view": VIEW, "client_options": "sparkling"}, "not a client option"),
     ({"view": VIEW, "submit_options": "sometimes"}, "submit options"),
-    ({"view": VIEW, "line_end": "dos"}, "not a line end"),
+    ({"view": VIEW, "line_end": "dos"}, "not a line ending"),
 ]
 
 
@@ -328,8 +328,8 @@ def test_a_build_is_queued_with_what_was_asked_for(
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("nocto", "two hosts may touch the same workspace"),
-        ("vers=3,local_lock=all", "two hosts may touch the same workspace"),
+        ("nocto", "two hosts may use the same workspace"),
+        ("vers=3,local_lock=all", "two hosts may use the same workspace"),
         ("rw,sparkling", "sparkling"),
     ],
 )

@@ -539,7 +539,7 @@ def test_what_would_surprise_an_owner_is_kept_on_the_snapshot(
     assert len(snapshot.lint) == 3, said
     assert ".p4config names a client" in said
     assert "link links to /etc/hostname" in said
-    assert "differ in case only" in said
+    assert "differ only in case" in said
 
 
 # --- each step again, half way, and without an answer

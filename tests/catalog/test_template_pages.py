@@ -69,13 +69,13 @@ def test_everybody_sees_how_it_is_defined_and_pinned(
     as_carol: Client, snapshot: Snapshot
 ) -> None:
     template = snapshot.template
-    Snapshot.objects.update(lint=["a and A differ in case only."])
+    Snapshot.objects.update(lint=["a and A differ only in case."])
     Template.objects.update(build_command="make all", build_environment={"CC": "clang"})
     page = as_carol.get(address_of(template)).text
     assert "//depot/main/... //template/..." in page
     assert "make all" in page
     assert snapshot.have_digest in page
-    assert "a and A differ in case only." in page
+    assert "a and A differ only in case." in page
 
 
 def test_values_of_the_environment_are_for_administrators(

@@ -79,7 +79,7 @@ def test_a_failure_keeps_what_comes_after_it_from_being_looked_at(
     lab_site.ontap_port = 9
     checks = look_at_ontap(lab_site)
 
-    assert only_failure(checks).sentence.endswith("nothing listens at port 9.")
+    assert only_failure(checks).sentence.endswith("nothing listens on port 9.")
     assert [c.outcome for c in checks[2:]] == ["skipped"] * (len(checks) - 2)
 
 

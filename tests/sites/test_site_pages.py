@@ -82,7 +82,7 @@ def test_a_server_is_connected_and_tested_by_one_form(as_admin: Client) -> None:
     server = PerforceServer.objects.get()
     assert answer.redirect_chain == [("/welcome/", 302)], "nobody has a workspace yet"
     answer = as_admin.get(f"/perforce/{server.pk}/")
-    assert "nothing listens at port 9" in answer.text
+    assert "nothing listens on port 9" in answer.text
     assert "P4PASSWD_MAIN_1" in answer.text
     assert "No worker that was heard lately serves the queue perforce" in answer.text
 
@@ -102,7 +102,7 @@ def test_a_site_is_connected_and_tested_by_one_form(
     assert answer.redirect_chain == [("/welcome/", 302)], "nobody has a workspace yet"
     answer = as_admin.get(f"/sites/{site.pk}/")
     assert "Neither ONTAP_PASSWORD_MUNICH_1 nor ONTAP_PASSWORD is set" in answer.text
-    assert "nothing listens at port 9" in answer.text
+    assert "nothing listens on port 9" in answer.text
     assert "manage.py worker --queues host.munich-1" in answer.text
 
 
@@ -122,7 +122,7 @@ def test_saving_only_tests_nothing_and_forgets_what_was_found(
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("mount_options", "vers=3,nocto", "two hosts may touch the same workspace"),
+        ("mount_options", "vers=3,nocto", "two hosts may use the same workspace"),
         ("mount_root", "/", "absolute path of a directory below /"),
         ("rescue_root", "/clones/rescue", "outside the mount root"),
         ("template_uid", "0", "greater than or equal to 1"),

@@ -212,8 +212,8 @@ def _exit_code(
             raise _not_run(f"The command could not be run: {line['broke']}.")
         if "silenced" in line:
             raise _not_run(
-                "This worker was frozen, so its command was ended: another may have "
-                "begun it."
+                "This worker was frozen, so its command was ended. Another worker may "
+                "have started it."
             )
     for line in told:
         if "ended" in line:

@@ -86,7 +86,7 @@ def _leave(at: Descent) -> None:
     except FileNotFoundError as error:
         raise Busy(
             f"Directories below {'/'.join(at.names_to()) or 'the root'} were moved "
-            "while they were gone through.",
+            "while they were read.",
             system="host",
             operation="descend",
         ) from error

@@ -23,9 +23,9 @@ def write_as_owner(
     file system refuses, for example as a directory has the name).
     """
     if "/" in name or name in ("", ".", ".."):
-        raise ValueError(f"Not the name of a file: {name!r}.")
+        raise ValueError(f"Not a file name: {name!r}.")
     if uid <= 0 or gid <= 0:
-        raise ValueError("Nothing is written for uid or gid 0.")
+        raise ValueError("No file is written for uid or gid 0.")
     require_leave()
     temporary = f".{name}.{secrets.token_hex(8)}"
     try:

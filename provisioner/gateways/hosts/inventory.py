@@ -102,7 +102,7 @@ def entries_to_archive(
             file,
             unsaved,
             reason=reasons.get(
-                file.depot_file, f"Nobody could shelve it as {file.user}."
+                file.depot_file, f"It could not be shelved as {file.user}."
             ),
         )
         for file in unsaved.opened
@@ -111,7 +111,7 @@ def entries_to_archive(
     if seen_at is not None:
         with Looking(seen_at) as looking:
             entries += [
-                _entry(file, unsaved, reason="Opened for delete, and still on disk.")
+                _entry(file, unsaved, reason="Opened for delete, but still on disk.")
                 for file in unsaved.opened
                 if file.action in GONE
                 and file.depot_file in shelved

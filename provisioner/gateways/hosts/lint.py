@@ -61,8 +61,8 @@ def _findings(root: Path) -> Iterator[LintFinding]:
                 yield LintFinding(
                     kind="case_clash",
                     path=path,
-                    sentence=f"{path} and {by_folded_name[folded]} differ in case "
-                    "only: trouble on servers and systems that ignore case.",
+                    sentence=f"{path} and {by_folded_name[folded]} differ only in "
+                    "case, which fails on systems that ignore case.",
                 )
             by_folded_name.setdefault(folded, path)
 
@@ -80,7 +80,7 @@ def _entry_findings(
             kind="p4config",
             path=path,
             sentence=f"{path} names a client of the template; in a clone it would "
-            "point its owner at the wrong one.",
+            "name the wrong client.",
         )
     if entry.is_symlink():
         target = as_text(os.readlink(entry.name, dir_fd=above))
@@ -89,7 +89,7 @@ def _entry_findings(
                 kind="absolute_symlink",
                 path=path,
                 sentence=f"{path} links to {target}: an absolute link leads out of a "
-                "clone, maybe back into the template.",
+                "clone, perhaps into the template.",
             )
     elif entry.is_file(follow_symlinks=False):
         removed = drop_privileges(entry.name, above=above, path=path)

@@ -27,7 +27,7 @@ class LogUnwritable(TransientGatewayError):
     def __init__(self, path: Path, error: OSError) -> None:
         super().__init__(
             f"The log {path} cannot be written on {socket.gethostname()}: "
-            f"{os.strerror(error.errno or 0)}. An administrator has to make its "
+            f"{os.strerror(error.errno or 0)}. Ask an administrator to make its "
             "directory writable for workers.",
             system="host",
             operation="log",

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 
 _TWO_HOSTS = (
-    "two hosts may touch the same workspace, and each would believe its own cache: "
-    "that can corrupt files. It speeds up a Perforce server's own volumes, never those "
-    "of workspaces"
+    "two hosts may use the same workspace, and each would trust its own cache. That "
+    "can corrupt files. It is meant for a Perforce server's own volumes, not for "
+    "workspaces"
 )
 _LOSES_WRITES = (
-    "when the storage does not answer for a while, writes fail that programs believe "
-    "done: that can leave files cut off. Hosts wait with hard, which is the default"
+    "when storage does not answer for a while, writes are lost that programs believe "
+    "done. That can truncate files. Use hard, the default, which waits"
 )
 REFUSED = {
     "nocto": f"nocto turns off close-to-open consistency, but {_TWO_HOSTS}.",
@@ -125,8 +125,8 @@ def check_mount_options(text: str) -> list[str]:
         if len(clash) > 1:
             raise MountOptionRefused(
                 "mount_options_contradict",
-                f"The mount options {' and '.join(clash)} contradict each other: keep "
-                "one of them.",
+                f"The mount options {' and '.join(clash)} contradict each other. Keep "
+                "only one of them.",
             )
     return options
 
@@ -142,12 +142,12 @@ def _check_one(option: str) -> None:
             return
         raise MountOptionRefused(
             "mount_option_value",
-            f"{value!r} is not a value of the mount option {name}; see nfs(5).",
+            f"{value!r} is not valid for the mount option {name}; see nfs(5).",
         )
     if not is_assigned and name in _WORDS:
         return
     raise MountOptionRefused(
         "mount_option_unknown",
-        f"{option!r} is not an NFS mount option that nfs(5) knows; correct it or leave "
+        f"{option!r} is not an NFS mount option known to nfs(5). Correct it or leave "
         "it out.",
     )

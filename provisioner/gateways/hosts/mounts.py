@@ -136,8 +136,8 @@ def _check_link_is_ours(link: Path, *, holder: Path) -> None:
         or is_open_to_others
     ):
         raise _refused(
-            f"{link} is a symbolic link that somebody other than this host's "
-            "administrator could have put there."
+            f"{link} is a symbolic link that a user other than this host's "
+            "administrator could have created."
         )
 
 
@@ -187,8 +187,8 @@ def wait_until_gone(path: Path, *, timeout_seconds: float) -> None:
 
     if not _wait(is_gone, timeout_seconds=timeout_seconds):
         raise Busy(
-            f"{path} is still there after {timeout_seconds:g} s. Somebody may be using "
-            "it: look with fuser -m.",
+            f"{path} is still there after {timeout_seconds:g} s. It may be in use: "
+            "check with fuser -m.",
             system="host",
             operation="wait for junction",
         )

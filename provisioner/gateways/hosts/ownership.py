@@ -113,7 +113,7 @@ def change_ownership(
 def check_id(number: int, *, what: str) -> None:
     """Refuse a number that is not an ordinary user or group id: 0, -1 and beyond."""
     if isinstance(number, bool) or not 0 < number <= HIGHEST_ID:
-        raise ValueError(f"{what} {number!r} is not one that files may be given to.")
+        raise ValueError(f"{what} {number!r} cannot own files of a workspace.")
 
 
 def check_root(root: Path, *, operation: str) -> None:
@@ -124,7 +124,7 @@ def check_root(root: Path, *, operation: str) -> None:
     try:
         found = root.lstat()
     except OSError as error:
-        sentence = f"{root} cannot be looked at: {os.strerror(error.errno or 0)}."
+        sentence = f"{root} cannot be examined: {os.strerror(error.errno or 0)}."
         raise Refused(sentence, system="host", operation=operation) from error
     sentence = ""
     if not root.is_absolute() or ".." in root.parts:
@@ -144,7 +144,7 @@ def not_permitted(*, uid: int, gid: int) -> str:
     if os.geteuid() != 0:
         return (
             f"it could not be given to uid {uid} and gid {gid}, because only root may "
-            f"give files to somebody else and this process runs as uid {os.geteuid()}"
+            f"change owners and this process runs as uid {os.geteuid()}"
         )
     return (
         f"it could not be given to uid {uid} and gid {gid} although this process runs "

@@ -154,7 +154,7 @@ def archive_files(
         raise ValueError(f"Not a tag of six letters or digits: {tag!r}.")
     for name in (owner, workspace, *(attachments or {})):
         if "/" in name or name.startswith(".") or not name.strip() or "\0" in name:
-            raise ValueError(f"Not the name of a directory or file: {name!r}.")
+            raise ValueError(f"Not the name of a file or directory: {name!r}.")
     rows = _merged(entries)
     at = dt.datetime.now(tz=dt.UTC)
     order = {
@@ -283,7 +283,7 @@ def _listen(
         require_leave()
         if should_stop is not None and should_stop():
             raise TransientGatewayError(
-                "The rescue was stopped before it was complete; nothing of it is kept.",
+                "The rescue was stopped before it was complete. None of it was kept.",
                 system="host",
                 operation=OPERATION,
             )

@@ -72,7 +72,7 @@ def run_module_as(
     ModuleBroke (a bug); ValueError (uid or gid 0 or less).
     """
     if uid <= 0 or gid <= 0:
-        raise ValueError("Nothing is run as uid or gid 0.")
+        raise ValueError("No module runs as uid or gid 0.")
     require_leave()
     child = _forked_for(module, uid=uid)
     watch = _Watch(child, timeout_seconds=timeout_seconds)
@@ -112,7 +112,7 @@ def _forked_for(module: str, *, uid: int) -> Child:
         return fork_child()
     except NurseryEnded as ended:
         raise _child_failed(
-            f"No process could be started that works as uid {uid}.",
+            f"No process could be started as uid {uid}.",
             order={"module": module},
             code=-signal.SIGKILL,
         ) from ended
@@ -144,7 +144,7 @@ class _Watch(threading.Thread):
                 )
             elif heard_at is not None and now - heard_at > SILENT_AFTER_SECONDS:
                 self._kill(
-                    f"said nothing for {SILENT_AFTER_SECONDS:,.0f} seconds and was "
+                    f"was silent for {SILENT_AFTER_SECONDS:,.0f} seconds and was "
                     "ended. Somebody stopped it with a signal, or its host is "
                     "overloaded."
                 )

@@ -207,7 +207,7 @@ class _Copying:
                     return
                 self._place(found, path)
         except CannotLook as error:
-            self._fail(path, str(error) or "It is not there any more.")
+            self._fail(path, str(error) or "It no longer exists.")
         except OSError as error:
             self._fail(path, f"{os.strerror(error.errno or 0)}.")
 
@@ -230,7 +230,7 @@ class _Copying:
                 return
         finally:
             os.close(directory)
-        self._fail(path, "All names that its copy could have are taken.")
+        self._fail(path, "All possible names for its copy are taken.")
 
     def _names(self, name: str) -> list[str]:
         aside = f"{name}.{self._label}"

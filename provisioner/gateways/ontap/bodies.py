@@ -58,7 +58,7 @@ def clone(spec: CloneSpec, *, svm: str, operation: str) -> dict[str, Any]:
     if owner == (None, None):
         return body
     if None in owner:
-        raise ValueError("a clone's uid and gid are given together")
+        raise ValueError("a clone needs both uid and gid, or neither")
     if 0 in owner:
         raise refusal(operation, code="13565983", message="")
     return {**body, "nas": {"uid": spec.uid, "gid": spec.gid}}

@@ -106,7 +106,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     7623: (AuthFailed, "The password of {user} has expired."),
     7475: (AuthFailed, "A password must be set for {user} first."),
     7489: (AuthFailed, "The server requires {user} to set a new password."),
-    7205: (AuthFailed, "The server knows no user {user}."),
+    7205: (AuthFailed, "The server has no user {user}."),
     6267: (AuthFailed, "The protections of the server deny {user} access."),
     6715: (AuthFailed, "{user} is a service user, which may not run commands."),
     7190: (Refused, "The server is in Unicode mode; set a charset such as utf8."),

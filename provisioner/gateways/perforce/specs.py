@@ -121,7 +121,7 @@ def parse_client_spec(text: str) -> ClientSpec:
     """
     values = form_fields(as_named(text))
     if not values.get("Client"):
-        raise ValueError("The form names no client.")
+        raise ValueError("The form does not name a client.")
     one_line = {
         attribute: " ".join(values[tag])
         for tag, attribute in _ONE_LINE_FIELDS
@@ -279,7 +279,7 @@ def check_line_end(line_end: str) -> None:
     if line_end not in _LINE_ENDS:
         raise SpecRefused(
             "line_end_unknown",
-            f"{line_end!r} is not a line end; use one of {', '.join(_LINE_ENDS)}.",
+            f"{line_end!r} is not a line ending; use one of {', '.join(_LINE_ENDS)}.",
         )
 
 
@@ -360,7 +360,7 @@ def _check_depot_name(line: ViewLine) -> None:
         raise ViewRefused(
             "view_whole_server",
             f"{line.depot} maps every depot of the server, so a template would hold "
-            "all of it; name the depot and the path that the work needs.",
+            "all of it; name a depot and a path instead.",
         )
 
 

@@ -157,7 +157,7 @@ def test_what_a_shelf_has_is_not_archived() -> None:
         2,
     )
     assert (odd.type, odd.reason) == ("text", "No.")
-    assert entries["bobs"].reason == "Nobody could shelve it as alice."
+    assert entries["bobs"].reason == "It could not be shelved as alice."
     assert (entries["new"].kind, entries["gone"].kind) == ("untracked", "missing")
 
 

@@ -368,7 +368,7 @@ def test_a_full_disk_leaves_nothing_behind(root: Path) -> None:
     finally:
         subprocess.run(["umount", small], check=True)
     assert caught.value.remote_code == "rescue_disk_full"
-    assert "are left there" in caught.value.sentence
+    assert "are free" in caught.value.sentence
 
 
 @needs_root

@@ -148,7 +148,7 @@ def test_a_child_that_somebody_stopped_is_killed_and_told(
     monkeypatch.setattr(run_as, "LOOK_EVERY_SECONDS", 0.02)
     pids: list[int] = []
 
-    with pytest.raises(ChildFailed, match="said nothing for 0 seconds") as raised:
+    with pytest.raises(ChildFailed, match="was silent for 0 seconds") as raised:
         run("stop", on_progress=lambda seen: pids.append(seen["pid"]))
 
     assert isinstance(raised.value, errors.TransientGatewayError)

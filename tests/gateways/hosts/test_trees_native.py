@@ -74,7 +74,7 @@ def test_what_does_not_compile_leaves_nothing_and_says_so(
     monkeypatch.setattr(native, "SOURCE", broken)
     said = io.StringIO()
     native.main(said)
-    assert "a file at a time" in said.getvalue()
+    assert "one file at a time" in said.getvalue()
     assert "that is why" in said.getvalue()
     assert list(place.iterdir()) == []
 

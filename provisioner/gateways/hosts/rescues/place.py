@@ -16,7 +16,10 @@ Json = dict[str, Any]
 _CODES = {
     errno.ENOSPC: ("rescue_disk_full", "there is no space left"),
     errno.EDQUOT: ("rescue_over_quota", "its quota is used up"),
-    errno.EFBIG: ("rescue_file_too_big", "it does not take files as big as that"),
+    errno.EFBIG: (
+        "rescue_file_too_big",
+        "the file system does not allow files of this size",
+    ),
     errno.EROFS: ("rescue_read_only", "it is read-only"),
     errno.ENOENT: ("rescue_root_missing", "it does not exist"),
     errno.ENOTDIR: ("rescue_root_missing", "it is not a directory"),
@@ -116,7 +119,7 @@ class Place:
             raise NoPlace(
                 f"The work cannot be rescued to {self._root}: it takes "
                 f"{wanted_bytes / 1e6:,.0f} MB, and {free_bytes / 1e6:,.0f} MB are "
-                "left there. Nothing was written there and nothing was deleted.",
+                "free. Nothing was written there and nothing was deleted.",
                 code="rescue_disk_full",
             )
 

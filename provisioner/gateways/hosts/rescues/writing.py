@@ -435,7 +435,7 @@ def _not_stored(status: os.stat_result, *, kind: str) -> Json:
         if kind == "untracked":
             # Such directories are found through their contents.
             return {"state": "unreadable", "reason": "Its content cannot be listed."}
-        return {"state": "directory", "reason": "A directory has its name."}
+        return {"state": "directory", "reason": "A directory has this name."}
     return {"state": "special", "reason": _PROBLEMS["special"]}
 
 

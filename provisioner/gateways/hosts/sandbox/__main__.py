@@ -75,8 +75,8 @@ class Log:
         if len(kept) < len(data) and not self.is_full:
             self.is_full = True
             self._write(
-                f"\n[Cloneyard: the log has {self._limit:,} bytes, as many as it may. "
-                "The command is stopped.]\n".encode()
+                f"\n[Cloneyard: the log has {self._limit:,} bytes, the maximum. The "
+                "command is stopped.]\n".encode()
             )
             self._on_full()
 
@@ -148,7 +148,7 @@ def _run(order: Order, report: Report) -> None:
 
 def _tell_of_group(group: Cgroup | None, bounds: Bounds, report: Report) -> None:
     if group is None:
-        report.say(missing="cgroup", why="none of version 2 can be made")
+        report.say(missing="cgroup", why="no cgroup of version 2 can be created")
     else:
         report.say(in_force="cgroup")
     enabled = group.bounds if group is not None else []

@@ -81,8 +81,8 @@ def build() -> Path:
     program = find_program()
     if program is None:
         raise BuildFailed(
-            f"{program_path()} cannot be used: it needs Linux 5.8, and may belong to "
-            "nobody but root or this user and be writable by nobody else"
+            f"{program_path()} cannot be used: it needs Linux 5.8, and only root or "
+            "this user may own and write it"
         )
     return program
 
@@ -110,7 +110,7 @@ def main(output: IO[str]) -> None:
     try:
         output.write(f"Compiled the tree walk: {build()}\n")
     except (BuildFailed, OSError) as error:
-        output.write(f"Chown and removal will be slow, a file at a time: {error}.\n")
+        output.write(f"Chown and removal will be slow, one file at a time: {error}.\n")
 
 
 if __name__ == "__main__":

@@ -198,8 +198,8 @@ def _command(walker: Walker) -> list[str]:
 def _warn_that_it_is_slow() -> None:
     """Warn about the slow walk, once per process."""
     log.warning(
-        "Chown and removal are slow: they take a file at a time. Install a C compiler "
-        "and run python -m provisioner.gateways.hosts.trees.native."
+        "Chown and removal are slow: they handle one file at a time. Install a C "
+        "compiler and run python -m provisioner.gateways.hosts.trees.native."
     )
 
 
@@ -265,7 +265,7 @@ class _Relay:
         passing = (errno.ENOENT, errno.EIO, errno.ESTALE)
         kind = TransientGatewayError if number in passing else Refused
         raise kind(
-            f"Nothing was done to {self._root}: {self._sentence(number)}.",
+            f"Nothing was changed in {self._root}: {self._sentence(number)}.",
             system="host",
             operation=self._operation,
             remote_code=str(number),

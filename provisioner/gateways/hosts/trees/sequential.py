@@ -139,7 +139,7 @@ class Walk:
                 with reached(self._at.root_fd, above) as fd:
                     found = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 if (found.st_ino, found.st_nlink) != (inode, len(ways)):
-                    raise OSError(errno.EMLINK, "it has another name outside")
+                    raise OSError(errno.EMLINK, "it has a hard link outside the tree")
             with reached(self._at.root_fd, above) as fd:
                 os.chown(name, *self._owner, dir_fd=fd, follow_symlinks=False)
         except OSError as error:
